@@ -50,14 +50,13 @@ const (
 // Without anything that both have it is board.ErrNothingShared, and all attempts are set
 // aside or at competitions of one side.
 func Compare(first, second Side, class string) (*Comparison, error) {
-	nothing := fmt.Errorf("%w: %s and %s have no attempts of the same conditions", board.ErrNothingShared, first.Name, second.Name)
 	class, versions := shared(first.Attempts, second.Attempts, class)
 	c := &Comparison{First: first.Name, Second: second.Name, Class: class}
 	q := Selection{Class: cmp.Or(class, noClass), versions: versions}
 	c.Of[0], _, c.FirstAside = q.Comparable(first.Attempts)
 	c.Of[1], _, c.SecondAside = q.Comparable(second.Attempts)
 	if len(c.Of[0]) == 0 || len(c.Of[1]) == 0 {
-		return c, nothing
+		return c, fmt.Errorf("%w: %s and %s have no attempts of the same conditions", board.ErrNothingShared, first.Name, second.Name)
 	}
 	if err := c.fill(competitionsOf(append(slices.Clone(c.Of[0]), c.Of[1]...))); err != nil {
 		return c, fmt.Errorf("%w: %s and %s have no competition in common", err, first.Name, second.Name)

@@ -65,22 +65,22 @@ func (t *Tally) Describe(b *Block, live bool) {
 type Blocks struct {
 	list    []Block
 	tallies []Tally
-	at      map[string]int
+}
+
+func (b *Blocks) at(name string) int {
+	return slices.IndexFunc(b.list, func(known Block) bool { return known.Name == name })
 }
 
 // Add adds a step of a block that depends on other blocks, and returns the counts of its
 // block.
 func (b *Blocks) Add(block string, status event.Status, after ...string) *Tally {
-	if b.at == nil {
-		b.at = map[string]int{}
-	}
-	i, known := b.at[block]
-	if !known {
-		i, b.at[block] = len(b.list), len(b.list)
+	i := b.at(block)
+	if i < 0 {
+		i = len(b.list)
 		b.list, b.tallies = append(b.list, Block{Name: block}), append(b.tallies, Tally{})
 	}
 	for _, before := range after {
-		if _, known := b.at[before]; known && before != block && !slices.Contains(b.list[i].After, before) {
+		if before != block && b.at(before) >= 0 && !slices.Contains(b.list[i].After, before) {
 			b.list[i].After = append(b.list[i].After, before)
 		}
 	}
