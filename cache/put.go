@@ -34,28 +34,25 @@ func (c *contextReader) Read(p []byte) (int, error) {
 // Put stores the bytes of r as a blob. A non-zero want must match, as in
 // Ingest.Commit. It stops when ctx ends.
 func Put(ctx context.Context, s Store, r io.Reader, want Ref) (Ref, error) {
-	in, err := s.Ingest(ctx, "")
-	if err != nil {
-		return Ref{}, err
-	}
-	defer in.Close()
-	if _, err := Copy(ctx, in, r); err != nil {
-		return Ref{}, fmt.Errorf("store blob: %w", err)
-	}
-	return in.Commit(ctx, want)
+	return PutWritten(ctx, s, want, func(w io.Writer) error { _, err := Copy(ctx, w, r); return err })
 }
 
 // PutBytes stores data as a blob.
 func PutBytes(ctx context.Context, s Store, data []byte) (Ref, error) {
+	return PutWritten(ctx, s, Ref{}, func(w io.Writer) error { _, err := w.Write(data); return err })
+}
+
+// PutWritten stores what write writes as a blob. A non-zero want must match.
+func PutWritten(ctx context.Context, s Store, want Ref, write func(io.Writer) error) (Ref, error) {
 	in, err := s.Ingest(ctx, "")
 	if err != nil {
 		return Ref{}, err
 	}
 	defer in.Close()
-	if _, err := in.Write(data); err != nil {
+	if err := write(in); err != nil {
 		return Ref{}, fmt.Errorf("store blob: %w", err)
 	}
-	return in.Commit(ctx, Ref{})
+	return in.Commit(ctx, want)
 }
 
 // Get reads a whole object into memory. An object of more than limit bytes is an

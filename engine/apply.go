@@ -78,12 +78,7 @@ type Counts struct{ Ran, Cached, Failed, Skipped, Cancelled, Unneeded int }
 
 // Mismatch reports whether a step failed because content did not match a pin.
 func (r *Result) Mismatch() bool {
-	for _, f := range r.Failures {
-		if errors.Is(f.Err, step.ErrMismatch) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Failures, func(f Failure) bool { return errors.Is(f.Err, step.ErrMismatch) })
 }
 
 // Apply plans and executes the pipeline. The diagnostics report errors found
@@ -279,7 +274,7 @@ func (r *run) finish(sum *sched.Summary) *Result {
 	}
 	r.outputs()
 	c := res.Counts
-	r.sink.Emit(event.RunFinished{At: now(), Run: res.RunID, Status: res.Status, Ran: c.Ran, Cached: c.Cached, Failed: c.Failed,
+	r.sink.Emit(event.RunFinished{At: now(), Run: res.RunID, Status: res.Status, Paused: sum != nil && errors.Is(sum.Interrupted, ErrPaused), Ran: c.Ran, Cached: c.Cached, Failed: c.Failed,
 		Skipped: c.Skipped, Cancelled: c.Cancelled, Unneeded: c.Unneeded, DurationMillis: res.Wall.Milliseconds()})
 	if err := r.close(); err != nil {
 		res.Failures = append(res.Failures, Failure{Address: "ledger", Err: err})

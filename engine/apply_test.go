@@ -308,15 +308,17 @@ func TestRetriesAndTimeout(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
-	r := newRig(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	r.call = func(ctx context.Context, _ *step.Env) error { cancel(); <-ctx.Done(); return ctx.Err() }
-	res := r.apply(ctx, forked, engine.ApplyOptions{Parallelism: 1})
-	if res.Status != event.Cancelled || res.Counts.Cancelled != 5 {
-		t.Errorf("%+v", res)
-	}
-	if last, ok := r.events[len(r.events)-1].(event.RunFinished); !ok || last.Status != event.Cancelled {
-		t.Errorf("last event %+v", r.events[len(r.events)-1])
+	for _, cause := range []error{nil, engine.ErrPaused} {
+		r := newRig(t)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		r.call = func(ctx context.Context, _ *step.Env) error { cancel(cause); <-ctx.Done(); return ctx.Err() }
+		res := r.apply(ctx, forked, engine.ApplyOptions{Parallelism: 1})
+		if res.Status != event.Cancelled || res.Counts.Cancelled != 5 {
+			t.Errorf("%v: %+v", cause, res)
+		}
+		if last, ok := r.events[len(r.events)-1].(event.RunFinished); !ok || last.Status != event.Cancelled || last.Paused != (cause != nil) {
+			t.Errorf("%v: last event %+v", cause, r.events[len(r.events)-1])
+		}
 	}
 }
 

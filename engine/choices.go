@@ -6,33 +6,37 @@ import (
 
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/lockfile"
-	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // warnChosen emits, before anything runs, the warnings about choices that the
 // machine made for steps that may run. It also names the steps that run again
 // because their last result is not final.
 func (r *run) warnChosen() {
+	var list plan.Remarks
 	for _, n := range r.pl.nodes {
 		if !n.cached() {
-			r.warnChoices(n.plan.Choices)
+			for _, c := range n.plan.Choices {
+				list.Add(n.plan.Agent, c.Warning)
+			}
 			for _, text := range slices.Concat(n.plan.Missing, n.plan.Unmasked) {
-				r.warnChoices([]step.Choice{{Warning: text}})
+				list.Add(n.plan.Agent, text)
 			}
 		}
 		if d := n.decision; d != nil && d.ignored != "" {
-			r.warnChoices([]step.Choice{{Warning: n.Addr.Step.String() + " " + d.ignored}})
+			list.Add("", n.Addr.Step.String()+" "+d.ignored)
 		}
 	}
+	r.warnOnce(list)
 }
 
-// warnChoices emits each warning once.
-func (r *run) warnChoices(choices []step.Choice) {
-	for _, c := range choices {
-		if _, told := r.told.LoadOrStore(c.Warning, true); c.Warning != "" && !told {
-			r.sink.Emit(event.Warning{At: now(), Message: c.Warning})
+// warnOnce emits each warning once in the run.
+func (r *run) warnOnce(list plan.Remarks) {
+	list.Each(func(text, neutral string) {
+		if _, told := r.told.LoadOrStore(neutral, true); !told {
+			r.sink.Emit(event.Warning{At: now(), Message: text})
 		}
-	}
+	})
 }
 
 // compareChoices compares this machine's choices for a step with the lock. For

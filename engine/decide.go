@@ -18,6 +18,8 @@ type decision struct {
 	fields []digest.Field
 	// choices are the arguments that the machine chose.
 	choices []step.Choice
+	// agent is the name of the agent that it runs, or "".
+	agent string
 	// record is the final result of the action, or nil if it must run.
 	record *cache.Record
 	// ignored is the reason why an earlier result is not used, or "".
@@ -63,7 +65,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 		return nil, diag.List{diag.Error(inst.Step.Range, "Inputs cannot be read", "%s: %s", inst.Addr, diag.Sentence(err.Error()))}
 	}
 	p.SetConditions(i, step.Conditions(c.args, c.Step))
-	d := &decision{id: h.Sum(), choices: c.choices, onLoss: step.OnLoss(c.Step)}
+	d := &decision{id: h.Sum(), choices: c.choices, agent: c.args.Text("agent", "name"), onLoss: step.OnLoss(c.Step)}
 	here := e.place(inst) == nil // a step elsewhere needs no space here
 	if here {
 		d.again = step.Again(c.Step)

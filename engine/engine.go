@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/zclconf/go-cty/cty/function"
@@ -17,6 +18,9 @@ import (
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 )
+
+// ErrPaused is the cause of the cancellation of an apply that is to be continued later.
+var ErrPaused = fmt.Errorf("paused: %w", context.Canceled)
 
 // Options configure an engine.
 type Options struct {
@@ -179,8 +183,7 @@ func construct(p *Program, i int, settle settling) (c constructed, diags diag.Li
 func mistakes(inst *config.Instance, err error) (diags diag.List) {
 	for _, e := range step.Mistakes(err) {
 		at, summary := inst.Step.Range, "Invalid step"
-		var wrong *step.ArgError
-		if errors.As(e, &wrong) {
+		if wrong, ok := errors.AsType[*step.ArgError](e); ok {
 			at, summary = inst.Step.ArgRange(wrong.Arg), "Invalid "+wrong.Arg
 		}
 		var list diag.List

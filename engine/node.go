@@ -69,7 +69,7 @@ func (n *node) idle() bool { return n.cached() || n.plan.Action == plan.Unneeded
 
 // decide records the step's decision. A step without a result needs space.
 func (n *node) decide(d *decision) {
-	n.decision, n.plan.Choices = d, d.choices
+	n.decision, n.plan.Agent, n.plan.Choices = d, d.agent, d.choices
 	if d.record == nil {
 		n.estimate, n.copies, n.plan.Spending, n.plan.Missing = d.estimate, d.copies, d.spending, d.missing
 		n.plan.Unmasked = d.unmasked
@@ -150,7 +150,7 @@ func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *plan
 		}
 		n := &all[len(pl.nodes)]
 		*n = node{Instance: inst, index: i, at: len(pl.nodes), forced: force[i], task: -1}
-		s := plan.Step{Address: inst.Addr, Name: inst.Addr.String(), Kind: inst.Step.Kind.Name}
+		s := plan.Step{Address: inst.Addr, Name: inst.Addr.String(), Kind: inst.Step.Kind.Name, Names: p.Names(i)}
 		if len(inst.Deps) > 0 {
 			s.After, n.after = make([]int, len(inst.Deps)), make([]*node, len(inst.Deps))
 			for d, dep := range inst.Deps {

@@ -207,7 +207,7 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	} else {
 		p.SetConditions(i, p.Consumed(i))
 	}
-	n.plan.Choices, n.plan.Missing = made.choices, b.e.lacks(n.Instance, made.Step)
+	n.plan.Agent, n.plan.Choices, n.plan.Missing = made.args.Text("agent", "name"), made.choices, b.e.lacks(n.Instance, made.Step)
 	n.plan.Unmasked = step.Unmasked(made.Step)
 	n.plan.Spending, n.plan.OnLoss = spendingOf(made.Step), step.OnLoss(made.Step)
 	if n.place == nil {

@@ -118,12 +118,7 @@ func selectedFor(p *Program, pl *planned, pub *config.Publication) bool {
 	if pub.Output == nil {
 		return pl.byIndex[pub.Instance] != nil
 	}
-	for _, i := range p.OutputInstances(pub.Output) {
-		if pl.byIndex[i] == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.OutputInstances(pub.Output), func(i int) bool { return pl.byIndex[i] == nil })
 }
 
 func placing(state publish.State, known bool, path string) (plan.Placing, string) {

@@ -165,7 +165,7 @@ func (pl *planned) hold(p *Program) diag.List {
 	for _, n := range pl.nodes {
 		if held[n.index] {
 			n.decision, n.same, n.place, n.after = nil, nil, nil, nil
-			*n.plan = plan.Step{Address: n.Addr, Name: n.plan.Name, Kind: n.plan.Kind, Action: plan.Unneeded,
+			*n.plan = plan.Step{Address: n.Addr, Name: n.plan.Name, Kind: n.plan.Kind, Names: n.plan.Names, Action: plan.Unneeded,
 				Reasons: []plan.Reason{{Text: "the evaluation ended without it"}}}
 			continue
 		}

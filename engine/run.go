@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -41,7 +42,7 @@ type run struct {
 	expected *expectation
 	// results has the results that the run uses.
 	results *results
-	// told has the warnings that warnChoices has emitted.
+	// told has the warnings that warnOnce has emitted.
 	told sync.Map
 	// dependents has the steps that depend directly on a step.
 	dependents func() map[*node][]*node
@@ -204,7 +205,11 @@ func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
 	if diags.HasErrors() {
 		return asError(diags)
 	}
-	r.warnChoices(c.choices)
+	var warnings plan.Remarks
+	for _, choice := range c.choices {
+		warnings.Add(c.args.Text("agent", "name"), choice.Warning)
+	}
+	r.warnOnce(warnings)
 	one := attempt.Attempt{
 		Kind: n.Step.Kind, Args: c.args, Action: d.id, Fields: d.fields, Address: n.plan.Name, Number: l.Attempt,
 		RunID: r.result.RunID, Devices: l.Devices, Tries: r.e.tries(ctx, n, c.Step), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Attempt),

@@ -32,20 +32,20 @@ type Options struct {
 }
 
 // Cache is an open cache folder. It is safe for concurrent use, together with
-// any number of other processes.
+// any number of other processes. Its parts have most of its methods.
 type Cache struct {
 	*folder
-	leases  *leases
-	quota   *quota
-	objects *objects
-	records *records
-	pins    *pins
-	reading *reading
-	ingests *ingests
-	placing *placing
-	keeping *keeping
-	shares  *shares
-	links   *linkFolders
+	*leases
+	*quota
+	*objects
+	*records
+	*pins
+	*reading
+	*ingests
+	*placing
+	*keeping
+	*shares
+	*linkFolders
 
 	work    background
 	closing sync.Once

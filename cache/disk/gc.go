@@ -163,7 +163,7 @@ func (g *collector) dropLinks() error {
 	if g.opts.DryRun {
 		return nil
 	}
-	return g.c.links.dropLinks(0)
+	return g.c.linkFolders.dropLinks(0)
 }
 
 // compact rewrites the index if half of it is obsolete.

@@ -27,11 +27,38 @@ type ingests struct {
 	objects *objects
 }
 
-// ingest is a blob being written without a key.
-type ingest struct {
+// written is what ingests with and without a key share.
+type written struct {
 	c    *ingests
 	ctx  context.Context // of the Ingest, used to make space while writing
 	hash *digest.Writer
+	err  error
+}
+
+func (w *written) fail(err error) error {
+	w.err = fmt.Errorf("ingest object: %w", w.c.explain(err))
+	return w.err
+}
+
+// ref is the reference of the bytes written, of which the last are not in the hash yet.
+func (w *written) ref(ctx context.Context, want cache.Ref, last []byte) (cache.Ref, error) {
+	if w.err != nil {
+		return cache.Ref{}, w.err
+	}
+	if err := ctx.Err(); err != nil {
+		return cache.Ref{}, err
+	}
+	_, _ = w.hash.Write(last)
+	ref := cache.Ref{Kind: cache.Blob, ID: w.hash.ID(), Size: w.hash.Size()}
+	if err := checkWant(ref, want); err != nil {
+		return cache.Ref{}, w.fail(err)
+	}
+	return ref, nil
+}
+
+// ingest is a blob being written without a key.
+type ingest struct {
+	written
 	// small holds the bytes until there is a file.
 	small *[smallBlob]byte
 	n     int
@@ -39,10 +66,11 @@ type ingest struct {
 	named bool
 	// charge is the share of the ingest in the quota.
 	charge charge
-	err    error
 }
 
-// Ingest is Cache.Ingest.
+// Ingest implements cache.Store. Two ingests of one key take turns, also across
+// processes: the second waits until the first is closed, and continues from
+// there.
 func (c *ingests) Ingest(ctx context.Context, key string) (cache.Ingest, error) {
 	if err := c.writing("ingest object"); err != nil {
 		return nil, err
@@ -53,7 +81,7 @@ func (c *ingests) Ingest(ctx context.Context, key string) (cache.Ingest, error) 
 	if key != "" {
 		return c.openKeyed(ctx, key)
 	}
-	in := &ingest{c: c, ctx: ctx, hash: digest.NewWriter(), small: smallBuffers.Get().(*[smallBlob]byte)}
+	in := &ingest{written: written{c: c, ctx: ctx, hash: digest.NewWriter()}, small: smallBuffers.Get().(*[smallBlob]byte)}
 	in.charge.account = cache.Account(ctx)
 	return in, nil
 }
@@ -108,11 +136,6 @@ func (in *ingest) write(p []byte) error {
 	return err
 }
 
-func (in *ingest) fail(err error) error {
-	in.err = fmt.Errorf("ingest object: %w", in.c.explain(err))
-	return in.err
-}
-
 // Offset implements cache.Ingest.
 func (in *ingest) Offset() int64 {
 	if in.file == nil {
@@ -164,18 +187,13 @@ func (in *ingest) dropFile() error {
 
 // Commit implements cache.Ingest.
 func (in *ingest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, error) {
-	if in.err != nil {
-		return cache.Ref{}, in.err
+	var small []byte
+	if in.file == nil && in.err == nil {
+		small = in.small[:in.n]
 	}
-	if err := ctx.Err(); err != nil {
+	ref, err := in.ref(ctx, want, small)
+	if err != nil {
 		return cache.Ref{}, err
-	}
-	if in.file == nil {
-		_, _ = in.hash.Write(in.small[:in.n])
-	}
-	ref := cache.Ref{Kind: cache.Blob, ID: in.hash.ID(), Size: in.hash.Size()}
-	if err := checkWant(ref, want); err != nil {
-		return cache.Ref{}, in.fail(err)
 	}
 	if err := in.publish(ctx, ref); err != nil {
 		return cache.Ref{}, in.fail(err)

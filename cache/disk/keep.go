@@ -69,7 +69,7 @@ func (c *keeping) keptPath(key string) string {
 	return c.path(keptName, hex.EncodeToString(id[:10]))
 }
 
-// Keep is Cache.Keep.
+// Keep implements cache.Keeper.
 func (c *keeping) Keep(ctx context.Context, key string) (string, func(keep bool) error, error) {
 	if err := c.writing("keep work folder"); err != nil {
 		return "", nil, err
@@ -141,7 +141,7 @@ func makeKept(lock *os.File, dir, key string) error {
 	return nolink.Check(dir, "")
 }
 
-// Kept is Cache.Kept.
+// Kept implements cache.Keeper.
 func (c *keeping) Kept(context.Context) ([]cache.Kept, error) {
 	list, err := names(c.path(keptName))
 	if err := ignoreMissing(err); err != nil {

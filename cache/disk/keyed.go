@@ -22,9 +22,7 @@ const checkpointEvery = 256 << 20
 // keyedIngest is a blob being written that outlives its process. Its file is
 // locked while it is open.
 type keyedIngest struct {
-	c    *ingests
-	ctx  context.Context // of the Ingest, used to make space while writing
-	hash *digest.Writer
+	written
 	lock *os.File
 	file *os.File
 	// saved is the offset of the last checkpoint.
@@ -36,7 +34,6 @@ type keyedIngest struct {
 	// gone is true when the file has lost its name, which may now belong to another
 	// ingest of the key.
 	gone bool
-	err  error
 }
 
 // checkpoint is the file next to a keyed ingest. It holds the state of the hash at
@@ -58,7 +55,7 @@ func (c *ingests) openKeyed(ctx context.Context, key string) (*keyedIngest, erro
 	if err != nil {
 		return nil, fmt.Errorf("ingest object: %w", c.explain(err))
 	}
-	in := &keyedIngest{c: c, ctx: ctx, hash: digest.NewWriter(), lock: lock, file: file, account: cache.Account(ctx)}
+	in := &keyedIngest{written: written{c: c, ctx: ctx, hash: digest.NewWriter()}, lock: lock, file: file, account: cache.Account(ctx)}
 	if err := in.resume(ctx); err != nil {
 		file.Close()
 		lock.Close()
@@ -246,11 +243,6 @@ func (in *keyedIngest) append(p []byte) (int, error) {
 	return n, err
 }
 
-func (in *keyedIngest) fail(err error) error {
-	in.err = fmt.Errorf("ingest object: %w", in.c.explain(err))
-	return in.err
-}
-
 // Offset implements cache.Ingest.
 func (in *keyedIngest) Offset() int64 { return in.hash.Size() }
 
@@ -306,15 +298,9 @@ func (in *keyedIngest) freed(n int64) {
 
 // Commit implements cache.Ingest.
 func (in *keyedIngest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, error) {
-	if in.err != nil {
-		return cache.Ref{}, in.err
-	}
-	if err := ctx.Err(); err != nil {
+	ref, err := in.ref(ctx, want, nil)
+	if err != nil {
 		return cache.Ref{}, err
-	}
-	ref := cache.Ref{Kind: cache.Blob, ID: in.hash.ID(), Size: in.hash.Size()}
-	if err := checkWant(ref, want); err != nil {
-		return cache.Ref{}, in.fail(err)
 	}
 	if err := in.publish(ctx, ref); err != nil {
 		return cache.Ref{}, in.fail(err)

@@ -42,8 +42,8 @@ func (c *linkFolders) linksPath(ref cache.Ref) string {
 	return c.path(linksName, ref.ID.String())
 }
 
-// TakeLinks is Cache.TakeLinks. The process that moves a folder has it alone, so no
-// lock is needed.
+// TakeLinks implements cache.LinkKeeper. The process that moves a folder has it alone,
+// so no lock is needed.
 func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (taken bool, made func(folders []string), err error) {
 	if c.readOnly {
 		return false, func([]string) {}, nil
@@ -80,7 +80,7 @@ func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) 
 	return false, func(folders []string) { c.made(now, dst, folders) }, nil
 }
 
-// KeepLinks is Cache.KeepLinks.
+// KeepLinks implements cache.LinkKeeper.
 func (c *linkFolders) KeepLinks(ref cache.Ref, dir string) error {
 	if c.readOnly {
 		return nil

@@ -406,7 +406,7 @@ func TestLinksOfAnotherUser(t *testing.T) {
 		must(t, c.KeepLinks(ref, own))
 		if unix.Access(c.path(linksName), unix.W_OK) == nil {
 			wantKept(t, c, 2)
-			must(t, c.links.dropLinks(0))
+			must(t, c.linkFolders.dropLinks(0))
 		} else if _, err := os.Stat(own); err != nil {
 			t.Error(err)
 		}

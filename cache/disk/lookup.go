@@ -18,7 +18,8 @@ type records struct {
 	index   *index.Index
 }
 
-// Lookup is Cache.Lookup.
+// Lookup implements cache.Index. The record and its content stay in the cache while
+// this process lives.
 func (c *records) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	// The mark comes first. If another process drops the record after it, that
 	// process sees the mark; if it dropped the record before, Refresh shows that.
@@ -67,7 +68,7 @@ func (c *records) lostOutput(ctx context.Context, rec *cache.Record, ref cache.R
 	return fmt.Errorf("look up action %s: its output %s: %w", rec.Action.Short(), ref.ID.Short(), cache.ErrNotFound)
 }
 
-// Record is Cache.Record.
+// Record implements cache.Index.
 func (c *records) Record(ctx context.Context, rec *cache.Record) error {
 	if err := c.writing("record action"); err != nil {
 		return err
@@ -96,7 +97,7 @@ func (c *records) record(ctx context.Context, rec *cache.Record) error {
 	return c.index.Add(line)
 }
 
-// Evicted is Cache.Evicted.
+// Evicted implements cache.Index.
 func (c *records) Evicted(_ context.Context, id digest.ActionID) (cache.Tombstone, error) {
 	return c.index.Tombstone(id)
 }

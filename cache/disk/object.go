@@ -15,7 +15,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// Has is Cache.Has.
+// Has implements cache.Store. An object that is found stays in the cache while
+// this process lives.
 func (c *objects) Has(ctx context.Context, id digest.ContentID) (int64, error) {
 	c.leases.lease.use(id)
 	c.drafts.claim(ctx, id)

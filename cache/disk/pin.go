@@ -35,7 +35,8 @@ type pins struct {
 	records *records
 }
 
-// Pin is Cache.Pin.
+// Pin creates or replaces the pin p.Name. What it names must be in the cache;
+// otherwise the error wraps cache.ErrNotFound.
 func (c *pins) Pin(ctx context.Context, p Pin) error {
 	if err := c.writing("pin"); err != nil {
 		return err
@@ -70,7 +71,7 @@ func (c *pins) Pin(ctx context.Context, p Pin) error {
 	return nil
 }
 
-// Unpin is Cache.Unpin.
+// Unpin removes a pin, or returns an error that wraps cache.ErrNotFound.
 func (c *pins) Unpin(_ context.Context, name string) error {
 	if err := c.writing("unpin"); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (c *pins) Unpin(_ context.Context, name string) error {
 	return nil
 }
 
-// Pins is Cache.Pins.
+// Pins returns all pins, sorted by name.
 func (c *pins) Pins(context.Context) ([]Pin, error) {
 	list, err := os.ReadDir(c.path(pinsName))
 	if err != nil {

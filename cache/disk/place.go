@@ -29,7 +29,9 @@ type placing struct {
 	noClone atomic.Bool
 }
 
-// Place is Cache.Place.
+// Place implements cache.Placer. An executable link is a link to the object's
+// executable twin, because hard links share one mode. The twin is created when
+// it is first needed.
 func (c *placing) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -18,7 +18,9 @@ type reading struct {
 	records *records
 }
 
-// Open is Cache.Open.
+// Open implements cache.Store. If an object turns out to be wrong, it is moved
+// to the quarantine and the records that lead to it are dropped before Read
+// returns cache.ErrCorrupt.
 func (c *reading) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -119,7 +121,8 @@ func (c *objects) quarantine(id digest.ContentID, executable bool) error {
 	return nil
 }
 
-// OpenAt is Cache.OpenAt.
+// OpenAt implements cache.RandomStore. The object must be sealed; one that
+// was written to is verified first.
 func (c *reading) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomReader, error) {
 	if _, err := c.checkSealed(ctx, id, false); err != nil {
 		return nil, err

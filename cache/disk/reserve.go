@@ -11,7 +11,9 @@ import (
 	"github.com/mleflow/mleflow/cache"
 )
 
-// Reserve is Cache.Reserve.
+// Reserve implements cache.Reserver. The quota counts reserved bytes as used.
+// The reservation is in the process's lease, where other processes see it while
+// this one lives.
 func (c *quota) Reserve(ctx context.Context, bytes int64) (release func(), err error) {
 	if err := c.writing("reserve space in the cache"); err != nil {
 		return nil, err

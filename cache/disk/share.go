@@ -85,7 +85,7 @@ func isApart(path string) bool {
 	return err == nil
 }
 
-// Share is Cache.Share.
+// Share implements cache.Sharer.
 func (c *shares) Share(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (cache.Shared, error) {
 	if err := c.writing("share tree"); err != nil {
 		return nil, err
@@ -328,7 +328,7 @@ func (s *share) Close() (err error) {
 	return err
 }
 
-// ShareCost is Cache.ShareCost.
+// ShareCost implements cache.Sharer.
 func (c *shares) ShareCost(ref cache.Ref) (files, bytes int64) {
 	list, _ := filepath.Glob(c.sharesPath(ref) + "-*")
 	for _, dir := range list {

@@ -52,7 +52,8 @@ func (c *leases) processDir() (string, error) {
 	return dir, nolink.Check(dir, "")
 }
 
-// TempDir is Cache.TempDir.
+// TempDir implements cache.Workspace. The folder's name starts with a safe form
+// of name.
 func (c *leases) TempDir(name string) (string, error) {
 	if err := c.writing("make work folder"); err != nil {
 		return "", err

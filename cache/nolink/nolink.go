@@ -54,7 +54,7 @@ func OpenFile(path string, flags int, mode fs.FileMode) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = foreign("open", path, "is "+kind(info.Mode()))
+		err = foreign("open", path, "is "+Kind(info.Mode()))
 	}
 	if err != nil {
 		f.Close()
@@ -145,7 +145,7 @@ func Check(dir string, names ...string) error {
 		path := filepath.Join(dir, name)
 		info, err := os.Lstat(path)
 		if err == nil && !info.IsDir() {
-			return foreign("open folder", path, "is "+kind(info.Mode()))
+			return foreign("open folder", path, "is "+Kind(info.Mode()))
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -170,8 +170,8 @@ func foreign(op, path, what string) error {
 	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it %s: %w", what, ErrForeign)}
 }
 
-// kind names the type of a file.
-func kind(mode fs.FileMode) string {
+// Kind names the type of a file, with an article.
+func Kind(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
 		return "a folder"
@@ -181,6 +181,10 @@ func kind(mode fs.FileMode) string {
 		return "a symbolic link"
 	case mode&fs.ModeNamedPipe != 0:
 		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
 	}
-	return "a socket or device"
+	return "a special file"
 }

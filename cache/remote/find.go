@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -138,11 +139,7 @@ func (t *finder) List(ctx context.Context) ([]digest.ActionID, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var all []digest.ActionID
-	for _, list := range lists {
-		all = append(all, list...)
-	}
-	return all, nil
+	return slices.Concat(lists[:]...), nil
 }
 
 func (t *finder) isLost(id digest.ActionID) bool {

@@ -67,38 +67,32 @@ func (t *Tier) Stats() Stats { return t.stats.stats() }
 
 // Open implements cache.Store. Content that a remote record names is fetched.
 func (t *Tier) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, error) {
-	r, err := t.Cache.Open(ctx, id)
-	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, id) {
-		return t.Cache.Open(ctx, id)
-	}
-	return r, err
+	return fetched(ctx, t, id, func() (io.ReadCloser, error) { return t.Cache.Open(ctx, id) })
 }
 
 // OpenAt implements cache.RandomStore, like Open.
 func (t *Tier) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomReader, error) {
-	r, err := t.Cache.OpenAt(ctx, id)
-	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, id) {
-		return t.Cache.OpenAt(ctx, id)
-	}
-	return r, err
+	return fetched(ctx, t, id, func() (cache.RandomReader, error) { return t.Cache.OpenAt(ctx, id) })
 }
 
 // Has implements cache.Store, like Open.
 func (t *Tier) Has(ctx context.Context, id digest.ContentID) (int64, error) {
-	size, err := t.Cache.Has(ctx, id)
-	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, id) {
-		return t.Cache.Has(ctx, id)
-	}
-	return size, err
+	return fetched(ctx, t, id, func() (int64, error) { return t.Cache.Has(ctx, id) })
 }
 
 // Place implements cache.Placer, like Open.
 func (t *Tier) Place(ctx context.Context, ref cache.Ref, path string, p cache.Placement) (cache.Placed, error) {
-	how, err := t.Cache.Place(ctx, ref, path, p)
-	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, ref.ID) {
-		return t.Cache.Place(ctx, ref, path, p)
+	return fetched(ctx, t, ref.ID, func() (cache.Placed, error) { return t.Cache.Place(ctx, ref, path, p) })
+}
+
+// fetched asks the local cache for content, and again once it has been fetched if only a
+// remote record names it.
+func fetched[T any](ctx context.Context, t *Tier, id digest.ContentID, ask func() (T, error)) (T, error) {
+	got, err := ask()
+	if errors.Is(err, cache.ErrNotFound) && t.fetcher.fetchRoot(ctx, id) {
+		return ask()
 	}
-	return how, err
+	return got, err
 }
 
 // Lookup implements cache.Index without network access: it returns a record of

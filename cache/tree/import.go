@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // ImportOptions configure Import.
@@ -158,18 +159,7 @@ func eachIn(dir string, fn func(fs.DirEntry) error) error {
 var ErrSpecial = errors.New("a tree can only contain files and folders")
 
 func specialError(path string, mode fs.FileMode) error {
-	what := "a special file"
-	switch {
-	case mode&fs.ModeSymlink != 0:
-		what = "a symbolic link"
-	case mode&fs.ModeNamedPipe != 0:
-		what = "a pipe"
-	case mode&fs.ModeSocket != 0:
-		what = "a socket"
-	case mode&fs.ModeDevice != 0:
-		what = "a device"
-	}
-	return fmt.Errorf("%s is %s; %w", path, what, ErrSpecial)
+	return fmt.Errorf("%s is %s; %w", path, nolink.Kind(mode), ErrSpecial)
 }
 
 func (im *importer) locked(fn func() error) error {

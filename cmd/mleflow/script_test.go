@@ -1,13 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -38,6 +41,12 @@ func TestScript(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE_GOLDEN") != "",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition: func(name string) (bool, error) {
+			if name != "inspect" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return inspectPython() != "", nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"shape": shape, "status": status, "tally": tally, "guide": guide, "provider": provider,
 		},
@@ -51,6 +60,7 @@ func isolate(env *testscript.Env) error {
 	env.Setenv("MLEFLOW_CACHE_DIR", filepath.Join(env.WorkDir, "cache"))
 	env.Setenv("TZ", "UTC")
 	env.Setenv("MLEFLOW_AUTO_RUNTIME", "process") // whatever the machine has
+	env.Setenv("MLEFLOW_PYTHON", inspectPython())
 	demo, err := filepath.Abs(filepath.Join("..", "..", "pipelines", "demo.hcl"))
 	if err != nil {
 		return err
@@ -58,6 +68,15 @@ func isolate(env *testscript.Env) error {
 	env.Setenv("DEMO", demo)
 	return os.MkdirAll(home, 0o755)
 }
+
+// inspectPython is MLEFLOW_PYTHON if it has what logs of Inspect AI take, else "".
+var inspectPython = sync.OnceValue(func() string {
+	python := os.Getenv("MLEFLOW_PYTHON")
+	if python == "" || exec.Command(python, "-I", "-c", "import mleflow._inspect").Run() != nil {
+		return ""
+	}
+	return python
+})
 
 // changing are the parts of an output that differ from run to run, or with a new
 // step kind.

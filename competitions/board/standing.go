@@ -53,9 +53,17 @@ func (q Selection) Standing(paths []string) (s Standing, err error) {
 	if err != nil {
 		return s, err
 	}
-	if s.File, err = ReadPaths(files); err != nil {
+	file, err := ReadPaths(files)
+	if err != nil {
 		return s, err
 	}
+	return q.Of(file, paths)
+}
+
+// Of is Standing of reports that were read already. An agent without a label is called by
+// the paths that they are from.
+func (q Selection) Of(file File, paths []string) (s Standing, err error) {
+	s.File = file
 	if s.File.Reports, err = ofVersion(s.File.Reports, q.Version); err != nil {
 		return s, err
 	}
@@ -74,9 +82,11 @@ func (q Selection) Standing(paths []string) (s Standing, err error) {
 		if !slices.ContainsFunc(s.File.Reports, checked) {
 			return s, errors.New("no report says that a rule check looked at its attempt, so none can be flagged; name a run or a bundle with steps of kind check")
 		}
+		unflagged := make([]grading.Graded, len(s.File.Reports))
 		for i, g := range s.File.Reports {
-			s.File.Reports[i] = Unflagged(g)
+			unflagged[i] = Unflagged(g)
 		}
+		s.File.Reports = unflagged
 	}
 	if q.Seeds.PadMissing {
 		if err := refuseFailures(s.File, q.Splits); err != nil {
@@ -192,21 +202,6 @@ func refuseFailures(file File, splits []SplitIDs) error {
 		}
 	}
 	return nil
-}
-
-// CompareStandings compares two agents in every split of which both have a competition.
-func CompareStandings(first, second Standing, splits []SplitIDs) (map[string]Comparison, error) {
-	out := map[string]Comparison{}
-	for _, s := range splits {
-		c, err := Compare(first.File.Reports, second.File.Reports, s.IDs)
-		if err == nil {
-			out[s.Name] = c
-		}
-	}
-	if len(out) == 0 {
-		return nil, ErrNothingShared
-	}
-	return out, nil
 }
 
 // Isolation describes the isolation of attempts at competitions; no competitions are all.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
@@ -47,7 +48,7 @@ func NewSpread(values []float64, k int) Spread {
 func Unflagged(g grading.Graded) grading.Graded {
 	if flagged(g) {
 		g.Medals, g.ValidSubmission = grading.Medals{}, false
-		g.Outcome, g.Reason = grading.InvalidScore, "a rule check found something in the attempt"
+		g.Outcome, g.Reason = outcome.Invalid, "a rule check found something in the attempt"
 		g.Score, g.ExactScore, g.Rank = nil, nil, nil
 	}
 	return g

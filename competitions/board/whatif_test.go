@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 // TestSpread compares with all choices, one by one.
@@ -63,7 +64,7 @@ func TestWhatIf(t *testing.T) {
 		return g
 	}
 	late, day := attempt("a", true), 24*hour
-	late.Origin.WallSeconds, late.Origin.Curve = &day, []grading.Moment{{Seconds: 7000, Outcome: grading.Scored, Medal: "none"}, {Seconds: 30_000, Outcome: grading.Scored, Medal: "gold"}}
+	late.Origin.WallSeconds, late.Origin.Curve = &day, []grading.Moment{{Seconds: 7000, Outcome: outcome.Scored, Medal: "none"}, {Seconds: 30_000, Outcome: outcome.Scored, Medal: "gold"}}
 	reports := []grading.Graded{
 		late, attempt("a", true, "grader-import"), attempt("a", true),
 		attempt("b", false), attempt("b", false), attempt("b", false),

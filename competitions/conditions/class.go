@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,6 +41,13 @@ const (
 // mleflow's list.
 const BeyondList = "beyond-budget-by-list"
 
+// Unlimited is the value of a limit that is none, and NotEnforced is said of processors
+// where nothing keeps the agent from using more.
+const (
+	Unlimited   = "unlimited"
+	NotEnforced = "not enforced"
+)
+
 // NoneOf is the value of a condition that says that there was nothing.
 const NoneOf = "none"
 
@@ -51,9 +59,11 @@ func Budgets() []string {
 // Class names the class of attempts: the conditions that must be equal before places
 // can be compared, as in "isolation sandbox, task own, time 24h, cpus 8". Where attempts
 // differ, all values are listed, as in "time 12h|36h". Several tries at an attempt are a
-// condition, too, and so is going on from a checkpoint. The runtime is none, since isolation says what it means for a result.
+// condition, too, and so is going on from a checkpoint. The runtime is none, since isolation
+// says what it means for a result. HostFiles counts as Sandbox: in both an agent reaches the
+// same, and one that needs an interpreter can be compared with one that needs none.
 func Class(sets ...[]string) string {
-	words := []string{Isolation + " " + Shown(sets...), Task + " " + Told(sets...)}
+	words := []string{Isolation + " " + Shown(barriers(sets)...), Task + " " + Told(sets...)}
 	for _, key := range Budgets() {
 		if v := valuesOf(key, sets); v != "" {
 			words = append(words, key+" "+v)
@@ -74,11 +84,27 @@ func Class(sets ...[]string) string {
 	return strings.Join(words, ", ")
 }
 
+// barriers returns sets with the isolation that counts in a class.
+func barriers(sets [][]string) [][]string {
+	sets = slices.Clone(sets)
+	for i, set := range sets {
+		if j := slices.Index(set, Isolation+"="+HostFiles); j >= 0 {
+			sets[i] = slices.Clone(set)
+			sets[i][j] = Isolation + "=" + Sandbox
+		}
+	}
+	return sets
+}
+
 // valuesOf lists the values of a key, "" if no set has one.
 func valuesOf(key string, sets [][]string) string {
 	var all []string
 	for _, set := range sets {
-		all = append(all, strings.Join(step.ConditionValues(set, key), "+"))
+		v := strings.Join(step.ConditionValues(set, key), "+")
+		if key == CPUs && v != "" && v != Unlimited && Untrusted(set) {
+			v += " " + NotEnforced
+		}
+		all = append(all, v)
 	}
 	all = step.UnionConditions(all)
 	if len(all) > 1 && all[0] == "" {
@@ -127,6 +153,21 @@ func Differing(sets ...[]string) []string {
 		all = append(all, budgetOf(set))
 	}
 	return step.UnionConditions(all)
+}
+
+// Apart names each of some sets by the budgets in which they differ: "time 24h, gpus 1".
+func Apart(sets ...[]string) []string {
+	names := make([]string, len(sets))
+	for _, key := range Budgets() {
+		if !strings.Contains(valuesOf(key, sets), "|") {
+			continue
+		}
+		for i, set := range sets {
+			value := cmp.Or(strings.Join(step.ConditionValues(set, key), "+"), Unknown)
+			names[i] = strings.TrimPrefix(names[i]+", "+key+" "+value, ", ")
+		}
+	}
+	return names
 }
 
 // AnyClass selects attempts of all classes.

@@ -20,6 +20,8 @@ func TestClass(t *testing.T) {
 		{"none", nil, "isolation unknown, task unknown"},
 		{"alike", [][]string{short, short}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none"},
 		{"other runtime", [][]string{short, append(slices.Clone(short), "runtime=sandbox")}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none"},
+		{"the machine's programs", [][]string{short, append(set("isolation=host-files"), short[1:]...)}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none"},
+		{"a virtual environment of the machine", [][]string{set("isolation=host-files task=own environment=host-venv")}, "isolation sandbox with host venv, task own"},
 		{"two limits", [][]string{long, short, long}, "isolation sandbox, task own, time 12h|36h, cpus 8, gpus 0, network none"},
 		{"not said", [][]string{set("isolation=sandbox task=own"), set("isolation=sandbox task=own gpus=1")}, "isolation sandbox, task own, gpus unknown|1"},
 		{"prices", [][]string{set("isolation=sandbox task=own budget=1usd"), set("isolation=sandbox task=own budget=1usd prices=gpt-5.5@0/0usd")}, "isolation sandbox, task own, budget 1usd, prices list|gpt-5.5@0/0usd"},

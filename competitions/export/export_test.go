@@ -17,23 +17,25 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 func of[T any](v T) *T { return &v }
 
 // runs are one with everything and one with as little as can be.
-func runs() []export.Run {
+func runs() []*results.Attempt {
 	places := -3
 	full := grading.Report{
 		CompetitionID: "apples", Score: of(grading.Number(0.5)), LowerIsBetter: true, SubmissionExists: true, ValidSubmission: true,
 		Thresholds: grading.Thresholds{Gold: 0.25, Silver: 0.5, Bronze: 0.75, Median: 1},
 		Medals:     grading.Medals{AnyMedal: true, SilverMedal: true, AboveMedian: true},
-		Detail:     grading.Detail{ExactScore: of(grading.Number(0.5000001)), Outcome: grading.Scored, Rank: of(7), Teams: 100, MetricExternal: true, CompetitionVersion: "v1", Conditions: []string{"isolation=none", "runtime=process", "task=reference"}},
+		Detail:     grading.Detail{ExactScore: of(grading.Number(0.5000001)), Outcome: outcome.Scored, Rank: of(7), Teams: 100, MetricExternal: true, CompetitionVersion: "v1", Conditions: []string{"isolation=none", "runtime=process", "task=reference"}},
 	}
-	return []export.Run{
+	return []*results.Attempt{
 		{Agent: "x", Seed: "0", Report: full, Margins: map[grading.Threshold]grading.Margin{"gold": {Score: -0.25, Places: &places}, "silver": {}},
-			Attempt: export.Attempt{Outcome: "finished", WallSeconds: of(1.5), CPUSeconds: of(0.0), Validations: of(2), Usage: &export.Usage{Model: "m, n", CostUSD: of(0.25), ListUSD: of(1.5)}}},
+			Made: results.Made{Outcome: "finished", WallSeconds: of(1.5), CPUSeconds: of(0.0), Validations: of(2), Usage: &results.Usage{Model: "m, n", CostUSD: of(0.25), ListUSD: of(1.5)}}},
 		{Agent: "y", Report: grading.Report{CompetitionID: "pears", Score: of(grading.Number(math.Inf(1)))}},
 	}
 }
@@ -102,13 +104,13 @@ func TestMarkdown(t *testing.T) {
 }
 
 func TestReadUsage(t *testing.T) {
-	got, err := export.ReadUsage([]byte(`{"model": "m", "requests": 3, "input_tokens": 1e3, "cached_input_tokens": 0, "cost_usd": 0.5, "other": [1]}`))
-	want := &export.Usage{Source: grading.FromAgent, Model: "m", Requests: of(3.0), InputTokens: of(1000.0), CachedInputTokens: of(0.0), CostUSD: of(0.5)}
+	got, err := results.ReadUsage([]byte(`{"model": "m", "requests": 3, "input_tokens": 1e3, "cached_input_tokens": 0, "cost_usd": 0.5, "other": [1]}`))
+	want := &results.Usage{Source: grading.FromAgent, Model: "m", Requests: of(3.0), InputTokens: of(1000.0), CachedInputTokens: of(0.0), CostUSD: of(0.5)}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for _, bad := range []string{``, `null`, `[]`, `{"cost_usd": -1}`, `{"requests": 1e999}`, `{"input_tokens": "1"}`, `{"model": "` + strings.Repeat("x", 201) + `"}`} {
-		if u, err := export.ReadUsage([]byte(bad)); err == nil {
+		if u, err := results.ReadUsage([]byte(bad)); err == nil {
 			t.Errorf("%.40s is read as %+v", bad, u)
 		}
 	}

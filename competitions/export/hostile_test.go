@@ -8,16 +8,18 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/hostiletest"
 )
 
 // hostileRun has a text wherever an agent or an author has a say.
-func hostileRun(text string) export.Run {
-	return export.Run{Agent: text, Seed: text, Report: grading.Report{CompetitionID: text, Detail: grading.Detail{CompetitionVersion: text}},
-		Attempt: export.Attempt{Outcome: text, Usage: &export.Usage{Model: text}}}
+func hostileRun(text string) *results.Attempt {
+	return &results.Attempt{Agent: text, Seed: text, Report: grading.Report{CompetitionID: text, Detail: grading.Detail{CompetitionVersion: text}},
+		Made: results.Made{Outcome: outcome.End(text), Usage: &results.Usage{Model: text}}}
 }
 
-func written(t *testing.T, f export.Format, runs ...export.Run) string {
+func written(t *testing.T, f export.Format, runs ...*results.Attempt) string {
 	t.Helper()
 	tab, err := export.Runs(runs)
 	if err != nil {

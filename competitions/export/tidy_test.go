@@ -13,23 +13,23 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // records are one with everything, one with an infinite score and text that is
 // hard to write, and one that nothing graded.
-func records() []export.Record {
+func records() []*results.Attempt {
 	all := runs()
-	full := export.Record{
-		Run: all[0], Graded: true, Standing: "recorded", RunID: "r", Address: `step.agent-run.solve["a"]`, TimeLimitSeconds: of(60.0),
-		Snapshots: []export.Snapshot{
-			{Seconds: 1, Outcome: "scored", Score: of(0.7), Medal: "none"}, {Seconds: 2, Outcome: "invalid", Medal: "none"},
-			{Seconds: 3, Outcome: "scored", Score: of(0.9), Medal: "none"}, {Seconds: 4, Outcome: "scored", Score: of(0.5), Medal: "silver"},
-		},
+	full, strange := all[0], all[1]
+	full.Graded, full.Standing, full.RunID, full.Address, full.TimeLimitSeconds = true, "recorded", "r", `step.agent-run.solve["a"]`, of(60.0)
+	full.Snapshots = []results.Snapshot{
+		{Seconds: 1, Outcome: "scored", Score: of(0.7), Medal: "none"}, {Seconds: 2, Outcome: "invalid", Medal: "none"},
+		{Seconds: 3, Outcome: "scored", Score: of(0.9), Medal: "none"}, {Seconds: 4, Outcome: "scored", Score: of(0.5), Medal: "silver"},
 	}
-	strange := export.Record{Run: all[1], Graded: true}
+	strange.Graded = true
 	strange.Report.ExactScore, strange.Agent = of(grading.Number(math.Inf(-1))), "=a\"\n\u202e</script>"
-	return []export.Record{full, strange, {Run: export.Run{Agent: "z", Report: grading.Report{CompetitionID: "apples"}}}}
+	return []*results.Attempt{full, strange, {Agent: "z", Report: grading.Report{CompetitionID: "apples"}}}
 }
 
 func attempts(t *testing.T) *table.Table {
@@ -49,7 +49,7 @@ func TestPercentile(t *testing.T) {
 		r    grading.Report
 		want *float64
 	}{{at(1, 40), of(100.0)}, {at(20, 40), of(52.5)}, {at(40, 40), of(2.5)}, {at(41, 40), of(0.0)}, {at(1, 0), nil}, {grading.Report{}, nil}} {
-		if diff := cmp.Diff(c.want, export.Percentile(c.r)); diff != "" {
+		if diff := cmp.Diff(c.want, results.Percentile(c.r)); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -80,8 +80,8 @@ r,"step.agent-run.solve[""a""]",x,0,apples,v1,4,scored,0.5,0.5,True,silver
 // attempt had ended, and nothing where that is not known.
 func TestStoppedColumns(t *testing.T) {
 	list := records()
-	list[0].Attempt.WallSeconds = of(5400.0)
-	list[0].Snapshots = append(list[0].Snapshots, export.Snapshot{Seconds: 3601, Outcome: "scored", Score: of(0.1), Medal: "gold"})
+	list[0].Made.WallSeconds = of(5400.0)
+	list[0].Snapshots = append(list[0].Snapshots, results.Snapshot{Seconds: 3601, Outcome: "scored", Score: of(0.1), Medal: "gold"})
 	tab, err := export.Attempts(list, 500*time.Millisecond, 2*time.Second, time.Hour, 90*time.Minute)
 	if err != nil {
 		t.Fatal(err)

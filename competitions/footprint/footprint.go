@@ -63,12 +63,9 @@ func Prepared(def *competitions.Definition, raw int64) (int64, float64) {
 
 // isText reports whether an archive is named after a text in it.
 func isText(name string) bool {
-	for _, ext := range []string{".csv.", ".tsv.", ".json.", ".jsonl.", ".txt."} {
-		if strings.Contains(strings.ToLower(name), ext) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{".csv.", ".tsv.", ".json.", ".jsonl.", ".txt."}, func(ext string) bool {
+		return strings.Contains(strings.ToLower(name), ext)
+	})
 }
 
 // extracted lists the archives that the prepare block unpacks, as far as they

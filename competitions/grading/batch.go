@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -40,6 +41,8 @@ type Entry struct {
 type Origin struct {
 	Group string `json:"run_group"`
 	Run   string `json:"run"`
+	// Attempt is the key of the attempt; empty if nothing identifies it.
+	Attempt string `json:"attempt,omitempty"`
 	// Outcome is the run's outcome; see package rungroup.
 	Outcome     string   `json:"outcome"`
 	WallSeconds *float64 `json:"wall_seconds,omitempty"`
@@ -62,8 +65,8 @@ type Origin struct {
 // Moment is the outcome of the submission that existed some seconds after the
 // attempt began.
 type Moment struct {
-	Seconds int64   `json:"seconds"`
-	Outcome Outcome `json:"outcome"`
+	Seconds int64              `json:"seconds"`
+	Outcome outcome.Submission `json:"outcome"`
 	// Score is nil if there is none or it is not finite.
 	Score *float64 `json:"score"`
 	Medal string   `json:"medal"`
@@ -83,12 +86,12 @@ func (g Graded) Stopped(at time.Duration) (Graded, error) {
 	out := g
 	out.Score, out.ExactScore, out.Rank = nil, nil, nil
 	out.Medals, out.SubmissionExists, out.ValidSubmission = Medals{}, false, false
-	out.Outcome, out.Reason = Missing, fmt.Sprintf("there was no submission after %s", at)
+	out.Outcome, out.Reason = outcome.Missing, fmt.Sprintf("there was no submission after %s", at)
 	for _, m := range o.Curve {
 		if float64(m.Seconds) > at.Seconds() {
 			break
 		}
-		out.SubmissionExists, out.ValidSubmission, out.Outcome, out.Reason = true, m.Outcome == Scored, m.Outcome, ""
+		out.SubmissionExists, out.ValidSubmission, out.Outcome, out.Reason = true, m.Outcome == outcome.Scored, m.Outcome, ""
 		out.Medals = Medals{GoldMedal: m.Medal == "gold", SilverMedal: m.Medal == "silver", BronzeMedal: m.Medal == "bronze"}
 		out.AnyMedal = out.GoldMedal || out.SilverMedal || out.BronzeMedal
 		out.Score, out.ExactScore = nil, nil
@@ -241,7 +244,7 @@ func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 		err = fmt.Errorf("the attempt or the data in %s, but not both, are of a rehearsal; mleflow prepare --rehearsal writes its data to rehearsal in a data directory", b.DataDir)
 	case e.Refused != "":
 		report.Report = newReport(def, e.SubmissionPath, b.Created)
-		report.refuse(Missing, &Invalid{Reason: e.Refused})
+		report.refuse(outcome.Missing, &Invalid{Reason: e.Refused})
 	default:
 		report.Report, err = b.Judge.Grade(ctx, def, Request{
 			Submission: e.SubmissionPath, Answers: AnswersPath(dir, def), Created: b.Created,

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
@@ -96,11 +97,11 @@ func TestGradeAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var outcomes []Outcome
+	var outcomes []outcome.Submission
 	for _, r := range got.Reports {
 		outcomes = append(outcomes, r.Outcome)
 	}
-	if diff := cmp.Diff([]Outcome{InvalidScore, Scored, Missing, InvalidScore, Scored}, outcomes); diff != "" {
+	if diff := cmp.Diff([]outcome.Submission{outcome.Invalid, outcome.Scored, outcome.Missing, outcome.Invalid, outcome.Scored}, outcomes); diff != "" {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	var failed []int

@@ -1,8 +1,7 @@
 package grading
 
 import (
-	"strings"
-
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -64,14 +63,14 @@ func (f cellForm) column(c *table.Column) (*table.Column, error) {
 			return spelled(c, ""), nil
 		}
 		if c.Kind() == table.Uint64 {
-			return integers(c, metric.PythonInt)
+			return integers(c, pytext.Int)
 		}
 	case "list":
 		if c.Kind() == table.Text && c.MissingCount() < c.Len() {
 			return spelled(c, "nan"), nil
 		}
 	case "int":
-		return integers(c, metric.PythonInt)
+		return integers(c, pytext.Int)
 	case "numeric":
 		return numeric(c)
 	case "first_int":
@@ -126,13 +125,13 @@ func firstInt(v table.Value) (table.Value, bool) {
 	case table.Float64:
 		return table.Value{}, false
 	case table.Text:
-		first := strings.FieldsFunc(v.String(), metric.IsPythonSpace)
+		first := pytext.Fields(v.String())
 		if len(first) == 0 {
 			return table.Value{}, false
 		}
-		return metric.PythonInt(table.TextValue(first[0]))
+		return pytext.Int(table.TextValue(first[0]))
 	}
-	return metric.PythonInt(v)
+	return pytext.Int(v)
 }
 
 // integers converts a list of Python ints as numpy does: to int64, to uint64 if
@@ -151,19 +150,12 @@ func integers(c *table.Column, read func(table.Value) (table.Value, bool)) (*tab
 			large++
 		}
 	}
+	kind := table.Float64
 	switch large {
 	case 0:
-		return table.FromInts(c.Name(), mapped(out, table.Value.Int)), nil
+		kind = table.Int64
 	case len(out):
-		return table.FromUints(c.Name(), mapped(out, func(v table.Value) uint64 { return uint64(v.Int()) })), nil
+		kind = table.Uint64
 	}
-	return table.FromFloats(c.Name(), mapped(out, table.Value.Float)), nil
-}
-
-func mapped[T any](v []table.Value, f func(table.Value) T) []T {
-	out := make([]T, len(v))
-	for i, x := range v {
-		out[i] = f(x)
-	}
-	return out
+	return table.FromKind(c.Name(), kind, out), nil
 }

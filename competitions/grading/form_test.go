@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -115,7 +116,7 @@ func TestFormOfEqualCells(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := form.Check(path); (err == nil) != (report.Outcome == grading.Scored) {
+				if err := form.Check(path); (err == nil) != (report.Outcome == outcome.Scored) {
 					t.Errorf("%q everywhere: the grader says %s %s, the form %v", cells, report.Outcome, report.Reason, err)
 				}
 			}

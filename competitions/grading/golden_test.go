@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
@@ -73,7 +74,7 @@ func gradeGolden(t *testing.T, def *competitions.Definition, dir string) {
 			continue
 		}
 		got[name] = spell(t, report.Score)
-		if (report.Outcome == grading.Scored) != (v.Status == "ok") {
+		if (report.Outcome == outcome.Scored) != (v.Status == "ok") {
 			t.Errorf("%s is %s (%s), want %s", name, report.Outcome, report.Reason, v.Status)
 		}
 	}

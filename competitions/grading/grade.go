@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -60,7 +61,7 @@ func AnswersPath(dataDir string, def *competitions.Definition) string {
 func (p *Plan) grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error) {
 	report := newReport(def, q.name(), q.Created)
 	if err := findSubmission(q.Submission); err != nil {
-		report.refuse(Missing, err)
+		report.refuse(outcome.Missing, err)
 		return report, nil
 	}
 	report.SubmissionExists = true
@@ -76,7 +77,7 @@ func (p *Plan) grade(ctx context.Context, def *competitions.Definition, q Reques
 	var bad *Invalid
 	switch {
 	case errors.As(err, &bad):
-		report.refuse(InvalidScore, bad)
+		report.refuse(outcome.Invalid, bad)
 	case err != nil:
 		return Report{}, err
 	default:

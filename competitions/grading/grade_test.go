@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
@@ -153,12 +154,12 @@ func TestRequirements(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			def := define(t, "metric = \"log_loss\"\nid = \"id\"\ntargets = classes\nrequire {\n"+c.rules+"\n}", leaderboard)
 			if c.name != "text" {
-				if r := gradeText(t, def, answers, good); r.Outcome != Scored && !strings.Contains(c.rules, `"c"`) {
+				if r := gradeText(t, def, answers, good); r.Outcome != outcome.Scored && !strings.Contains(c.rules, `"c"`) {
 					t.Errorf("a good submission is %s: %s", r.Outcome, r.Reason)
 				}
 			}
 			r := gradeText(t, def, answers, c.submission)
-			if r.Outcome != InvalidScore || r.Reason != c.reason || r.Score != nil || r.ValidSubmission {
+			if r.Outcome != outcome.Invalid || r.Reason != c.reason || r.Score != nil || r.ValidSubmission {
 				t.Errorf("got %s, %q, want invalid, %q", r.Outcome, r.Reason, c.reason)
 			}
 			if name, _, _ := strings.Cut(c.rules, " "); r.Rule != name && c.name != "metric refuses" && c.name != "between nothing" {
@@ -254,7 +255,7 @@ func TestStanding(t *testing.T) {
 			if string(score) != c.score || *r.Rank != c.rank || r.AboveMedian != c.above || r.NonFinite != c.nonFinite || r.GoldMedal != (c.medal == "gold") || r.AnyMedal != (c.medal != "") {
 				t.Errorf("got %s rank %d %+v", score, *r.Rank, r.Medals)
 			}
-			if !r.ValidSubmission || r.Outcome != Scored || !r.LowerIsBetter {
+			if !r.ValidSubmission || r.Outcome != outcome.Scored || !r.LowerIsBetter {
 				t.Errorf("got %+v", r)
 			}
 		})
@@ -270,7 +271,7 @@ func TestMissingSubmission(t *testing.T) {
 	}
 	for _, path := range []string{filepath.Join(dir, "none.csv"), dir, text} {
 		r, err := Grade(context.Background(), def, metric.All(), Request{Submission: path, Answers: filepath.Join(dir, "answers.csv")})
-		if err != nil || r.Outcome != Missing || r.SubmissionExists || r.ValidSubmission || r.Reason == "" || r.Rank != nil {
+		if err != nil || r.Outcome != outcome.Missing || r.SubmissionExists || r.ValidSubmission || r.Reason == "" || r.Rank != nil {
 			t.Errorf("%s: got %+v, %v", path, r, err)
 		}
 	}

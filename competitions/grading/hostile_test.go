@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
@@ -196,7 +197,7 @@ func gradeHostile(t *testing.T, def *competitions.Definition, id, dir string) {
 			t.Errorf("%s: %v", name, err)
 		case used > mostBytes:
 			t.Errorf("%s: %d bytes were taken for %d", name, used, len(data))
-		case r.Outcome != grading.Scored && (r.Reason == "" || len(r.Reason) > 1000):
+		case r.Outcome != outcome.Scored && (r.Reason == "" || len(r.Reason) > 1000):
 			t.Errorf("%s: %s: %.1000q", name, r.Outcome, r.Reason)
 		}
 		if os.Getenv("MLEFLOW_HOSTILE") == "times" {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -68,7 +69,7 @@ func onlyTable(_ context.Context, submission string) error {
 func Refuse(def *competitions.Definition, q Request, why *Invalid) Report {
 	r := newReport(def, q.name(), q.Created)
 	r.SubmissionExists = true
-	r.refuse(InvalidScore, why)
+	r.refuse(outcome.Invalid, why)
 	return r
 }
 

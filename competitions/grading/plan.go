@@ -1,6 +1,7 @@
 package grading
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -150,15 +151,11 @@ func blame(err error, rule string) error {
 	if err == nil {
 		return nil
 	}
-	var bad *Invalid
-	if errors.As(err, &bad) {
-		if bad.Rule == "" {
-			bad.Rule = rule
-		}
+	if bad, ok := errors.AsType[*Invalid](err); ok {
+		bad.Rule = cmp.Or(bad.Rule, rule)
 		return err
 	}
-	var refused *metric.Unscorable
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*metric.Unscorable](err); ok {
 		return &Invalid{Rule: rule, Reason: refused.Error()}
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -18,16 +19,6 @@ import (
 // that the reference (openai/mle-bench) asks for, with the scipy of their time.
 // Where newer ones answer otherwise is listed in docs/reference-profile.md.
 const ReferenceProfile = "pandas-2.2 numpy-1.26 scikit-learn-1.5 scipy-1.14"
-
-// Outcome is the outcome of grading a submission.
-type Outcome string
-
-// The outcomes.
-const (
-	Scored       Outcome = "scored"  // it has a score, finite or not
-	InvalidScore Outcome = "invalid" // the file is there, but has no score
-	Missing      Outcome = "missing" // there is no such file, or it is not a .csv
-)
 
 // Number is a float that JSON spells as Python does, and the texts "nan",
 // "inf" and "-inf" where it is not finite.
@@ -126,15 +117,15 @@ func (m Medals) Best() string {
 
 // Detail are the fields that the reference does not have.
 type Detail struct {
-	ExactScore         *Number `json:"exact_score"` // full precision
-	Outcome            Outcome `json:"outcome"`
-	Reason             string  `json:"reason"` // why there is no score; "" if there is
-	Rule               string  `json:"rule,omitempty"`
-	Rank               *int    `json:"rank"`  // place among the teams; nil without a score or teams
-	Teams              int     `json:"teams"` // 0 without a leaderboard
-	CompetitionVersion string  `json:"competition_version"`
-	Profile            string  `json:"reference_profile"` // see ReferenceProfile
-	NonFinite          bool    `json:"non_finite"`
+	ExactScore         *Number            `json:"exact_score"` // full precision
+	Outcome            outcome.Submission `json:"outcome"`
+	Reason             string             `json:"reason"` // why there is no score; "" if there is
+	Rule               string             `json:"rule,omitempty"`
+	Rank               *int               `json:"rank"`  // place among the teams; nil without a score or teams
+	Teams              int                `json:"teams"` // 0 without a leaderboard
+	CompetitionVersion string             `json:"competition_version"`
+	Profile            string             `json:"reference_profile"` // see ReferenceProfile
+	NonFinite          bool               `json:"non_finite"`
 	// MetricExternal reports whether the score comes from a program of the definition,
 	// not from a metric of mleflow.
 	MetricExternal bool `json:"metric_external,omitempty"`
@@ -191,7 +182,7 @@ func newReport(def *competitions.Definition, submission string, created time.Tim
 		LowerIsBetter:  def.Medals.LowerIsBetter,
 		CreatedAt:      created.Format("2006-01-02T15:04:05.000000"),
 		SubmissionPath: submission,
-		Detail:         Detail{Outcome: Missing, Teams: len(def.Medals.Scores), CompetitionVersion: def.Version, Profile: ReferenceProfile, Flagged: def.Flags},
+		Detail:         Detail{Outcome: outcome.Missing, Teams: len(def.Medals.Scores), CompetitionVersion: def.Version, Profile: ReferenceProfile, Flagged: def.Flags},
 	}
 	if def.Rehearsal {
 		r.Conditions = []string{conditions.Data + "=" + conditions.Rehearsal}
@@ -207,7 +198,7 @@ func (r *Report) score(s metric.Score, medals competitions.Medals) {
 	rounded, exact := Number(s.Rounding.Round(s.Value)), Number(s.Value)
 	standing := medals.Rank(float64(rounded))
 	r.Score, r.ExactScore = &rounded, &exact
-	r.Outcome, r.ValidSubmission = Scored, true
+	r.Outcome, r.ValidSubmission = outcome.Scored, true
 	r.Medals = Medals{
 		AnyMedal: standing.Any(), GoldMedal: standing.Gold, SilverMedal: standing.Silver,
 		BronzeMedal: standing.Bronze, AboveMedian: standing.AboveMedian,
@@ -222,6 +213,6 @@ func (r *Report) score(s metric.Score, medals competitions.Medals) {
 }
 
 // refuse enters why there is no score.
-func (r *Report) refuse(outcome Outcome, err *Invalid) {
-	r.Outcome, r.Reason, r.Rule = outcome, err.Reason, err.Rule
+func (r *Report) refuse(o outcome.Submission, err *Invalid) {
+	r.Outcome, r.Reason, r.Rule = o, err.Reason, err.Rule
 }

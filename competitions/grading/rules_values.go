@@ -6,6 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -55,7 +56,7 @@ var numericRule = Rule{
 func firstWord(c *table.Column) int {
 	for i := range c.Len() {
 		if v := c.Value(i); v.Kind() == table.Text {
-			if _, ok := metric.PythonFloat(v.String()); !ok {
+			if _, ok := pytext.Float(v.String()); !ok {
 				return i
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 // Rewards returns the kinds of reward on real data or in a rehearsal, the default first.
@@ -65,7 +66,7 @@ func Measure(def *competitions.Definition, grade func(name string) (grading.Repo
 // kinds. A score that is not finite has 0, except infinity in the better direction: the
 // reference gives it the first place, as the right answers of log_mae show.
 func (s Scale) Reward(kind string, r grading.Report) float64 {
-	if r.Outcome != grading.Scored || r.ExactScore == nil {
+	if r.Outcome != outcome.Scored || r.ExactScore == nil {
 		return 0
 	}
 	best := math.Inf(1)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 // TestRewards: in both directions of a metric, at, between and beyond the two scores of
@@ -16,7 +17,7 @@ func TestRewards(t *testing.T) {
 	}
 	report := func(score, zero, one float64, rank int) measured {
 		exact := grading.Number(score)
-		r := grading.Report{Detail: grading.Detail{Outcome: grading.Scored, ExactScore: &exact, Rank: &rank, Teams: 4}}
+		r := grading.Report{Detail: grading.Detail{Outcome: outcome.Scored, ExactScore: &exact, Rank: &rank, Teams: 4}}
 		r.LowerIsBetter = one < zero
 		return measured{r, Scale{zero, one}}
 	}
@@ -27,7 +28,7 @@ func TestRewards(t *testing.T) {
 	}
 	nan := math.NaN()
 	bronze, failed := report(0.5, 0.25, 0.25, 2), report(1, 0, 1, 1)
-	bronze.BronzeMedal, failed.Outcome = true, grading.InvalidScore
+	bronze.BronzeMedal, failed.Outcome = true, outcome.Invalid
 	infinite := func(sign int, zero, one float64) measured {
 		r := report(math.Inf(sign), zero, one, 1)
 		r.NonFinite, r.GoldMedal = true, true

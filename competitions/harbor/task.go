@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/mask"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 // Writer writes competitions as tasks.
@@ -161,11 +162,11 @@ func (d *draft) grade(ctx context.Context) error {
 		return err
 	}
 	d.solved = (report.GoldMedal || d.def.Rehearsal && scale.Reward(d.reward, report) == 1) && filepath.Ext(d.gold) == ".csv"
-	if d.Micro == 0 || report.Outcome == grading.Scored {
+	if d.Micro == 0 || report.Outcome == outcome.Scored {
 		return nil
 	}
 	one, err := grade(d.def.Layout.Sample)
-	if err == nil && one.Outcome != grading.Scored {
+	if err == nil && one.Outcome != outcome.Scored {
 		err = mistakef("the %d ids drawn from %s cannot be graded: %s; draw more of them, or others with --seed", d.Micro, d.def.ID, one.Reason)
 	}
 	return err

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 )
@@ -47,12 +48,7 @@ func (p *pairs) determined(shares map[string]float64) (chance float64, distinct 
 			return 0, 0, false
 		}
 	}
-	sizes := make([]int, 0, len(size))
-	for _, n := range size {
-		sizes = append(sizes, n)
-	}
-	slices.Sort(sizes)
-	for _, n := range sizes {
+	for _, n := range slices.Sorted(maps.Values(size)) {
 		chance += agreement(shares, n)
 	}
 	return chance, len(size), true
@@ -123,12 +119,7 @@ func runs(truths []string) (got, want, deviation, sorted float64) {
 	}
 	n := float64(len(truths))
 	squares, cubes, logs := 0.0, 0.0, 0.0
-	sizes := make([]float64, 0, len(count))
-	for _, c := range count {
-		sizes = append(sizes, c)
-	}
-	slices.Sort(sizes)
-	for _, c := range sizes {
+	for _, c := range slices.Sorted(maps.Values(count)) {
 		squares += float64(c * c)
 		cubes += float64(c * c * c)
 		log, _ := math.Lgamma(c + 1)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -236,11 +237,7 @@ func (p *preparedLinter) fileFacts() []fact {
 	if len(sizes) == 0 {
 		return nil
 	}
-	templates := make([]string, 0, len(sizes))
-	for t := range sizes {
-		templates = append(templates, t)
-	}
-	slices.Sort(templates)
+	templates := slices.Sorted(maps.Keys(sizes))
 	names := fact{file: "public", column: "the name of the file"}
 	var out []fact
 	for k := range p.answers.Len() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -131,11 +132,7 @@ func readRecords(data []byte) (*table.Table, error) {
 	if err := json.Unmarshal(data, &records); err != nil || len(records) == 0 {
 		return nil, nil
 	}
-	var names []string
-	for name := range records[0] {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(records[0]))
 	cols := make([]*table.Column, len(names))
 	for c, name := range names {
 		texts, valid := make([]string, len(records)), make([]bool, len(records))

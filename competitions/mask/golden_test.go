@@ -24,6 +24,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/goldentest"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/mask"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
@@ -185,7 +186,7 @@ func checkDraw(t *testing.T, def *competitions.Definition, params map[string]cty
 		}
 		return report
 	}
-	if grade(before).Outcome != grading.Scored {
+	if grade(before).Outcome != outcome.Scored {
 		return
 	}
 	var reasons []string
@@ -195,7 +196,7 @@ func checkDraw(t *testing.T, def *competitions.Definition, params map[string]cty
 			t.Fatal(err)
 		}
 		report := grade(dir)
-		if report.Outcome == grading.Scored {
+		if report.Outcome == outcome.Scored {
 			return
 		}
 		reasons = append(reasons, report.Reason)
@@ -237,7 +238,7 @@ func contents(t *testing.T, dir string) string {
 // score in v1.
 func compare(t *testing.T, v1, v1m *competitions.Definition, params map[string]cty.Value, before, after, one, other string) bool {
 	t.Helper()
-	grade := func(def *competitions.Definition, prepared, submission string) (string, grading.Outcome) {
+	grade := func(def *competitions.Definition, prepared, submission string) (string, outcome.Submission) {
 		report, err := grading.Grade(context.Background(), def, metric.All(), grading.Request{
 			Submission: submission, Answers: filepath.Join(prepared, def.Layout.Answers), Params: params,
 		})
@@ -250,8 +251,8 @@ func compare(t *testing.T, v1, v1m *competitions.Definition, params map[string]c
 		}
 		return string(text) + " " + report.Reason, report.Outcome
 	}
-	want, outcome := grade(v1, before, one)
-	if outcome != grading.Scored {
+	want, how := grade(v1, before, one)
+	if how != outcome.Scored {
 		return false
 	}
 	if got, _ := grade(v1m, after, other); got != want {

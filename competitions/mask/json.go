@@ -3,11 +3,12 @@ package mask
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+
+	"github.com/mleflow/mleflow/plugins/data/jsontoken"
 )
 
 // documents calls a function with every element of an array, or with every
@@ -135,7 +136,7 @@ func (m *masker) document(raw []byte) (out []byte, place uint64, keep bool, err 
 		}
 		out = append(out, raw[end:t.from]...)
 		if t.quoted {
-			text = quote(text)
+			text = jsontoken.Quote(text)
 		}
 		out, end = append(out, text...), t.to
 		return nil
@@ -165,14 +166,6 @@ func (m *masker) value(t token, found func(rank int, id string)) (string, error)
 	return text, nil
 }
 
-func quote(text string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // a string can be encoded
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
-}
-
 // token is a key, a string or a number of a JSON value.
 type token struct {
 	from, to int
@@ -183,77 +176,50 @@ type token struct {
 	key string
 }
 
-// frame is an object or an array that a token is in.
-type frame struct {
-	object, wantsKey bool
-	base, key        string // the names of the members around it, and with its own
-}
+// frame is an object or an array that a token is in: the names of the members
+// around it, and with its own.
+type frame struct{ base, key string }
 
 var errJSON = errors.New("malformed JSON")
 
 // scan calls a function with every key, string and number of a valid value.
 func scan(raw []byte, each func(token) error) error {
 	stack := []frame{{}}
-	for i := 0; i < len(raw); {
+	for t := jsontoken.New(raw); t.Next(); {
+		found := token{from: t.Start, to: t.End, quoted: t.Kind == jsontoken.String, isKey: t.Name}
 		top := &stack[len(stack)-1]
-		switch c := raw[i]; {
-		case c == '{' || c == '[':
-			stack = append(stack, frame{object: c == '{', wantsKey: c == '{', base: top.key, key: top.key})
-			i++
-		case c == '}' || c == ']':
+		switch t.Kind {
+		case '{', '[':
+			stack = append(stack, frame{base: top.key, key: top.key})
+			continue
+		case '}', ']':
 			if len(stack) == 1 {
 				return errJSON
 			}
 			stack = stack[:len(stack)-1]
-			i++
-		case c == ',':
-			top.wantsKey = top.object
-			i++
-		case c == '"':
-			t, err := stringAt(raw, i)
+			continue
+		case jsontoken.Open:
+			return errJSON
+		case jsontoken.String:
+			text, err := jsontoken.Unquote(raw[t.Start:t.End])
 			if err != nil {
 				return err
 			}
-			t.isKey = top.wantsKey
-			if top.wantsKey {
-				top.key, top.wantsKey = path.Join(top.base, t.text), false
+			if found.text = text; t.Name {
+				top.key = path.Join(top.base, text)
 			}
-			t.key = top.key
-			if err := each(t); err != nil {
-				return err
+		case jsontoken.Word:
+			if c := raw[t.Start]; c != '-' && (c < '0' || c > '9') {
+				continue
 			}
-			i = t.to
-		case c == '-' || c >= '0' && c <= '9':
-			end := i + 1
-			for end < len(raw) && bytes.IndexByte([]byte("+-.eE0123456789"), raw[end]) >= 0 {
-				end++
-			}
-			if err := each(token{from: i, to: end, text: string(raw[i:end]), key: top.key}); err != nil {
-				return err
-			}
-			i = end
+			found.text = string(raw[t.Start:t.End])
 		default:
-			i++
+			continue
+		}
+		found.key = top.key
+		if err := each(found); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// stringAt reads the string that begins at an offset.
-func stringAt(raw []byte, from int) (token, error) {
-	for i := from + 1; i < len(raw); i++ {
-		switch raw[i] {
-		case '\\':
-			i++
-		case '"':
-			t := token{from: from, to: i + 1, quoted: true}
-			inner := raw[from+1 : i]
-			if bytes.IndexByte(inner, '\\') < 0 {
-				t.text = string(inner)
-				return t, nil
-			}
-			return t, json.Unmarshal(raw[from:i+1], &t.text)
-		}
-	}
-	return token{}, errJSON
 }

@@ -3,6 +3,7 @@ package prep
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -47,12 +48,7 @@ func (e *evaluator) call(x *hclsyntax.FunctionCallExpr, s *scope) (cty.Value, hc
 }
 
 func anyOpaque(args []argument) bool {
-	for _, a := range args {
-		if a.fields == nil && a.members == nil && isOpaque(a.value) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(args, func(a argument) bool { return a.fields == nil && a.members == nil && isOpaque(a.value) })
 }
 
 func (e *evaluator) arguments(x *hclsyntax.FunctionCallExpr, s *scope, verb transform.Verb) ([]argument, hcl.Diagnostics) {

@@ -36,18 +36,5 @@ func writeJSON(r *runner, it *item) hcl.Diagnostics {
 var npyOutput = outputKind{
 	name: "npy", attrs: []string{"rows"}, required: 1,
 	doc:   "A .npy file of an array's rows, as numpy.save writes it.",
-	write: writeNpy,
-}
-
-func writeNpy(r *runner, it *item) hcl.Diagnostics {
-	in := r.read(it)
-	rows := in.rows("rows")
-	array, ok := rows.(*transform.Array)
-	if !ok && !in.failed() {
-		in.fail("rows", "Wrong value for rows", fmt.Errorf("expected an array, as npy(…) returns it"))
-	}
-	if in.failed() {
-		return in.diags
-	}
-	return r.create(it, func(w io.Writer) error { return transform.WriteNpy(w, array) })
+	write: rowsWriter("an array, as npy(…) returns it", transform.WriteNpy),
 }

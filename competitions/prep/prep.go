@@ -112,12 +112,7 @@ func (r *runner) run(ctx context.Context, outputs []*item, parallelism int) erro
 }
 
 func isCancelled(diags hcl.Diagnostics) bool {
-	for _, d := range diags {
-		if !diag.Is(d, context.Canceled) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(diags, func(d *hcl.Diagnostic) bool { return !diag.Is(d, context.Canceled) })
 }
 
 // block is a decoded prepare block.

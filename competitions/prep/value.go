@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -244,10 +245,5 @@ func isOpaque(v cty.Value) bool {
 	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() || v.Type().IsListType() || v.Type().IsMapType() {
 		return false
 	}
-	for _, item := range v.AsValueSlice() {
-		if isOpaque(item) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.AsValueSlice(), isOpaque)
 }

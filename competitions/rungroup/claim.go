@@ -1,14 +1,13 @@
 package rungroup
 
 import (
-	"archive/zip"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,18 +18,20 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 // Claim is what a trajectory that was made elsewhere says of an attempt. Nothing of it was
 // measured here.
 type Claim struct {
-	Agent string
+	Agent string `json:"agent"`
 	// Format is that of Data, which File names in the run's folder.
-	Format, File string
-	Data         []byte
-	Outcome      Outcome // "" if it does not say
-	WallSeconds  *float64
-	Usage        grading.Usage
+	Format, File string `json:"-"`
+	Data         []byte `json:"-"`
+	// Outcome is "" if it does not say.
+	Outcome     outcome.End   `json:"outcome"`
+	WallSeconds *float64      `json:"wall_seconds"`
+	Usage       grading.Usage `json:"usage"`
 }
 
 // MaxClaim bounds a trajectory, in bytes.
@@ -125,102 +126,18 @@ func checkSeconds(s *float64) error {
 	return nil
 }
 
-// ReadInspect reads a sample of a log of Inspect AI, a zip file.
-func ReadInspect(r io.ReaderAt, size int64, sample string, epoch int) (*Claim, error) {
-	z, err := zip.NewReader(r, size)
-	if err != nil {
-		return nil, fmt.Errorf("it is no log of Inspect AI with the ending .eval (inspect log convert --to eval makes one): %w", err)
+// ReadClaim reads what the Python package says of a sample of a log of Inspect AI: a line with
+// the claim, then the sample.
+func ReadClaim(data []byte) (*Claim, error) {
+	line, sample, _ := bytes.Cut(data, []byte("\n"))
+	c := &Claim{Format: "Inspect AI", File: "logs/inspect.json", Data: sample}
+	if err := json.Unmarshal(line, c); err != nil {
+		return nil, fmt.Errorf("read claim: %w", err)
 	}
-	var head struct {
-		Eval struct {
-			Task   string `json:"task"`
-			Solver string `json:"solver"`
-		} `json:"eval"`
+	if c.Outcome != "" && !c.Outcome.Known() {
+		return nil, fmt.Errorf("read claim: no end of an attempt is %q", c.Outcome)
 	}
-	if _, err := readJSON(z, "header.json", &head); err != nil {
-		return nil, err
-	}
-	var s struct {
-		Usage map[string]struct {
-			Input      float64  `json:"input_tokens"`
-			Output     float64  `json:"output_tokens"`
-			CacheRead  float64  `json:"input_tokens_cache_read"`
-			CacheWrite float64  `json:"input_tokens_cache_write"`
-			Cost       *float64 `json:"total_cost"`
-		} `json:"model_usage"`
-		TotalTime *float64  `json:"total_time"`
-		Error     *struct{} `json:"error"`
-		Limit     *struct {
-			Type string `json:"type"`
-		} `json:"limit"`
-	}
-	name := fmt.Sprintf("samples/%s_epoch_%d.json", sample, epoch)
-	data, err := readJSON(z, name, &s)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the log has no sample %q in epoch %d; it has %s", sample, epoch, samples(z))
-	}
-	if err != nil {
-		return nil, err
-	}
-	c := &Claim{Agent: cmp.Or(head.Eval.Solver, head.Eval.Task), Format: "Inspect AI", File: "logs/inspect.json", Data: data, WallSeconds: s.TotalTime}
-	switch {
-	case s.Error != nil:
-		c.Outcome = AgentFailed
-	case s.Limit != nil && s.Limit.Type == "time":
-		c.Outcome = TimedOut
-	}
-	u := &c.Usage
-	for name, one := range s.Usage {
-		for _, n := range []float64{one.Input, one.Output, one.CacheRead, one.CacheWrite} {
-			if n < 0 {
-				return nil, fmt.Errorf("model_usage of %q claims what cannot be: %v tokens", name, n)
-			}
-		}
-		if one.Cost != nil && *one.Cost < 0 {
-			return nil, fmt.Errorf("model_usage of %q claims what cannot be: a cost of %v", name, *one.Cost)
-		}
-		input, cached := one.Input+one.CacheRead+one.CacheWrite, one.CacheRead
-		plus(&u.InputTokens, &input)
-		plus(&u.CachedInputTokens, &cached)
-		plus(&u.OutputTokens, &one.Output)
-		plus(&u.CostUSD, one.Cost)
-	}
-	u.Model = strings.Join(slices.Sorted(maps.Keys(s.Usage)), " ")
 	return c, c.check()
-}
-
-// readJSON reads a document of a log.
-func readJSON(z *zip.Reader, name string, into any) ([]byte, error) {
-	f, err := z.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxClaim+1))
-	if err == nil && len(data) > MaxClaim {
-		err = fmt.Errorf("it is larger than %d MiB", MaxClaim>>20)
-	}
-	if err == nil {
-		err = json.Unmarshal(strict(data), into)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return data, nil
-}
-
-// samples names the first samples of a log.
-func samples(z *zip.Reader) string {
-	var names []string
-	for _, f := range z.File {
-		if id, ok := strings.CutPrefix(f.Name, "samples/"); ok {
-			names = append(names, strings.TrimSuffix(id, ".json"))
-		}
-	}
-	if len(names) > 10 {
-		names = append(names[:10], "…")
-	}
-	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 // strict replaces the numbers NaN and Infinity, which Python writes, by null.

@@ -1,13 +1,13 @@
 package rungroup
 
 import (
-	"archive/zip"
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 func TestReadATIF(t *testing.T) {
@@ -38,39 +38,22 @@ func TestReadATIF(t *testing.T) {
 	}
 }
 
-func TestReadInspect(t *testing.T) {
-	var log bytes.Buffer
-	z := zip.NewWriter(&log)
-	for name, text := range map[string]string{
-		"header.json": `{"eval": {"task": "mle", "solver": "agent"}, "results": {"mean": -Infinity}}`,
-		"samples/leaf_epoch_2.json": `{"id": "leaf", "epoch": 2, "total_time": 9.5, "limit": {"type": "time", "limit": 9}, "scores": {"s": {"value": NaN, "explanation": "\"NaN"}},
-			"model_usage": {"b/m": {"input_tokens": 5, "output_tokens": 2, "input_tokens_cache_read": 3}, "a/m": {"input_tokens": 1, "output_tokens": 1, "total_cost": 0.25}}}`,
-	} {
-		w, err := z.Create(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r := bytes.NewReader(log.Bytes())
-	c, err := ReadInspect(r, r.Size(), "leaf", 2)
+func TestReadClaim(t *testing.T) {
+	c, err := ReadClaim([]byte(`{"agent": "mine", "outcome": "timed_out", "wall_seconds": 9.5, "usage": {"model": "a/m b/m", "input_tokens": 9, "cost_usd": 0.25}}` + "\n{\"id\":\n NaN}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := json.Marshal(c.Usage)
-	if want := `{"model":"a/m b/m","input_tokens":9,"cached_input_tokens":3,"output_tokens":3,"cost_usd":0.25}`; err != nil || string(got) != want {
+	if want := `{"model":"a/m b/m","input_tokens":9,"cost_usd":0.25}`; err != nil || string(got) != want {
 		t.Errorf("usage %s, want %s", got, want)
 	}
-	if c.Agent != "agent" || c.Outcome != TimedOut || *c.WallSeconds != 9.5 || !bytes.Contains(c.Data, []byte("NaN")) {
+	if c.Agent != "mine" || c.Outcome != outcome.TimedOut || *c.WallSeconds != 9.5 || string(c.Data) != "{\"id\":\n NaN}" {
 		t.Errorf("agent %q, outcome %q, %v seconds, %s", c.Agent, c.Outcome, *c.WallSeconds, c.Data)
 	}
-	if _, err := ReadInspect(r, r.Size(), "leaf", 1); err == nil || !strings.Contains(err.Error(), `no sample "leaf" in epoch 1; it has leaf_epoch_2`) {
-		t.Errorf("another epoch: %v", err)
+	for _, bad := range []string{"", "[]", `{"outcome": "won"}`, `{"usage": {"model": 1}}`} {
+		if _, err := ReadClaim([]byte(bad)); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
 	}
 }
 
@@ -109,7 +92,7 @@ func TestImport(t *testing.T) {
 			t.Errorf("entry %d: %+v, origin %+v", i, e, e.Origin)
 		}
 	}
-	if entries[2].SubmissionPath != "None" || entries[2].Origin.Outcome != string(NoSubmission) {
+	if entries[2].SubmissionPath != "None" || entries[2].Origin.Outcome != string(outcome.NoSubmission) {
 		t.Errorf("without a submission: %+v", entries[2])
 	}
 	if _, err := Import(filepath.Dir(submission), "leaf", "", submission, claim); err == nil || !strings.Contains(err.Error(), "is no run group") {
@@ -137,28 +120,15 @@ func TestImpossibleClaims(t *testing.T) {
 		}
 	}
 	inspect := func(usage, more string) error {
-		var log bytes.Buffer
-		z := zip.NewWriter(&log)
-		for name, text := range map[string]string{"header.json": `{"eval": {"task": "t"}}`, "samples/s_epoch_1.json": `{"model_usage": {"m": {` + usage + `}}` + more + `}`} {
-			w, err := z.Create(name)
-			if err == nil {
-				_, err = w.Write([]byte(text))
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
-		_, err := ReadInspect(bytes.NewReader(log.Bytes()), int64(log.Len()), "s", 1)
+		_, err := ReadClaim([]byte(`{"agent": "a", "usage": {` + usage + `}` + more + `}`))
 		return err
 	}
-	if err := inspect(`"input_tokens": 5, "total_cost": 0.5`, ``); err != nil {
+	if err := inspect(`"input_tokens": 5, "cost_usd": 0.5`, `, "wall_seconds": 3`); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range [][2]string{
-		{`"input_tokens": -5, "input_tokens_cache_read": 10`, ``}, {`"total_cost": -1`, ``}, {`"output_tokens": 1e17`, ``}, {`"total_cost": 1e300`, ``}, {``, `, "total_time": -3`}, {``, `, "total_time": 1e20`},
+		{`"input_tokens": -5`, ``}, {`"input_tokens": 5, "cached_input_tokens": 6`, ``}, {`"cost_usd": -1`, ``}, {`"output_tokens": 1e17`, ``}, {`"cost_usd": 1e300`, ``},
+		{``, `, "wall_seconds": -3`}, {``, `, "wall_seconds": 1e20`},
 	} {
 		if err := inspect(bad[0], bad[1]); err == nil || !strings.Contains(err.Error(), "claims what cannot be") {
 			t.Errorf("%q: %v", bad, err)

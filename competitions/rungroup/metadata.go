@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 // metadataName is the file that makes a folder a run group.
@@ -43,7 +44,7 @@ type Record struct {
 	Evidence    string         `json:"evidence,omitempty"`
 	Address     string         `json:"address,omitempty"`
 	Seed        string         `json:"seed,omitempty"`
-	Outcome     Outcome        `json:"outcome,omitempty"`
+	Outcome     outcome.End    `json:"outcome,omitempty"`
 	WallSeconds *float64       `json:"wall_seconds,omitempty"`
 	Conditions  []string       `json:"conditions,omitempty"`
 }

@@ -3,36 +3,11 @@ package rungroup
 import (
 	"io"
 	"os"
-	"slices"
 	"strconv"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
-
-// Outcome is the outcome of a run.
-type Outcome string
-
-// The outcomes, those of agents by the names that the step agent-run gives
-// them. The reference notes neither how an agent ended nor why, so that without
-// a sign of something else a run that left a submission has finished.
-const (
-	Finished     Outcome = "finished"
-	NoSubmission Outcome = "no_submission"
-	// TimedOut is what the reference's agents print at their time limit.
-	TimedOut    Outcome = "timed_out"
-	OutOfMemory Outcome = "out_of_memory"
-	OutOfDisk   Outcome = "out_of_disk"
-	DataChanged Outcome = "data_changed"
-	AgentFailed Outcome = "agent_failed"
-	// MachineFailed is no fault of the agent: something around it went wrong,
-	// or the run's folder is not there.
-	MachineFailed Outcome = "machine_failed"
-)
-
-// Outcomes returns all of them.
-func Outcomes() []Outcome {
-	return []Outcome{Finished, NoSubmission, TimedOut, OutOfMemory, OutOfDisk, DataChanged, AgentFailed, MachineFailed}
-}
 
 // logTail is the number of bytes read from the end of run.log.
 const logTail = 64 << 10
@@ -63,8 +38,9 @@ func readLog(folder *os.Root) string {
 	return string(text)
 }
 
-// ended decides how the run ended: by the metadata, the log, and whether there
-// is a submission.
+// ended decides how the run ended: by the metadata, the log, and whether there is a
+// submission. The reference notes neither how an agent ended nor why, so that without a
+// sign of something else a run that left a submission has finished.
 func (r *Run) ended(record Record, log string) {
 	if m := completed.Regexp().FindStringSubmatch(log); m != nil && r.WallSeconds == nil {
 		if seconds, err := strconv.ParseFloat(m[1], 64); err == nil {
@@ -73,14 +49,14 @@ func (r *Run) ended(record Record, log string) {
 	}
 	switch {
 	case record.Success != nil && !*record.Success:
-		r.Outcome, r.Note = MachineFailed, "the metadata say that the run failed outside the agent"
-	case slices.Contains(Outcomes(), record.Outcome):
+		r.Outcome, r.Note = outcome.MachineFailed, "the metadata say that the run failed outside the agent"
+	case record.Outcome.Known():
 		r.Outcome = record.Outcome
 	case timedOut.Regexp().MatchString(log):
-		r.Outcome, r.Note = TimedOut, "the end of run.log says so"
+		r.Outcome, r.Note = outcome.TimedOut, "the end of run.log says so"
 	case r.Submission == "":
-		r.Outcome = NoSubmission
+		r.Outcome = outcome.NoSubmission
 	default:
-		r.Outcome = Finished
+		r.Outcome = outcome.Finished
 	}
 }

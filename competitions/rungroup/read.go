@@ -14,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 // Group is a run group on disk.
@@ -35,7 +36,7 @@ type Run struct {
 	// Refused is the reason why an existing submission is not read.
 	Refused string
 
-	Outcome     Outcome
+	Outcome     outcome.End
 	Note        string
 	WallSeconds *float64
 	Seed        string
@@ -156,7 +157,7 @@ func readRun(root *os.Root, dir string, record Record) (Run, error) {
 	}
 	folder, err := root.OpenRoot(id)
 	if err != nil {
-		run.Outcome, run.Note = MachineFailed, "the run's folder is missing"
+		run.Outcome, run.Note = outcome.MachineFailed, "the run's folder is missing"
 		if !errors.Is(err, fs.ErrNotExist) {
 			run.Note = "its folder cannot be read: " + err.Error()
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/rungroup"
 )
 
@@ -36,20 +37,20 @@ func TestOutcomes(t *testing.T) {
 	for _, tt := range []struct {
 		name, metadata, log string
 		submitted           bool
-		want                rungroup.Outcome
+		want                outcome.End
 		seconds             float64
 	}{
-		{name: "submitted", submitted: true, want: rungroup.Finished},
-		{name: "nothing", want: rungroup.NoSubmission},
-		{name: "failed around the agent", metadata: `{"success": false}`, submitted: true, want: rungroup.MachineFailed},
-		{name: "success of another type", metadata: `{"success": "yes"}`, submitted: true, want: rungroup.Finished},
+		{name: "submitted", submitted: true, want: outcome.Finished},
+		{name: "nothing", want: outcome.NoSubmission},
+		{name: "failed around the agent", metadata: `{"success": false}`, submitted: true, want: outcome.MachineFailed},
+		{name: "success of another type", metadata: `{"success": "yes"}`, submitted: true, want: outcome.Finished},
 		{name: "timed out", log: runner + "[Container] Timed out after 24hrs 0mins 0secs\n" + runner + "Run completed in 86401.25 seconds.\n",
-			submitted: true, want: rungroup.TimedOut, seconds: 86401.25},
-		{name: "timed out on a line of its own", log: "Timed out after 1hrs\n", want: rungroup.TimedOut},
-		{name: "an agent's words", log: runner + "[Container] step 3: Timed out after 5 s, trying again\n", submitted: true, want: rungroup.Finished},
-		{name: "long ago in the log", log: "Timed out after 1hrs\n" + strings.Repeat("x\n", 40_000), submitted: true, want: rungroup.Finished},
-		{name: "ours says it", metadata: `{"success": true, "outcome": "out_of_memory", "wall_seconds": 3}`, want: rungroup.OutOfMemory, seconds: 3},
-		{name: "an outcome that is none", metadata: `{"outcome": "brilliant"}`, submitted: true, want: rungroup.Finished},
+			submitted: true, want: outcome.TimedOut, seconds: 86401.25},
+		{name: "timed out on a line of its own", log: "Timed out after 1hrs\n", want: outcome.TimedOut},
+		{name: "an agent's words", log: runner + "[Container] step 3: Timed out after 5 s, trying again\n", submitted: true, want: outcome.Finished},
+		{name: "long ago in the log", log: "Timed out after 1hrs\n" + strings.Repeat("x\n", 40_000), submitted: true, want: outcome.Finished},
+		{name: "ours says it", metadata: `{"success": true, "outcome": "out_of_memory", "wall_seconds": 3}`, want: outcome.OutOfMemory, seconds: 3},
+		{name: "an outcome that is none", metadata: `{"outcome": "brilliant"}`, submitted: true, want: outcome.Finished},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.metadata == "" {

@@ -81,3 +81,13 @@ func Parse(s string) (Instance, error) {
 	i.Key, i.HasKey = unquoted, true
 	return i, nil
 }
+
+// KeyOf is the key of an instance's address without brackets and quotes, as people read
+// it, or the whole address of one without a key.
+func KeyOf(address string) string {
+	_, key, ok := strings.Cut(address, "[")
+	if !ok {
+		return address
+	}
+	return strings.Trim(strings.TrimSuffix(key, "]"), `"`)
+}

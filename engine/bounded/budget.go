@@ -1,6 +1,7 @@
 package bounded
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
@@ -258,12 +259,7 @@ func endless(v cty.Value) bool {
 
 // digits reports whether a text looks like a number.
 func digits(text string) bool {
-	for _, c := range []byte(text[:maxName]) {
-		if (c < '0' || c > '9') && c != '.' && c != '+' && c != '-' && c != 'e' && c != 'E' {
-			return false
-		}
-	}
-	return true
+	return strings.Trim(text[:maxName], "0123456789.+-eE") == ""
 }
 
 // Filled returns the number of elements of a value after all attributes of its

@@ -187,8 +187,7 @@ func reads(e hcl.Expression, ctx *hcl.EvalContext) (_ cty.ValueMarks, failed boo
 	marks := readBelow(e, ctx)
 	for _, d := range diags {
 		if call, ok := d.Extra.(hclsyntax.FunctionCallDiagExtra); ok {
-			var read *ReadError
-			if errors.As(call.FunctionCallError(), &read) {
+			if read, ok := errors.AsType[*ReadError](call.FunctionCallError()); ok {
 				maps.Copy(marks, read.Marks)
 			}
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
@@ -125,6 +126,20 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 		diags = append(diags, inst.checkKnown(found)...)
 	}
 	return g.eval.arguments(inst, args), diags
+}
+
+// Names returns the names of instance i for people; see step.Kind. It returns nil if they
+// are the parts of its key, if its kind has none, and for a step that reads private text.
+func (g *Graph) Names(i int) []string {
+	inst := g.Instances[i]
+	if inst.Step.Kind.Names == nil || inst.Text {
+		return nil
+	}
+	names := inst.Step.Kind.Names(step.NewArgs(inst.Step.argNames, inst.args))
+	if strings.Join(names, "/") == inst.Addr.Key {
+		return nil
+	}
+	return names
 }
 
 // Known reports whether every argument of i was known when the pipeline was

@@ -294,22 +294,26 @@ func (p *Pipeline) dependencies(n node, index map[string]int) []int {
 	return slices.Compact(deps)
 }
 
-func (p *Pipeline) targets(t hcl.Traversal, index map[string]int) []int {
-	var names []string
+// nodeNames are the names of the nodes that a traversal may refer to.
+func (p *Pipeline) nodeNames(t hcl.Traversal) []string {
 	switch t.RootName() {
 	case "step":
 		if s, diags := p.stepOf(t); !diags.HasErrors() {
-			names = []string{s.Addr.String()}
+			return []string{s.Addr.String()}
 		}
 	case "local":
-		names = memberNodes(t, "local.", p.Locals)
+		return memberNodes(t, "local.", p.Locals)
 	case "model":
-		names = memberNodes(t, "model.", p.Models)
+		return memberNodes(t, "model.", p.Models)
 	case "agent":
-		names = memberNodes(t, "agent.", p.Agents)
+		return memberNodes(t, "agent.", p.Agents)
 	}
+	return nil
+}
+
+func (p *Pipeline) targets(t hcl.Traversal, index map[string]int) []int {
 	var found []int
-	for _, name := range names {
+	for _, name := range p.nodeNames(t) {
 		if i, ok := index[name]; ok {
 			found = append(found, i)
 		}

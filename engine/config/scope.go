@@ -300,18 +300,5 @@ func (ev *evaluator) dependsOnStale(n node) bool {
 }
 
 func (ev *evaluator) isStale(t hcl.Traversal) bool {
-	var names []string
-	switch t.RootName() {
-	case "step":
-		if s, _ := ev.pipeline.stepOf(t); s != nil {
-			names = []string{s.Addr.String()}
-		}
-	case "local":
-		names = memberNodes(t, "local.", ev.locals)
-	case "model":
-		names = memberNodes(t, "model.", ev.models)
-	case "agent":
-		names = memberNodes(t, "agent.", ev.agents)
-	}
-	return slices.ContainsFunc(names, func(name string) bool { return ev.stale[name] })
+	return slices.ContainsFunc(ev.pipeline.nodeNames(t), func(name string) bool { return ev.stale[name] })
 }

@@ -70,6 +70,17 @@ const (
 	Unneeded Status = "unneeded"
 )
 
+// Done is the number of instances that need nothing more from a run: all but those that
+// it skipped or cancelled.
+func Done(counts map[Status]int) (n int) {
+	for status, count := range counts {
+		if status != Skipped && status != Cancelled {
+			n += count
+		}
+	}
+	return n
+}
+
 // RunStarted opens every run.
 type RunStarted struct {
 	At
@@ -263,14 +274,16 @@ type RunFinished struct {
 	At
 	Run string `json:"run"`
 	// Status is Ran on success, and Failed or Cancelled otherwise.
-	Status         Status `json:"status"`
-	Ran            int    `json:"ran"`
-	Cached         int    `json:"cached"`
-	Failed         int    `json:"failed"`
-	Skipped        int    `json:"skipped"`
-	Cancelled      int    `json:"cancelled"`
-	Unneeded       int    `json:"unneeded,omitempty"`
-	DurationMillis int64  `json:"duration_ms"`
+	Status Status `json:"status"`
+	// Paused means that a person paused the run, which is Cancelled.
+	Paused         bool  `json:"paused,omitempty"`
+	Ran            int   `json:"ran"`
+	Cached         int   `json:"cached"`
+	Failed         int   `json:"failed"`
+	Skipped        int   `json:"skipped"`
+	Cancelled      int   `json:"cancelled"`
+	Unneeded       int   `json:"unneeded,omitempty"`
+	DurationMillis int64 `json:"duration_ms"`
 }
 
 // Evaluated is the state of the pipeline's evaluation, before the first round of

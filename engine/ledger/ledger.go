@@ -78,6 +78,8 @@ const (
 	Finished State = "finished"
 	// Failed: it ended with failures.
 	Failed State = "failed"
+	// Paused: a person paused it, to continue it later.
+	Paused State = "paused"
 	// Cancelled: a person stopped it.
 	Cancelled State = "cancelled"
 	// Interrupted: its process was killed.

@@ -222,7 +222,7 @@ func (p *Past) entry() Entry {
 	e := Entry{Info: p.Info, About: p.About(), Finish: p.finish()}
 	switch {
 	case e.Finish != nil:
-		e.State = stateOf(e.Finish.Status)
+		e.State = stateOf(*e.Finish)
 	case alive:
 		e.State = Running
 	default:
@@ -231,11 +231,13 @@ func (p *Past) entry() Entry {
 	return e
 }
 
-func stateOf(s event.Status) State {
-	switch s {
-	case event.Ran:
+func stateOf(e event.RunFinished) State {
+	switch {
+	case e.Status == event.Ran:
 		return Finished
-	case event.Cancelled:
+	case e.Paused:
+		return Paused
+	case e.Status == event.Cancelled:
 		return Cancelled
 	}
 	return Failed

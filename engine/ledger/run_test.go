@@ -90,12 +90,13 @@ func TestStates(t *testing.T) {
 	l := New(t.TempDir())
 	for _, tt := range []struct {
 		status event.Status
+		paused bool
 		want   State
-	}{{event.Ran, Finished}, {event.Failed, Failed}, {event.Cancelled, Cancelled}, {"", Interrupted}} {
+	}{{event.Ran, false, Finished}, {event.Failed, false, Failed}, {event.Cancelled, false, Cancelled}, {event.Cancelled, true, Paused}, {event.Ran, true, Finished}, {"", false, Interrupted}} {
 		r := begin(t, l, Opening{})
 		r.Emit(event.RunStarted{At: at(1), Run: r.ID()})
 		if tt.status != "" {
-			r.Emit(event.RunFinished{At: at(2), Run: r.ID(), Status: tt.status})
+			r.Emit(event.RunFinished{At: at(2), Run: r.ID(), Status: tt.status, Paused: tt.paused})
 		} else if got := find(t, l, r.ID()).entry().State; got != Running {
 			t.Errorf("before the end: %s, want running", got)
 		}
@@ -230,6 +231,26 @@ func someEvents() []event.Event {
 		event.StepFinished{At: at(8), Address: c, Kind: "exec", Status: event.Skipped, Error: b},
 		event.OutputValue{At: at(9), Name: "board", Value: "none"},
 		event.RunFinished{At: at(9), Run: "r", Status: event.Failed, Ran: 1, Failed: 1, Skipped: 1},
+	}
+}
+
+// TestTook measures instances that ended, that run, and that a kill ended.
+func TestTook(t *testing.T) {
+	now := at(20).Time
+	for name, tt := range map[string]struct {
+		state State
+		of    StepSummary
+		want  time.Duration
+	}{
+		"ended":         {Failed, StepSummary{Status: event.Ran, Started: at(1).Time, Ended: at(4).Time, Duration: time.Second}, 3 * time.Second},
+		"never started": {Failed, StepSummary{Status: event.Skipped, Ended: at(4).Time}, 0},
+		"running":       {Running, StepSummary{Started: at(5).Time}, 15 * time.Second},
+		"killed":        {Interrupted, StepSummary{Started: at(5).Time}, 4 * time.Second},
+	} {
+		s := &Summary{Entry: Entry{State: tt.state}, Last: at(9).Time}
+		if got := s.Took(&tt.of, now); got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
 	}
 }
 

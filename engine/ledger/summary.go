@@ -68,6 +68,22 @@ func (s *StepSummary) Finished() event.StepFinished {
 		On: s.On, Node: s.Node, FetchedBytes: s.FetchedBytes, StoredBytes: s.StoredBytes}
 }
 
+// Took is the time from the start of an instance's last attempt to its end or, of one
+// without an end, to now if the run lives, and else to the run's last sign of life.
+func (s *Summary) Took(of *StepSummary, now time.Time) time.Duration {
+	switch {
+	case of.Started.IsZero():
+		return of.Duration
+	case of.Status == "" && s.State != Running:
+		return max(0, s.Last.Sub(of.Started))
+	case of.Status == "":
+		return now.Sub(of.Started)
+	case of.Ended.After(of.Started):
+		return of.Ended.Sub(of.Started)
+	}
+	return of.Duration
+}
+
 // Step returns the summary of an instance, or nil.
 func (s *Summary) Step(address string) *StepSummary {
 	for i := range s.Steps {

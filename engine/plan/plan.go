@@ -38,8 +38,13 @@ type Reason struct {
 type Step struct {
 	Address addr.Instance `json:"-"`
 	// Name is Address as a string.
-	Name    string   `json:"address"`
-	Kind    string   `json:"kind"`
+	Name string `json:"address"`
+	Kind string `json:"kind"`
+	// Names are agent, competition and seed of an attempt or its grading, unless they are
+	// the parts of its key; see step.Kind.
+	Names []string `json:"names,omitempty"`
+	// Agent is the name of the agent that it runs, or "".
+	Agent   string   `json:"-"`
 	Action  Action   `json:"action"`
 	Reasons []Reason `json:"reasons"`
 	// ActionID is the key in hexadecimal, or "" while it is undecided.

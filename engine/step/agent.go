@@ -1,7 +1,5 @@
 package step
 
-import "github.com/zclconf/go-cty/cty"
-
 // Agent is an agent block of the pipeline: the agent that solves a competition.
 // It is decoded from a value of AgentType. Secrets are references, never
 // values.
@@ -36,16 +34,4 @@ type Agent struct {
 }
 
 // AgentType is the type of agent.<name> in the language.
-var AgentType = cty.Object(map[string]cty.Type{
-	"name":    cty.String,
-	"image":   cty.String,
-	"built":   ArtifactType,
-	"command": cty.List(cty.String),
-	"args":    cty.List(cty.String),
-	"files":   cty.Map(ArtifactType),
-	"env":     cty.Map(cty.String),
-	"models":  cty.List(ModelType),
-	"secrets": cty.Map(cty.String),
-	"python":  ArtifactType,
-	"venv":    cty.String,
-})
+var AgentType = TypeOf[Agent]()

@@ -3,9 +3,11 @@ package step
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 )
 
 // Args are the arguments of an instance: a wholly known value for every Attr and
@@ -56,6 +58,33 @@ func (a Args) Get(name string) cty.Value {
 	return cty.NilVal
 }
 
+// Text returns a string or number of the arguments as a string: that at a path of
+// attributes and keys of maps. It is "" if there is none or it is not known.
+func (a Args) Text(name string, path ...string) string {
+	v := a.Get(name)
+	for _, name := range path {
+		if v == cty.NilVal || v.IsNull() || !v.IsKnown() {
+			return ""
+		}
+		switch ty := v.Type(); {
+		case ty.IsObjectType() && ty.HasAttribute(name):
+			v = v.GetAttr(name)
+		case ty.IsMapType() && v.HasIndex(cty.StringVal(name)).True():
+			v = v.Index(cty.StringVal(name))
+		default:
+			return ""
+		}
+	}
+	if v == cty.NilVal {
+		return ""
+	}
+	v, err := convert.Convert(v, cty.String)
+	if err != nil || v.IsNull() || !v.IsKnown() {
+		return ""
+	}
+	return v.AsString()
+}
+
 // Object returns all arguments as one object. Making it is slow.
 func (a Args) Object() cty.Value {
 	attrs := make(map[string]cty.Value, len(a.names))
@@ -69,46 +98,16 @@ func (a Args) Object() cty.Value {
 // carry `cty:"name"` tags for exactly the kind's arguments and blocks.
 // Artifacts are decoded into *Artifact, optional arguments into pointers.
 func (a Args) Decode(dst any) error {
-	if err := a.decode(dst); err != nil {
+	value := func(i int, name string) cty.Value {
+		if i < len(a.names) && a.names[i] == name { // the fields usually have the order of the arguments
+			return a.values[i]
+		}
+		return a.Get(name)
+	}
+	if err := decodeStruct(reflect.ValueOf(dst).Elem(), len(a.names), slices.Values(a.names), value); err != nil {
 		return fmt.Errorf("decode arguments: %w", err)
 	}
 	return nil
-}
-
-// untypedNulls replaces null content in arguments and blocks by untyped nulls,
-// because gocty v1.19 rejects a null capsule for a pointer. A value without
-// such nulls is returned unchanged.
-func untypedNulls(v cty.Value) cty.Value {
-	if v.IsNull() || !v.Type().IsObjectType() {
-		return v
-	}
-	var changed map[string]cty.Value
-	for name, ty := range v.Type().AttributeTypes() {
-		if !ty.IsCapsuleType() && !ty.IsObjectType() {
-			continue
-		}
-		a := v.GetAttr(name)
-		switch {
-		case ty.IsCapsuleType() && a.IsNull():
-			a = cty.NullVal(cty.DynamicPseudoType)
-		case ty.IsObjectType():
-			inner := untypedNulls(a)
-			if inner.Type().Equals(ty) {
-				continue
-			}
-			a = inner
-		default:
-			continue
-		}
-		if changed == nil {
-			changed = v.AsValueMap()
-		}
-		changed[name] = a
-	}
-	if changed == nil {
-		return v
-	}
-	return cty.ObjectVal(changed)
 }
 
 // Type returns the type of the block as an attribute of Args.Value.

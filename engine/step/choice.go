@@ -81,12 +81,7 @@ func (a *Attr) open(args Args) bool {
 
 // leavesOpen reports whether any argument leaves its value to the machine.
 func (k *Kind) leavesOpen(args Args) bool {
-	for i := range k.Args {
-		if k.Args[i].open(args) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.Args, func(a Attr) bool { return a.open(args) })
 }
 
 // Settle replaces the values that the arguments leave to the machine, and

@@ -1,6 +1,9 @@
 package step
 
 import (
+	"fmt"
+	"iter"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -31,73 +34,56 @@ func fieldsOf(t reflect.Type) []decodable {
 	return fields
 }
 
-// decode is a faster gocty.FromCtyValue for an object and a struct, which takes
-// null content as well. It leaves what it does not know and all errors to gocty.
-func (a Args) decode(dst any) error {
-	if to := reflect.ValueOf(dst); to.Kind() == reflect.Pointer && a.decodeEach(to.Elem()) {
-		return nil
-	}
-	return gocty.FromCtyValue(untypedNulls(a.Object()), dst)
-}
-
-// decodeEach stores the arguments in a struct. It reports whether it could. The
-// fields usually have the order of the arguments.
-func (a Args) decodeEach(to reflect.Value) bool {
-	if to.Kind() != reflect.Struct {
-		return false
-	}
+// decodeStruct stores n values in the fields of a struct by their names. value returns the
+// value of the i-th field, or cty.NilVal if its name is not among names. decodeStruct is a
+// faster gocty.FromCtyValue for objects, which takes null content as well.
+func decodeStruct(to reflect.Value, n int, names iter.Seq[string], value func(i int, name string) cty.Value) error {
 	fields := fieldsOf(to.Type())
-	if len(fields) != len(a.names) {
-		return false
-	}
 	for i, f := range fields {
-		at := i
-		if a.names[i] != f.name {
-			at = slices.Index(a.names, f.name)
-		}
-		if at < 0 || !decodeField(a.values[at], to.Field(f.index)) {
-			return false
+		field, v := to.Field(f.index), value(i, f.name)
+		switch kind := field.Kind(); {
+		case v != cty.NilVal:
+			n--
+			if err := decodeField(v, field); err != nil {
+				return err
+			}
+		case kind != reflect.Pointer && kind != reflect.Slice && kind != reflect.Map:
+			return fmt.Errorf("missing required attribute %q", f.name)
 		}
 	}
-	return true
+	for name := range names {
+		if n > 0 && !slices.ContainsFunc(fields, func(f decodable) bool { return f.name == name }) {
+			return fmt.Errorf("unsupported attribute %q", name)
+		}
+	}
+	return nil
 }
 
-// decodeObject stores an object in a struct. It reports whether it could.
-func decodeObject(object cty.Value, to reflect.Value) bool {
-	ty := object.Type()
-	if to.Kind() != reflect.Struct || !ty.IsObjectType() || object.IsNull() || !object.IsKnown() {
-		return false
-	}
-	fields := fieldsOf(to.Type())
-	if len(fields) != len(ty.AttributeTypes()) {
-		return false
-	}
-	for _, f := range fields {
-		if !ty.HasAttribute(f.name) || !decodeField(object.GetAttr(f.name), to.Field(f.index)) {
-			return false
+// decodeField stores a value in a field of a struct.
+func decodeField(v cty.Value, to reflect.Value) error {
+	if to.Kind() == reflect.Pointer {
+		if v.IsNull() {
+			to.SetZero()
+			return nil
+		}
+		if v.Type().IsObjectType() {
+			to.Set(reflect.New(to.Type().Elem()))
+			to = to.Elem()
 		}
 	}
-	return true
-}
-
-// decodeField stores one attribute in a field. It reports whether it could.
-func decodeField(v cty.Value, to reflect.Value) bool {
-	switch pointer := to.Kind() == reflect.Pointer; {
-	case pointer && v.IsNull():
-		to.SetZero()
-		return true
+	switch ty := v.Type(); {
 	case plainly(v, to.Addr().Interface()):
-		return true
-	case pointer && v.Type().IsObjectType():
-		inner := reflect.New(to.Type().Elem())
-		if decodeObject(v, inner.Elem()) {
-			to.Set(inner)
-			return true
-		}
-	case decodeObject(v, to):
-		return true
+		return nil
+	case to.Kind() == reflect.Struct && ty.IsObjectType() && !v.IsNull() && v.IsKnown():
+		attrs := ty.AttributeTypes()
+		return decodeStruct(to, len(attrs), maps.Keys(attrs), func(_ int, name string) cty.Value {
+			if !ty.HasAttribute(name) {
+				return cty.NilVal
+			}
+			return v.GetAttr(name)
+		})
 	}
-	return gocty.FromCtyValue(v, to.Addr().Interface()) == nil
+	return gocty.FromCtyValue(v, to.Addr().Interface())
 }
 
 // plainly stores a value in a variable of exactly its type. It reports whether

@@ -1,7 +1,8 @@
 // Package step is the contract between the engine and the kinds of steps.
 //
 // A Kind is data: a name, a version, a schema of arguments, a list of outputs
-// and a constructor. The engine decodes a step block by the schema and hashes
+// and a constructor. Attrs and Blocks read the schema from the struct that
+// receives the arguments. The engine decodes a step block by the schema and hashes
 // every argument that can change bytes into the action's key. It runs the step
 // only if no record with that key exists. A kind knows nothing about plans,
 // schedules, files of the pipeline or other kinds. The engine knows no kind by

@@ -113,8 +113,7 @@ func Retryable(err error, after time.Duration) error { return retryableError{err
 // IsRetryable reports whether err was marked by Retryable. It also returns the
 // requested wait.
 func IsRetryable(err error) (after time.Duration, ok bool) {
-	var r retryableError
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[retryableError](err); ok {
 		return r.after, true
 	}
 	return 0, false

@@ -59,6 +59,9 @@ type Kind struct {
 	// specific, by the fields of its key. The ledger's chain then has every
 	// attempt at one.
 	Counted func(fields []digest.Field) []string
+	// Names, if set, returns the names of an instance for people: agent, competition and
+	// seed, each "" if it is not known before anything runs. The plan stores them.
+	Names func(Args) []string
 	// New makes a step of decoded arguments. It does no I/O. An error is shown
 	// to the author of the block.
 	New func(Args) (Step, error)

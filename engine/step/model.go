@@ -84,21 +84,8 @@ var SecretRefType = cty.Capsule("secret reference", reflect.TypeFor[SecretRef]()
 
 // The types of the nested blocks of a model block, and of model.<name>.
 var (
-	ModelBudgetType = cty.Object(map[string]cty.Type{
-		"cost": cty.String, "tokens": cty.Number, "requests": cty.Number, "per_minute": cty.Number, "concurrent": cty.Number,
-		"tool_calls_per_request": cty.Number,
-	})
-	ModelPriceType = cty.Object(map[string]cty.Type{
-		"input": cty.String, "output": cty.String, "cache_read": cty.String, "cache_write": cty.String, "cache_write_hour": cty.String,
-		"input_audio": cty.String, "max_output": cty.Number, "max_input": cty.Number,
-		"tool_calls": cty.Map(cty.String), "tool_requests": cty.Map(cty.String),
-	})
-	ModelRetryType = cty.Object(map[string]cty.Type{"attempts": cty.Number, "longest": cty.String})
-
-	ModelType = cty.Object(map[string]cty.Type{
-		"name": cty.String, "provider": cty.String, "base_url": cty.String, "key": SecretRefType,
-		"models": cty.List(cty.String), "tools": cty.List(cty.String),
-		"budget": ModelBudgetType, "run_budget": ModelBudgetType, "prices": cty.Map(ModelPriceType), "retry": ModelRetryType,
-		"pause_clock": cty.Bool, "replay": cty.List(ArtifactType), "on_miss": cty.String,
-	})
+	ModelBudgetType = TypeOf[ModelBudget]()
+	ModelPriceType  = TypeOf[ModelPrice]()
+	ModelRetryType  = TypeOf[ModelRetry]()
+	ModelType       = TypeOf[Model]()
 )

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
@@ -14,8 +15,8 @@ import (
 func TestStopped(t *testing.T) {
 	for _, c := range []struct {
 		cause error
-		want  Outcome
-	}{{errTime, TimedOut}, {errDisk, OutOfDisk}, {errBudget, OutOfBudget}, {errors.New("interrupted"), ""}, {nil, ""}} {
+		want  outcome.End
+	}{{errTime, outcome.TimedOut}, {errDisk, outcome.OutOfDisk}, {errBudget, outcome.OutOfBudget}, {errors.New("interrupted"), ""}, {nil, ""}} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		if c.cause != nil {
 			cancel(c.cause)
@@ -28,7 +29,7 @@ func TestStopped(t *testing.T) {
 				t.Errorf("%v: %v", c.cause, err)
 			}
 		default:
-			use := map[string]export.ModelUse{"main": {Requests: 1, Exhausted: c.cause == errBudget}} //nolint:errorlint // one of the table
+			use := map[string]results.ModelUse{"main": {Requests: 1, Exhausted: c.cause == errBudget}} //nolint:errorlint // one of the table
 			if got, _ := (ending{exit: exit, submitted: true, use: use}).outcome(); err != nil || got != c.want {
 				t.Errorf("%v: %+v, %v", c.cause, exit, err)
 			}

@@ -32,10 +32,7 @@ func (a *attempt) Conditions() []string {
 	add(conditions.CPUs, limitText(limits.CPUs > 0, strconv.FormatFloat(limits.CPUs, 'g', -1, 64)))
 	add(conditions.Memory, limitText(limits.MemoryBytes > 0, sizeText(limits.MemoryBytes)))
 	add(conditions.GPUs, strconv.Itoa(limits.GPUs))
-	mode := a.networkMode()
-	if !a.runtime.Isolates {
-		mode = "open"
-	}
+	mode := a.network()
 	add(conditions.Network, mode)
 	if mode == "allow" {
 		add(conditions.Host, a.args.Network.Allow...)
@@ -58,6 +55,15 @@ func (a *attempt) Conditions() []string {
 		add(conditions.Capability, a.args.Caps...)
 	}
 	return step.UnionConditions(set)
+}
+
+// network is what the agent could reach: "none", "allow" or "open", which it is wherever
+// the runtime keeps it from nothing.
+func (a *attempt) network() string {
+	if !a.runtime.Isolates {
+		return "open"
+	}
+	return a.networkMode()
 }
 
 // knowledge lists what the agent has besides its files and the competition.
@@ -84,7 +90,7 @@ func limitText(limited bool, text string) string {
 	if limited {
 		return text
 	}
-	return "unlimited"
+	return conditions.Unlimited
 }
 
 // timeText writes the time limit.
@@ -126,5 +132,5 @@ func budgetText(own, shared step.ModelBudget) string {
 			parts = append(parts, fmt.Sprintf("%s%drequests", b.prefix, b.Requests))
 		}
 	}
-	return cmp.Or(strings.Join(parts, "/"), "unlimited")
+	return cmp.Or(strings.Join(parts, "/"), conditions.Unlimited)
 }

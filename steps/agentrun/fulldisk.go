@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 )
@@ -80,7 +81,7 @@ func (p *place) checkSpace() error {
 		return step.Retryable(fmt.Errorf("%w: %s are free on the disk of the cache, and an attempt needs %s for its results; free space, or move the cache with --cache-dir",
 			cache.ErrSpace, inMiB(free), inMiB(smallestVolume)), 0)
 	case p.disk > free && p.args.Disk != defaultDisk:
-		p.env.Warn(fmt.Sprintf("disk_limit is %s, and %s are free on the disk of the cache: the attempt that fills the disk ends as %s", inMiB(p.disk), inMiB(free), OutOfDisk))
+		p.env.Warn(fmt.Sprintf("disk_limit is %s, and %s are free on the disk of the cache: the attempt that fills the disk ends as %s", inMiB(p.disk), inMiB(free), outcome.OutOfDisk))
 	}
 	return nil
 }

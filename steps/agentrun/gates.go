@@ -179,8 +179,7 @@ func (g *gates) placeFile(ctx context.Context, from cache.Ref, name, dst string)
 
 // verdict converts the result of a check into the answer for the agent.
 func verdict(err error) (validity.Verdict, error) {
-	var bad *grading.Invalid
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*grading.Invalid](err); ok {
 		return validity.Verdict{Class: bad.Class(), Reason: bad.Reason}, nil
 	}
 	return validity.Verdict{}, err

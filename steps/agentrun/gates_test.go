@@ -126,7 +126,7 @@ func TestProxyOfAgent(t *testing.T) {
 	if diff := cmp.Diff(want, lines[line](t, b.Text(t, out["network_log"].Ref))); diff != "" {
 		t.Errorf("network log (-want +got):\n%s", diff)
 	}
-	if r := result2(t, out); r.Network != "allow" || r.Connections != 2 {
+	if r := result2(t, out); r.Network != "open" || r.Connections != 2 {
 		t.Errorf("stats %+v", r)
 	}
 }

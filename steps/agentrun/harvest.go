@@ -15,6 +15,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
@@ -139,7 +140,7 @@ func (h *harvester) harvest(ctx context.Context, home *os.Root, k kept, b *tree.
 	case err != nil:
 		return nil, fmt.Errorf("harvest %s: %w", name, err)
 	case !info.IsDir():
-		h.note("%s: replaced by %s", name, typeName(info.Mode()))
+		h.note("%s: replaced by %s", name, nolink.Kind(info.Mode()))
 		return f.has, nil
 	}
 	if !h.live {
@@ -240,7 +241,7 @@ func (f *folder) entry(ctx context.Context, path string, depth int) error {
 	case info.IsDir():
 		f.note("%s/%s: too deep", f.name, path)
 	default:
-		f.note("%s/%s: %s", f.name, path, typeName(info.Mode()))
+		f.note("%s/%s: %s", f.name, path, nolink.Kind(info.Mode()))
 	}
 	return nil
 }
@@ -297,7 +298,7 @@ func (f *folder) postponed(path string, src *os.File, info fs.FileInfo) bool {
 	f.details.File(f.below+path, info)
 	f.later = append(f.later, func(ctx context.Context) error {
 		defer clone.Close()
-		ref, err := f.put(ctx, clone)
+		ref, err := cache.Put(ctx, f.store, clone, cache.Ref{})
 		if err != nil {
 			return fmt.Errorf("harvest %s/%s: %w", f.name, path, err)
 		}
@@ -314,14 +315,14 @@ func (f *folder) postponed(path string, src *os.File, info fs.FileInfo) bool {
 // a file that changes while it is read is read again, a few times.
 func (f *folder) content(ctx context.Context, path string, src *os.File, info fs.FileInfo) (ref cache.Ref, err error) {
 	if f.memo == nil {
-		return f.put(ctx, io.LimitReader(src, f.caps.bytes))
+		return cache.Put(ctx, f.store, io.LimitReader(src, f.caps.bytes), cache.Ref{})
 	}
 	if ref, ok := f.memo.Find(f.below+path, info); ok {
 		return ref, nil
 	}
 	for range f.tries {
 		began := time.Now()
-		if ref, err = f.put(ctx, io.NewSectionReader(src, 0, f.caps.bytes)); err != nil {
+		if ref, err = cache.Put(ctx, f.store, io.NewSectionReader(src, 0, f.caps.bytes), cache.Ref{}); err != nil {
 			return ref, err
 		}
 		after, err := src.Stat()
@@ -362,35 +363,4 @@ func (f *folder) open(path string) (*os.File, error) {
 		return f.root.OpenFile(path, flags, 0)
 	}
 	return src, err
-}
-
-// put stores the bytes of a file as they are.
-func (f *folder) put(ctx context.Context, src io.Reader) (cache.Ref, error) {
-	in, err := f.store.Ingest(ctx, "")
-	if err != nil {
-		return cache.Ref{}, err
-	}
-	defer in.Close()
-	if _, err := cache.Copy(ctx, in, src); err != nil {
-		return cache.Ref{}, err
-	}
-	return in.Commit(ctx, cache.Ref{})
-}
-
-func typeName(mode fs.FileMode) string {
-	switch {
-	case mode.IsRegular():
-		return "a file"
-	case mode.IsDir():
-		return "a folder"
-	case mode&fs.ModeSymlink != 0:
-		return "a symbolic link"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	case mode&fs.ModeDevice != 0:
-		return "a device"
-	}
-	return "a special file"
 }

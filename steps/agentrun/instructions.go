@@ -75,7 +75,7 @@ func (a *attempt) networkText() string {
 	return "none."
 }
 
-// networkMode is "none", "allow" or "open".
+// networkMode is "none", "allow" or "open", as declared.
 func (a *attempt) networkMode() string {
 	switch {
 	case a.args.Network != nil && a.args.Network.Open:

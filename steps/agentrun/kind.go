@@ -17,8 +17,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/acp"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
@@ -66,68 +66,34 @@ type Deps struct {
 	static func() error
 }
 
-// Outcome is the way in which an attempt ended, for people and for grading.
-type Outcome string
-
-// The outcomes. With every outcome, the submission, if any, is harvested and graded.
-const (
-	// Finished: the agent exited with status 0 and left a submission.
-	Finished Outcome = "finished"
-	// NoSubmission: the agent exited with status 0 and left no submission.
-	NoSubmission Outcome = "no_submission"
-	// TimedOut: the agent was stopped at its time limit.
-	TimedOut Outcome = "timed_out"
-	// OutOfMemory: the agent was killed at its memory limit.
-	OutOfMemory Outcome = "out_of_memory"
-	// OutOfDisk: the agent exceeded its disk limit and was stopped, in a runtime that
-	// cannot enforce the limit, or it filled the disk that agents share.
-	OutOfDisk Outcome = "out_of_disk"
-	// DataChanged: the agent changed its read-only data, in a runtime that cannot
-	// prevent it. This outcome takes precedence over all others.
-	DataChanged Outcome = "data_changed"
-	// OutOfBudget: the agent failed or left no submission, after a request to a model
-	// had been refused because a budget was exhausted.
-	OutOfBudget Outcome = "out_of_budget"
-	// AgentFailed: the agent exited with another status or was killed by a signal.
-	AgentFailed Outcome = "agent_failed"
-
-	// The following outcomes are provisional: the environment caused them, and the next
-	// run tries again, unless those before it were provisional, too; see cache.MaxSpoilt.
-
-	// ProviderFailed: a model's provider answered no request, or failed the last ones
-	// before the agent failed.
-	ProviderFailed Outcome = "provider_failed"
-	// BudgetTooSmall: a model's budget allowed no request at all.
-	BudgetTooSmall Outcome = "budget_too_small"
-)
-
-// statsType is the type of the output "stats"; see Stats.
-var statsType = cty.Object(map[string]cty.Type{
-	"wall_seconds":       cty.Number,
-	"cpu_seconds":        cty.Number,
-	"peak_memory_bytes":  cty.Number,
-	"exit_code":          cty.Number,
-	"leftover_processes": cty.Number,
-	"log_bytes_dropped":  cty.Number,
-	"runtime":            cty.String,
-	"isolated":           cty.Bool,
-	"resumed":            cty.Bool,
-	"lost_services":      cty.List(cty.String),
-	"enforced":           cty.Map(cty.String),
-	"devices":            cty.List(cty.String),
-	"network":            cty.String,
-	"connections":        cty.Number,
-	"validations":        cty.Number,
-	"shim_calls":         cty.Number,
-	"left_out":           cty.List(cty.String),
-	"models":             cty.Map(export.ModelUseType),
-})
+// endsDoc lists the outcomes of attempts.
+func endsDoc() string {
+	var final, again []string
+	for _, e := range outcome.Ends() {
+		switch {
+		case e == outcome.MachineFailed:
+		case e.Environmental():
+			again = append(again, string(e))
+		default:
+			final = append(final, string(e))
+		}
+	}
+	return "How the attempt ended: " + strings.Join(final, ", ") + "; or " + strings.Join(again, " or ") + ", which are not final: the next apply repeats the attempt, twice in a row at most."
+}
 
 // Kind returns the step kind "agent-run".
 func Kind(deps Deps) step.Kind {
 	tidied, memo, pools := &sync.Once{}, &sync.Map{}, cmp.Or(deps.Pools, &modelblock.Pools{})
 	deps.guard = cmp.Or(deps.guard, &guard{free: deps.Free})
 	deps.static = sync.OnceValue(func() error { return image.CheckStatic(cmp.Or(deps.Self, "/proc/self/exe")) })
+	args := arguments{
+		Version: "v1", Task: competitions.TaskOwn, Runtime: Auto, Required: conditions.None, Processes: 16384, Disk: defaultDisk, Setup: "30m",
+		PointEvery: "10m", PointLimit: "20GiB", Fork: optional(deps.Fork), Network: &network{Allow: []string{}},
+	}
+	oneOf := step.OneOf{
+		"task": competitions.Tasks(), "runtime": append([]string{Auto}, deps.Runtimes.Names()...), "required_isolation": conditions.Isolations(),
+		"on_loss": {onLossResume, onLossRestart, onLossFail},
+	}
 	return step.Kind{
 		Name:        conditions.AttemptKind,
 		Version:     "8",
@@ -136,51 +102,17 @@ func Kind(deps Deps) step.Kind {
 		Untrusted:   true,
 		OwnsTimeout: true,
 		LimitsInKey: true,
-		Args: []step.Attr{
-			{Name: "agent", Type: step.AgentType, Required: true, Doc: "The agent: agent.NAME, or agent.NAME[KEY] of a sweep."},
-			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
-			{Name: "seed", Type: cty.Number, Default: cty.Zero, Doc: "An integer, MLEFLOW_SEED to the agent."},
-			{Name: "data", Type: step.ArtifactType, Required: true, Doc: "The public files of the competition, a tree."},
-			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskOwn)), OneOf: competitions.Tasks(), Doc: "The agent's texts: the reference's description and instructions, byte for byte; its obfuscated ones, which do not name Kaggle or the competition; or our own short one. Published scores compare only with the same task."},
-			{Name: "texts", Type: textsType, Cosmetic: true, Made: &step.Made{Kind: "task", When: "task", Args: []string{"competition", "task"}}, Doc: "A step of kind task with the texts; by default one is added."},
-			{Name: "sketch", Type: step.ArtifactType, Doc: "The output of a step of kind sketch. With it the validity server gives the grader's verdicts; without, it knows only the sample submission. The agent cannot read it."},
-			{Name: "runtime", Type: cty.String, Default: cty.StringVal(Auto), Open: Auto, OneOf: append([]string{Auto}, deps.Runtimes.Names()...), Doc: `What runs the agent. "auto" is the strongest possible here: containerd, else sandbox, else process; the plan says why, and the key has it. "process" does not isolate the agent: its results are marked untrusted.`},
-			{Name: "required_isolation", Type: cty.String, Default: cty.StringVal(conditions.None), OneOf: conditions.Isolations(), Setting: true, Cosmetic: true, Doc: "The least isolation. A plan with less is refused, with what is missing and how to get it. The default is the mleflow block's. The key has the actual isolation."},
-			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables, which override those of the agent block."},
-			{Name: "handler", Type: cty.String, Doc: "The OCI runtime of the container: runc (the default), runsc, nvidia or another installed one. Isolating runtimes only."},
-			{Name: "user", Type: cty.String, Doc: `User and group ID, "1000:1000" by default. Isolating runtimes only.`},
-			{Name: "capabilities", Type: cty.List(cty.String), Doc: `Linux capabilities, such as "CAP_SYS_PTRACE"; none by default. They are part of the class. Isolating runtimes only; where containerd has no user namespace, as with GPUs whose descriptions have hooks, only CAP_IPC_LOCK, CAP_NET_BIND_SERVICE, CAP_SYS_NICE and CAP_SYS_PTRACE.`},
-			{Name: "shm", Type: cty.String, Doc: `Size of /dev/shm, such as "8GiB"; by default 4GiB, at most half of resources.memory. Isolating runtimes only.`},
-			{Name: "processes", Type: cty.Number, Default: cty.NumberIntVal(16384), Doc: `The most processes and threads. In "process" the user's other processes count too, and root is not limited.`},
-			{Name: "disk_limit", Type: cty.String, Default: cty.StringVal(defaultDisk), Doc: `The most that the agent stores in its folders and /tmp, such as "500GiB", or "unlimited". It reserves no space; resources.disk does, and replaces it. Isolating runtimes give a file system of that size; "process" measures each second and ends the attempt above it.`},
-			{Name: "setup_timeout", Type: cty.String, Default: cty.StringVal("30m"), Cosmetic: true, Doc: "How long setting up data, image and container may take. More is a failure of the machine, which may be retried; timeout limits the agent itself."},
-			{Name: "shim", Type: cty.Bool, Default: cty.False, Doc: "Gives the agent a Python package and command mlebench. Registry and validation work; calls that would grade, or read answers or leaderboard, are refused and recorded in shim_log."},
-			{Name: "snapshot_every", Type: cty.String, Doc: `How often to copy submission and code while the agent runs, such as "10m", unnoticed: the outputs snapshots and code_snapshots.`},
-			{Name: "on_loss", Type: cty.String, OneOf: []string{onLossResume, onLossRestart, onLossFail}, Cosmetic: true, Doc: `What becomes of the attempt if its machine is lost or it is interrupted. "resume": it goes on from its last checkpoint, with the files, clock and budgets of then. "restart": the agent starts from the beginning, with the time that is left. "fail": the step fails until on_loss says otherwise. Without it, and without resume, there are no checkpoints, and it starts from the beginning with the full time. Not in the key: without a loss nothing differs, and a result says how often it went on.`},
-			{Name: "resume", Type: cty.List(cty.String), Command: true, Doc: `The command with which an agent goes on; by default that of the agent, which sees MLEFLOW_RESUMED=1. Sets on_loss = "resume".`},
-			{Name: "checkpoint_every", Type: cty.String, Default: cty.StringVal("10m"), Cosmetic: true, Doc: "With on_loss, how often to take a checkpoint. The agent can ask for one: POST $MLEFLOW_GATEWAY/checkpoint, or the file $AGENT_DIR/checkpoint.request."},
-			{Name: "checkpoint_limit", Type: cty.String, Default: cty.StringVal("20GiB"), Cosmetic: true, Doc: "The most that a checkpoint has of the agent's folders: submission, code, logs, then AGENT_DIR. The log says what is left out."},
-			{Name: "checkpoint_keep", Type: cty.String, Cosmetic: true, Doc: `Keeps a checkpoint of each such part of the attempt's time, as in "1h", also when it has its result, for mleflow attempts fork. Without it only the last one stays, until the result.`},
-			{Name: "fork", Type: cty.String, Default: optional(deps.Fork), ByCommand: true, Doc: `The checkpoint of another attempt from which this one begins, "KEY@TIME", with its files and the time that it had used; mleflow attempts fork sets it. Its result has the condition forked, and no board counts it.`},
-		},
-		Blocks: []step.Block{{
-			Name: "network",
-			Doc:  `What the agent may reach; nothing without this block. "process" cannot enforce it.`,
-			Args: []step.Attr{
-				{Name: "allow", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: `"host:port", "*.domain:port" or "address:port", reached through a proxy over HTTP and TLS; network_log has every connection.`},
-				{Name: "open", Type: cty.Bool, Default: cty.False, Doc: "Allows all connections, which the result records."},
-			},
-		}},
+		Args:        step.Attrs(args, oneOf),
+		Blocks:      step.Blocks(args, oneOf),
 		Outputs: []step.Output{
 			{Name: "code", Type: step.ArtifactType, Doc: "What is left in CODE_DIR, a tree."},
 			{Name: "code_snapshots", Type: step.ArtifactType, Doc: "With snapshot_every, the files of CODE_DIR whenever they had changed, a tree: SECONDS/. A copy has at most 2,000 files and 16 MiB, all 512 MiB; the rest is left out."},
 			{Name: "logs", Type: step.ArtifactType, Doc: "What is left in LOGS_DIR, and the agent's output in output.log, a tree."},
 			{Name: "network_log", Type: step.ArtifactType, Doc: "Every connection that the proxy made or refused, JSON lines."},
-			{Name: "outcome", Type: cty.String, Doc: "How the attempt ended: finished, no_submission, timed_out, out_of_memory, out_of_disk, out_of_budget, data_changed or agent_failed; or provider_failed or budget_too_small, which are not final: the next apply repeats the attempt, twice in a row at most."},
+			{Name: "outcome", Type: cty.String, Doc: endsDoc()},
 			{Name: "shim_log", Type: step.ArtifactType, Doc: "With shim, every refused or withheld call of mlebench: time, call, argument names, the caller's file and line, JSON lines. The agent can forge it."},
 			{Name: "snapshots", Type: step.ArtifactType, Doc: "With snapshot_every, a tree of SECONDS/submission.csv, seconds since the start in nine digits; snapshots of a grade step."},
-			{Name: "stats", Type: statsType, Doc: `Usage (wall_seconds, cpu_seconds, peak_memory_bytes, devices), exit_code, runtime and whether it is isolated, network (none, allow or open), the numbers of connections, validations and shim_calls, the files left_out; enforced: what held each limit (memory = "cgroup" or "watcher"); models: by model block the gateway's requests, tokens, cost, waits, times to the first byte, and whether a budget was exhausted; lost_services, whose ports the agent took before the attempt was resumed.`},
+			{Name: "stats", Type: step.TypeOf[Stats](), Doc: `Usage (wall_seconds, cpu_seconds, peak_memory_bytes, devices), exit_code, runtime and whether it is isolated, network (what it could reach: none, allow or open), the numbers of connections, validations and shim_calls, the files left_out; enforced: what held each limit (memory = "cgroup" or "watcher"); models: by model block the gateway's requests, tokens, cost, waits, times to the first byte, and whether a budget was exhausted; lost_services, whose ports the agent took before the attempt was resumed.`},
 			{Name: "submission", Type: step.ArtifactType, Doc: "What is left in SUBMISSION_DIR, a tree."},
 			{Name: "transcript", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "Every exchange with the models, a tree for mleflow logs --transcript and replay; empty without models."},
 			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every request to the validity server: size, digest, verdict, JSON lines."},
@@ -188,16 +120,19 @@ func Kind(deps Deps) step.Kind {
 		New:        func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied, memo, pools) },
 		CheckModel: modelblock.Check,
 		Counted:    Counted,
-		Choose:     deps.choose,
+		Names: func(a step.Args) []string {
+			return []string{a.Text("agent", "name"), a.Text("competition"), a.Text("seed")}
+		},
+		Choose: deps.choose,
 	}
 }
 
 // optional is the default of an argument that may have none.
-func optional(text string) cty.Value {
+func optional(text string) *string {
 	if text == "" {
-		return cty.Value{}
+		return nil
 	}
-	return cty.StringVal(text)
+	return &text
 }
 
 // Counted names what an attempt tries, by the fields of its key: the competition, the
@@ -239,33 +174,33 @@ func Subject(fields []digest.Field) string {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Agent       step.Agent        `cty:"agent"`
-	Competition string            `cty:"competition"`
-	Version     string            `cty:"version"`
-	Seed        int64             `cty:"seed"`
-	Data        *step.Artifact    `cty:"data"`
-	Task        competitions.Task `cty:"task"`
-	Texts       *texts            `cty:"texts"`
-	Sketch      *step.Artifact    `cty:"sketch"`
-	Runtime     string            `cty:"runtime"`
-	Required    string            `cty:"required_isolation"`
-	Env         map[string]string `cty:"env"`
-	Handler     *string           `cty:"handler"`
-	User        *string           `cty:"user"`
-	Caps        []string          `cty:"capabilities"`
-	Shm         *string           `cty:"shm"`
-	Processes   int               `cty:"processes"`
-	Disk        string            `cty:"disk_limit"`
-	Setup       string            `cty:"setup_timeout"`
-	Shim        bool              `cty:"shim"`
-	Every       *string           `cty:"snapshot_every"`
-	OnLoss      *string           `cty:"on_loss"`
-	Resume      []string          `cty:"resume"`
-	PointEvery  string            `cty:"checkpoint_every"`
-	PointLimit  string            `cty:"checkpoint_limit"`
-	PointKeep   *string           `cty:"checkpoint_keep"`
-	Fork        *string           `cty:"fork"`
-	Network     *network          `cty:"network"`
+	Agent       step.Agent        `cty:"agent" is:"required" doc:"The agent: agent.NAME, or agent.NAME[KEY] of a sweep."`
+	Competition string            `cty:"competition" is:"required" doc:"Identifier of the competition."`
+	Version     string            `cty:"version" doc:"Version of the competition."`
+	Seed        int64             `cty:"seed" doc:"An integer, MLEFLOW_SEED to the agent."`
+	Data        *step.Artifact    `cty:"data" is:"required" doc:"The public files of the competition, a tree."`
+	Task        competitions.Task `cty:"task" doc:"The agent's texts: the reference's description and instructions, byte for byte; its obfuscated ones, which do not name Kaggle or the competition; or our own short one. Published scores compare only with the same task."`
+	Texts       *texts            `cty:"texts" is:"cosmetic" made:"task" when:"task" passing:"competition task" doc:"A step of kind task with the texts; by default one is added."`
+	Sketch      *step.Artifact    `cty:"sketch" doc:"The output of a step of kind sketch. With it the validity server gives the grader's verdicts; without, it knows only the sample submission. The agent cannot read it."`
+	Runtime     string            `cty:"runtime" open:"auto" doc:"What runs the agent. \"auto\" is the strongest possible here: containerd, else sandbox, else process; the plan says why, and the key has it. \"process\" does not isolate the agent: its results are marked untrusted."`
+	Required    string            `cty:"required_isolation" is:"cosmetic setting" doc:"The least isolation. A plan with less is refused, with what is missing and how to get it. The default is the mleflow block's. The key has the actual isolation."`
+	Env         map[string]string `cty:"env" doc:"Environment variables, which override those of the agent block."`
+	Handler     *string           `cty:"handler" doc:"The OCI runtime of the container: runc (the default), runsc, nvidia or another installed one. Isolating runtimes only."`
+	User        *string           `cty:"user" doc:"User and group ID, \"1000:1000\" by default. Isolating runtimes only."`
+	Caps        []string          `cty:"capabilities" doc:"Linux capabilities, such as \"CAP_SYS_PTRACE\"; none by default. They are part of the class. Isolating runtimes only; where containerd has no user namespace, as with GPUs whose descriptions have hooks, only CAP_IPC_LOCK, CAP_NET_BIND_SERVICE, CAP_SYS_NICE and CAP_SYS_PTRACE."`
+	Shm         *string           `cty:"shm" doc:"Size of /dev/shm, such as \"8GiB\"; by default 4GiB, at most half of resources.memory. Isolating runtimes only."`
+	Processes   int               `cty:"processes" doc:"The most processes and threads. In \"process\" the user's other processes count too, and root is not limited."`
+	Disk        string            `cty:"disk_limit" doc:"The most that the agent stores in its folders and /tmp, such as \"500GiB\", or \"unlimited\". It reserves no space; resources.disk does, and replaces it. Isolating runtimes give a file system of that size; \"process\" measures each second and ends the attempt above it."`
+	Setup       string            `cty:"setup_timeout" is:"cosmetic" doc:"How long setting up data, image and container may take. More is a failure of the machine, which may be retried; timeout limits the agent itself."`
+	Shim        bool              `cty:"shim" doc:"Gives the agent a Python package and command mlebench. Registry and validation work; calls that would grade, or read answers or leaderboard, are refused and recorded in shim_log."`
+	Every       *string           `cty:"snapshot_every" doc:"How often to copy submission and code while the agent runs, such as \"10m\", unnoticed: the outputs snapshots and code_snapshots."`
+	OnLoss      *string           `cty:"on_loss" is:"cosmetic" doc:"What becomes of the attempt if its machine is lost or it is interrupted. \"resume\": it goes on from its last checkpoint, with the files, clock and budgets of then. \"restart\": the agent starts from the beginning, with the time that is left. \"fail\": the step fails until on_loss says otherwise. Without it, and without resume, there are no checkpoints, and it starts from the beginning with the full time. Not in the key: without a loss nothing differs, and a result says how often it went on."`
+	Resume      []string          `cty:"resume" is:"command" doc:"The command with which an agent goes on; by default that of the agent, which sees MLEFLOW_RESUMED=1. Sets on_loss = \"resume\"."`
+	PointEvery  string            `cty:"checkpoint_every" is:"cosmetic" doc:"With on_loss, how often to take a checkpoint. The agent can ask for one: POST $MLEFLOW_GATEWAY/checkpoint, or the file $AGENT_DIR/checkpoint.request."`
+	PointLimit  string            `cty:"checkpoint_limit" is:"cosmetic" doc:"The most that a checkpoint has of the agent's folders: submission, code, logs, then AGENT_DIR. The log says what is left out."`
+	PointKeep   *string           `cty:"checkpoint_keep" is:"cosmetic" doc:"Keeps a checkpoint of each such part of the attempt's time, as in \"1h\", also when it has its result, for mleflow attempts fork. Without it only the last one stays, until the result."`
+	Fork        *string           `cty:"fork" is:"bycommand" doc:"The checkpoint of another attempt from which this one begins, \"KEY@TIME\", with its files and the time that it had used; mleflow attempts fork sets it. Its result has the condition forked, and no board counts it."`
+	Network     *network          `cty:"network" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
 }
 
 // texts are the outputs of a step of kind task.
@@ -274,11 +209,9 @@ type texts struct {
 	Instructions *step.Artifact `cty:"instructions"`
 }
 
-var textsType = cty.Object(map[string]cty.Type{"description": step.ArtifactType, "instructions": step.ArtifactType})
-
 type network struct {
-	Allow []string `cty:"allow"`
-	Open  bool     `cty:"open"`
+	Allow []string `cty:"allow" doc:"\"host:port\", \"*.domain:port\" or \"address:port\", reached through a proxy over HTTP and TLS; network_log has every connection."`
+	Open  bool     `cty:"open" doc:"Allows all connections, which the result records."`
 }
 
 // attempt is one instance of the kind.
@@ -320,12 +253,8 @@ func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo *sync.Map, po
 	if err := a.takeRuntime(); err != nil {
 		return nil, err
 	}
-	def, err := deps.Catalog.Get(a.args.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
-	if a.def, err = def.At(a.args.Version); err != nil {
-		return nil, step.WrongArg("version", err)
+	if a.def, err = conditions.Definition(deps.Catalog, a.args.Competition, a.args.Version, nil); err != nil {
+		return nil, err
 	}
 	err = errors.Join(step.WrongArg("agent", errors.Join(a.checkAgent(), a.checkPython())), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkDisk(), a.checkTimes(), a.checkDurable(), a.checkTask())
 	if err != nil {

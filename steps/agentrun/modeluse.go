@@ -10,14 +10,14 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
 // transcript stores the transcript of the agent and its models, and sets the use of
 // each model. Both are empty without models. The gateway must not serve any more.
 func (f *finished) transcript(ctx context.Context) (ref cache.Ref, err error) {
-	f.use = map[string]export.ModelUse{}
+	f.use = map[string]results.ModelUse{}
 	if f.models == nil {
 		return new(tree.Builder).Build(ctx, f.env.Store)
 	}
@@ -33,7 +33,7 @@ func (f *finished) transcript(ctx context.Context) (ref cache.Ref, err error) {
 
 // settle adds up the use of each model and the health of the providers. It returns the
 // folder of the complete transcript.
-func (m *modelGate) settle(use map[string]export.ModelUse, health *modelblock.Health) (at string, err error) {
+func (m *modelGate) settle(use map[string]results.ModelUse, health *modelblock.Health) (at string, err error) {
 	for i, sum := range m.gateway.Summary() {
 		use[sum.Model] = modelblock.UseOf(m.args.Agent.Models[i].Provider, sum)
 	}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -39,7 +40,7 @@ type Stats struct {
 	LeftOut           []string `json:"left_out"`
 
 	// Models holds the use of each model block.
-	Models map[string]export.ModelUse `json:"models"`
+	Models map[string]results.ModelUse `json:"models"`
 
 	// Enforced names the mechanism that enforced each limit, where the runtime has
 	// several.
@@ -62,7 +63,7 @@ type finished struct {
 	// changed means that the agent changed its data.
 	changed bool
 	// use is the use of each model, and health the state of the providers.
-	use    map[string]export.ModelUse
+	use    map[string]results.ModelUse
 	health modelblock.Health
 	// shimCalls is the number of calls that the shim reported.
 	shimCalls int
@@ -177,7 +178,7 @@ func (f *finished) values(h harvested) (cache.Outputs, error) {
 		ExitCode: exit.Code, LeftoverProcesses: exit.Leftover, LogBytesDropped: exit.LogDropped,
 		Runtime: f.runtime.Name, Isolated: f.runtime.Isolates, Resumed: exit.Resumed,
 		LostServices: append([]string{}, exit.LostServices...), Devices: append([]string{}, f.env.Devices...),
-		Network: f.networkMode(), Connections: f.gates.connections.Lines(), Validations: f.gates.validations.Lines(), ShimCalls: f.shimCalls,
+		Network: f.network(), Connections: f.gates.connections.Lines(), Validations: f.gates.validations.Lines(), ShimCalls: f.shimCalls,
 		LeftOut: append([]string{}, h.left...), Models: f.use, Enforced: map[string]string{},
 	}
 	maps.Copy(stats.Enforced, exit.Enforced)
@@ -214,7 +215,7 @@ const nearEnd = 10 * time.Minute
 type ending struct {
 	exit               executor.Exit
 	submitted, changed bool
-	use                map[string]export.ModelUse
+	use                map[string]results.ModelUse
 	health             modelblock.Health
 	at                 time.Time
 }
@@ -222,37 +223,37 @@ type ending struct {
 // outcome returns the outcome, and a reason if the agent did not cause it. An agent
 // that submitted and ended by itself, or at its time limit, is excused only if no model
 // ever answered.
-func (e ending) outcome() (o Outcome, why string) {
-	exit, h, excused, over := e.exit, e.health, Outcome(""), false
+func (e ending) outcome() (o outcome.End, why string) {
+	exit, h, excused, over := e.exit, e.health, outcome.End(""), false
 	if h.Down != "" && (!h.Answered || e.at.Sub(h.At) < nearEnd) {
-		excused, why = ProviderFailed, h.Down
+		excused, why = outcome.ProviderFailed, h.Down
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.use)) {
 		over = over || e.use[name].Exhausted
 		if e.use[name].Exhausted && e.use[name].Requests == 0 {
-			excused, why = BudgetTooSmall, fmt.Sprintf("the budget of model %q allowed none of its requests", name)
+			excused, why = outcome.BudgetTooSmall, fmt.Sprintf("the budget of model %q allowed none of its requests", name)
 		}
 	}
 	good := exit.OK() && e.submitted
 	switch {
 	case e.changed:
-		o = DataChanged
+		o = outcome.DataChanged
 	case exit.Reason == executor.OutOfMemory:
-		o = OutOfMemory
+		o = outcome.OutOfMemory
 	case exit.Reason == executor.OutOfDisk:
-		o = OutOfDisk
+		o = outcome.OutOfDisk
 	case excused != "" && (!h.Answered || !e.submitted || !good && exit.Reason != executor.TimedOut):
 		return excused, why
 	case exit.Reason == executor.TimedOut:
-		o = TimedOut
+		o = outcome.TimedOut
 	case over && !good:
-		o = OutOfBudget
+		o = outcome.OutOfBudget
 	case !exit.OK():
-		o = AgentFailed
+		o = outcome.AgentFailed
 	case !e.submitted:
-		o = NoSubmission
+		o = outcome.NoSubmission
 	default:
-		o = Finished
+		o = outcome.Finished
 	}
 	return o, ""
 }

@@ -1,6 +1,7 @@
 package agentrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -322,9 +323,7 @@ func (a *attempt) command() []string {
 		command[0] = clientGuest + "/" + clientFile
 	} else if command[0] == BuiltIn && !a.runtime.Images {
 		command[0] = a.deps.Self
-		if command[0] == "" {
-			command[0] = "/proc/self/exe"
-		}
+		command[0] = cmp.Or(command[0], "/proc/self/exe")
 	}
 	return command
 }

@@ -182,7 +182,7 @@ func (g *gates) lateEvidence(add func(shim.Record)) error {
 		return nil
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("it is %s", typeName(info.Mode()))
+		err = fmt.Errorf("it is %s", nolink.Kind(info.Mode()))
 	}
 	if err == nil {
 		err = readLate(home, name, add)

@@ -199,8 +199,7 @@ func (s *snapshots) read(ctx context.Context) (cache.Ref, error) {
 	case before.Size() > min(allSnapshots, s.storable())-s.bytes():
 		return cache.Ref{}, fmt.Errorf("with its %d bytes the snapshots would have more than they may", before.Size())
 	}
-	in := &folder{harvester: &harvester{store: s.env.Store}}
-	ref, err := in.put(ctx, io.LimitReader(f, maxSnapshot))
+	ref, err := cache.Put(ctx, s.env.Store, io.LimitReader(f, maxSnapshot), cache.Ref{})
 	if err != nil {
 		return cache.Ref{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
@@ -12,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -21,6 +23,10 @@ const maxReportBytes = 16 << 20
 // comparison is the version of how agents are compared. It is in the keys of boards
 // with a comparison only, so that the others keep theirs.
 const comparison = "2"
+
+// classes is the version of how agents are split by class. It is in the keys of boards with
+// several classes only.
+const classes = "1"
 
 // The ways to group competitions, the values of group_by.
 const (
@@ -37,17 +43,8 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 		Name:    "aggregate",
 		Version: "11",
 		Doc:     "Makes grading reports a leaderboard of agents: scores as mean and standard error over seeds, medals, and the share of competitions with one.",
-		Args: []step.Attr{
-			{Name: "reports", Type: cty.List(step.ArtifactType), Required: true, Doc: "Reports of grade steps with the labels agent and seed."},
-			{Name: "group_by", Type: cty.String, Default: cty.StringVal(byComplexity), OneOf: []string{byCategory, byCompetition, byComplexity, byNothing}, Doc: "How competitions are grouped for the percentages."},
-			{Name: "pad_missing", Type: cty.Bool, Default: cty.False, Doc: "Counts a missing report as no submission. Otherwise percentages are over complete seeds, as many as the competition with the fewest reports has."},
-			{Name: "version", Type: cty.String, Doc: "Only reports of this version of the competitions."},
-			{Name: "labels", Type: cty.Map(cty.String), Doc: "Display names of agents, by their label agent."},
-			{Name: "compare", Type: cty.List(cty.String), Doc: "Compares the first of these agents with the others: difference, intervals, and exact permutation test."},
-			{Name: "resamples", Type: cty.Number, Default: cty.NumberIntVal(10000), Doc: "No effect: intervals are computed. It stays because it is in keys."},
-			{Name: "attempts", Type: cty.List(attemptType), Doc: "The reports' agent-run steps, in order, such as values(step.agent-run.solve). Adds times, requests to the validity server, tokens and cost: the gateway's, or those of logs/usage.json without model blocks. These, and so the board, differ from run to run."},
-			{Name: "title", Type: cty.String, Default: cty.StringVal("Leaderboard"), Doc: "The first line of the table."},
-		},
+		Args: step.Attrs(arguments{GroupBy: byComplexity, Resamples: 10000, Title: "Leaderboard"},
+			step.OneOf{"group_by": {byCategory, byCompetition, byComplexity, byNothing}}),
 		Results: true,
 		Outputs: []step.Output{
 			{Name: "board", Type: step.ArtifactType, Doc: "The leaderboard and what it was computed from, JSON."},
@@ -61,15 +58,15 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Reports    []*step.Artifact  `cty:"reports"`
-	GroupBy    string            `cty:"group_by"`
-	PadMissing bool              `cty:"pad_missing"`
-	Version    *string           `cty:"version"`
-	Labels     map[string]string `cty:"labels"`
-	Compare    []string          `cty:"compare"`
-	Resamples  int               `cty:"resamples"` // of earlier versions; it has no effect
-	Attempts   []attempt         `cty:"attempts"`
-	Title      string            `cty:"title"`
+	Reports    []*step.Artifact  `cty:"reports" is:"required" doc:"Reports of grade steps with the labels agent and seed."`
+	GroupBy    string            `cty:"group_by" doc:"How competitions are grouped for the percentages."`
+	PadMissing bool              `cty:"pad_missing" doc:"Counts a missing report as no submission. Otherwise percentages are over complete seeds, as many as the competition with the fewest reports has."`
+	Version    *string           `cty:"version" doc:"Only reports of this version of the competitions."`
+	Labels     map[string]string `cty:"labels" doc:"Display names of agents, by their label agent."`
+	Compare    []string          `cty:"compare" doc:"Compares the first of these agents with the others: difference, intervals, and exact permutation test."`
+	Resamples  int               `cty:"resamples" doc:"No effect: intervals are computed. It stays because it is in keys."`
+	Attempts   []attempt         `cty:"attempts" doc:"The reports' agent-run steps, in order, such as values(step.agent-run.solve). Adds times, requests to the validity server, tokens and cost: the gateway's, or those of logs/usage.json without model blocks. These, and so the board, differ from run to run."`
+	Title      string            `cty:"title" doc:"The first line of the table."`
 }
 
 type aggregation struct {
@@ -104,19 +101,24 @@ func (a *aggregation) Fingerprint(h *digest.Hasher) error {
 	}
 	h.Content("groups", w.ID())
 	h.Content("leaderboards", a.leaderboards())
-	if len(a.args.Compare) > 0 || a.severalTasks() {
+	if len(a.args.Compare) > 0 || a.several(taskOf) { // splitTasks compares the forms of a task
 		h.String("comparison", comparison)
+	}
+	if a.several(func(set []string) string { return conditions.Class(set) }) {
+		h.String("classes", classes)
+	}
+	if unrankedSeveral(a.catalog) {
+		h.String("ranking", ranking)
 	}
 	return nil
 }
 
-// severalTasks reports whether splitTasks may find forms of a task to compare.
-func (a *aggregation) severalTasks() bool {
-	tasks := map[string]bool{}
-	for _, r := range a.args.Reports {
-		tasks[taskOf(r.Conditions)] = true
-	}
-	return len(tasks) > 1
+// several reports whether the reports differ in what a function gives of their conditions.
+func (a *aggregation) several(of func([]string) string) bool {
+	first := a.args.Reports[0].Conditions
+	return slices.ContainsFunc(a.args.Reports, func(r *step.Artifact) bool {
+		return !slices.Equal(r.Conditions, first) && of(r.Conditions) != of(first)
+	})
 }
 
 // leaderboards is a digest of the human leaderboards of a catalog, which decide
@@ -160,6 +162,7 @@ func (a *aggregation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 		return nil, fmt.Errorf("aggregate: %w", err)
 	}
 	forms := splitTasks(entries)
+	splitBudgets(entries)
 	b, err := NewBoard(entries, Grouping{By: a.args.GroupBy, Of: a.group, PadMissing: a.args.PadMissing})
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: %w", err)

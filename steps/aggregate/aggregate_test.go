@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/steps/aggregate"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -58,11 +59,11 @@ func (r run) report(t *testing.T) string {
 	rep := grading.Report{
 		CompetitionID: r.competition, SubmissionExists: true, ValidSubmission: !math.IsNaN(r.score), LowerIsBetter: r.competition == "rockets",
 		Medals: grading.Medals{AnyMedal: r.medal != "", GoldMedal: r.medal == "gold", SilverMedal: r.medal == "silver", BronzeMedal: r.medal == "bronze", AboveMedian: r.aboveMedian},
-		Detail: grading.Detail{Outcome: grading.InvalidScore, Teams: 100, CompetitionVersion: "v1"},
+		Detail: grading.Detail{Outcome: outcome.Invalid, Teams: 100, CompetitionVersion: "v1"},
 	}
 	if rep.ValidSubmission {
 		s := grading.Number(r.score)
-		rep.Score, rep.ExactScore, rep.Rank, rep.Outcome = &s, &s, &rank, grading.Scored
+		rep.Score, rep.ExactScore, rep.Rank, rep.Outcome = &s, &s, &rank, outcome.Scored
 	}
 	text, err := json.Marshal(struct {
 		grading.Report

@@ -4,29 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
-
-	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// attemptType is the type of the outputs of an agent-run step that are used.
-var attemptType = cty.Object(map[string]cty.Type{
-	"logs":    step.ArtifactType,
-	"outcome": cty.String,
-	"stats": cty.ObjectWithOptionalAttrs(map[string]cty.Type{
-		"wall_seconds": cty.Number,
-		"cpu_seconds":  cty.Number,
-		"validations":  cty.Number,
-		"models":       cty.Map(export.ModelUseType),
-	}, []string{"models"}),
-})
-
+// attempt are the outputs of an agent-run step that are used.
 type attempt struct {
 	Logs    *step.Artifact `cty:"logs"`
 	Outcome string         `cty:"outcome"`
@@ -34,10 +19,10 @@ type attempt struct {
 }
 
 type stats struct {
-	WallSeconds float64                    `cty:"wall_seconds"`
-	CPUSeconds  float64                    `cty:"cpu_seconds"`
-	Validations int                        `cty:"validations"`
-	Models      map[string]export.ModelUse `cty:"models"`
+	WallSeconds float64                     `cty:"wall_seconds"`
+	CPUSeconds  float64                     `cty:"cpu_seconds"`
+	Validations int                         `cty:"validations"`
+	Models      map[string]results.ModelUse `cty:"models" optional:"true"`
 }
 
 // checkAttempts checks that there is one attempt per report and, as far as the
@@ -71,33 +56,23 @@ func instanceKey(a *step.Artifact) string {
 // known returns the known facts about an attempt. The model gateway's measurements
 // override the agent's own figures. Usage that cannot be read is omitted with a
 // warning, because the agent wrote it.
-func (t attempt) known(ctx context.Context, env *step.Env) (*export.Attempt, error) {
-	out := &export.Attempt{
-		Outcome: t.Outcome, WallSeconds: &t.Stats.WallSeconds, CPUSeconds: &t.Stats.CPUSeconds, Validations: &t.Stats.Validations,
+func (t attempt) known(ctx context.Context, env *step.Env) (*results.Made, error) {
+	out := &results.Made{
+		Outcome: outcome.End(t.Outcome), WallSeconds: &t.Stats.WallSeconds, CPUSeconds: &t.Stats.CPUSeconds, Validations: &t.Stats.Validations,
 	}
-	if out.Usage = export.Measured(t.Stats.Models); out.Usage != nil {
+	if out.Usage = results.Measured(t.Stats.Models); out.Usage != nil {
 		return out, nil
 	}
-	if t.Logs == nil || t.Logs.Ref.Kind != cache.Tree {
+	if t.Logs == nil {
 		return out, nil
 	}
-	e, err := tree.Find(ctx, env.Store, t.Logs.Ref, export.UsageFile)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && e.IsDir() {
-		return out, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find %s of %s: %w", export.UsageFile, t.Logs.From, err)
-	}
-	if e.Ref().Size > export.MaxUsageBytes {
-		env.Warn(fmt.Sprintf("%s of %s has %d bytes, which is too many; it is ignored", export.UsageFile, t.Logs.From, e.Ref().Size))
-		return out, nil
-	}
-	data, err := cache.Get(ctx, env.Store, e.Ref().ID, export.MaxUsageBytes)
-	if err != nil {
-		return nil, fmt.Errorf("read %s of %s: %w", export.UsageFile, t.Logs.From, err)
-	}
-	if out.Usage, err = export.ReadUsage(data); err != nil {
+	var err error
+	if out.Usage, err = results.Claimed(ctx, env.Store, t.Logs.Ref); errors.Is(err, results.ErrUsage) {
 		env.Warn(fmt.Sprintf("%s: %v", t.Logs.From, err))
+		return out, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Logs.From, err)
 	}
 	return out, nil
 }

@@ -1,7 +1,10 @@
 package aggregate
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -13,16 +16,17 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Board is a leaderboard, the output "board".
 type Board struct {
 	// GroupBy is the property by which an agent's groups are formed.
 	GroupBy string `json:"group_by"`
-	// Agents come by class, that of the most agents first, and within a class best first:
-	// by medals, results above the median and valid submissions, as percentages; then by
-	// gold and silver medals; with a single competition then by the mean score; then by
-	// name.
+	// Agents come by class, that of the most runs first, and within a class best first:
+	// by mean rank, where that orders the board; by medals, results above the median and
+	// valid submissions, as percentages; then by gold and silver medals; with a single
+	// competition then by the mean score; then by name.
 	Agents []Agent `json:"agents"`
 	// Entries are the reports, by agent, competition and seed.
 	Entries []Entry `json:"entries"`
@@ -39,12 +43,18 @@ type Board struct {
 // Agent holds the results of one agent.
 type Agent struct {
 	Name string `json:"name"`
-	// Class is the class of the attempts; see conditions.Class.
+	// Class is the class of the attempts that count, or of all without such; see
+	// conditions.Class.
 	Class string `json:"class"`
+	// ClassLetter names the class beside the place; "" on a board of one class.
+	ClassLetter string `json:"class_letter,omitempty"`
 	// Place is 1 for the best of its class, and 0 without percentages. Agents that are
 	// equal in every criterion of the order share the best of their places.
 	Place int  `json:"place"`
 	Tied  bool `json:"tied"`
+	// Rank orders agents where no competition of several has a leaderboard; nil elsewhere,
+	// and for an agent alone in its class.
+	Rank *Rank `json:"rank,omitempty"`
 	// Overall covers all competitions of the board.
 	Overall      Group    `json:"overall"`
 	Groups       []Group  `json:"groups"`
@@ -144,39 +154,66 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 		return nil, err
 	}
 	b := &Board{GroupBy: how.By, Entries: entries, PadMissing: how.PadMissing, Untrusted: conditions.Untrusted(sets...), Rehearsal: slices.ContainsFunc(sets, conditions.Rehearsed)}
-	all, groups := b.competitions(), map[string][]string{}
+	all, groups := b.Competitions(), map[string][]string{}
 	for _, id := range all {
 		groups[how.Of(id)] = append(groups[how.Of(id)], id)
 	}
 	for own := range chunks(entries, func(e Entry) string { return e.Agent }) {
 		b.Agents = append(b.Agents, newAgent(own, all, groups, how.PadMissing))
 	}
-	size := map[string]int{}
-	for _, a := range b.Agents {
-		size[a.Class]++
-	}
-	slices.SortStableFunc(b.Agents, func(x, y Agent) int {
-		return cmp.Or(size[y.Class]-size[x.Class], strings.Compare(x.Class, y.Class), compareAgents(x, y), board.CompareNames(x.Name, y.Name))
-	})
-	for _, class := range b.classes() {
-		place(class)
-	}
+	b.order()
 	return b, nil
 }
 
-// classes splits the agents by class.
-func (b *Board) classes() [][]Agent {
+// order sorts the agents and gives them places.
+func (b *Board) order() {
+	size := map[string]int{}
+	for _, a := range b.Agents {
+		size[a.Class] += a.sum().Runs
+	}
+	byClass := func(x, y Agent) int {
+		return cmp.Or(size[y.Class]-size[x.Class], strings.Compare(x.Class, y.Class))
+	}
+	slices.SortStableFunc(b.Agents, byClass)
+	if b.ranked() {
+		for _, class := range b.Classes() {
+			rank(class, b.Competitions())
+		}
+	}
+	slices.SortStableFunc(b.Agents, func(x, y Agent) int {
+		return cmp.Or(byClass(x, y), compareAgents(x, y), board.CompareNames(x.Name, y.Name))
+	})
+	classes := b.Classes()
+	for i, class := range classes {
+		place(class)
+		for j := range class {
+			if len(classes) > 1 {
+				class[j].ClassLetter = results.Letter(i)
+			}
+		}
+	}
+}
+
+// Classes splits the agents by class.
+func (b *Board) Classes() [][]Agent {
 	return slices.Collect(chunks(b.Agents, func(a Agent) string { return a.Class }))
 }
 
-// BoardOf makes a leaderboard of reports, grouped by complexity.
+// BoardOf makes a leaderboard of reports, grouped by complexity. An agent that tried one
+// competition under several budgets has a line for each.
 func BoardOf(reports []grading.Graded, catalog *competitions.Catalog) (*Board, error) {
 	entries := make([]Entry, len(reports))
 	for i, g := range reports {
 		entries[i] = NewEntry(g, catalog)
 	}
+	return BoardOfEntries(entries, catalog)
+}
+
+// BoardOfEntries is BoardOf with the entries of the reports.
+func BoardOfEntries(entries []Entry, catalog *competitions.Catalog) (*Board, error) {
 	SortEntries(entries)
 	splitTasks(entries)
+	splitBudgets(entries)
 	return NewBoard(entries, Grouping{By: byComplexity, Of: func(id string) string { return cmp.Or(string(catalog.Complexity(id)), "other") }})
 }
 
@@ -187,7 +224,7 @@ func place(agents []Agent) {
 		if len(agents[i].Overall.Percentages) == 0 {
 			return
 		}
-		agents[i].Place = i + 1
+		agents[i].Place, agents[i].Tied = i+1, false
 		if i > 0 && compareAgents(agents[i-1], agents[i]) == 0 {
 			agents[i].Place = agents[i-1].Place
 			agents[i-1].Tied, agents[i].Tied = true, true
@@ -195,9 +232,12 @@ func place(agents []Agent) {
 	}
 }
 
+// checkUnique refuses two reports of one attempt. One that does not count, such as that of
+// a fork, may stand beside the one that does.
 func checkUnique(entries []Entry) error {
-	for i := 1; i < len(entries); i++ {
-		if e := entries[i]; e.Seed != "" && compareEntries(entries[i-1], e) == 0 {
+	counted := final(entries)
+	for i := 1; i < len(counted); i++ {
+		if e := counted[i]; e.Seed != "" && compareEntries(counted[i-1], e) == 0 {
 			return fmt.Errorf("two reports for agent %q, competition %q and seed %q; label them apart, or choose one version of the competitions", e.Agent, e.Report.CompetitionID, e.Seed)
 		}
 	}
@@ -225,10 +265,13 @@ func chunks[T any](entries []T, key func(T) string) iter.Seq[[]T] {
 func compareAgents(a, b Agent) int { return slices.Compare(b.criteria(), a.criteria()) }
 
 // criteria returns the values by which agents are ordered, most important first, where
-// more is better: percentages, the shares of runs, and the score at a single
+// more is better: the mean rank, percentages, the shares of runs, and the score at a single
 // competition.
 func (a Agent) criteria() []float64 {
-	out := []float64{float64(board.Count(len(a.Overall.Percentages) > 0))}
+	out := []float64{float64(board.Count(len(a.Overall.Percentages) > 0)), 0}
+	if a.Rank != nil {
+		out[1] = -float64(a.Rank.Mean)
+	}
 	for _, name := range []string{"any_medal_percentage", "above_median_percentage", "valid_submissions_percentage"} {
 		out = append(out, float64(a.Overall.Percentages[name].Mean))
 	}
@@ -237,10 +280,8 @@ func (a Agent) criteria() []float64 {
 		out = append(out, float64(n)/float64(sum.Runs))
 	}
 	score := math.Inf(-1)
-	if r := a.Competitions[0]; len(a.Overall.Competitions) == 1 && r.Score != nil {
-		if score = float64(r.Score.Mean); r.LowerIsBetter {
-			score = -score
-		}
+	if ids := a.Overall.Competitions; len(ids) == 1 {
+		score = a.scoreAt(ids[0])
 	}
 	return append(out, score)
 }
@@ -257,7 +298,11 @@ func (a Agent) sum() (out Result) {
 }
 
 func newAgent(own []Entry, all []string, groups map[string][]string, pad bool) Agent {
-	a := Agent{Name: own[0].Agent, Class: conditions.Class(conditionsOf(own)...), Missing: gaps(own, all)}
+	counted := final(own)
+	if len(counted) == 0 {
+		counted = own
+	}
+	a := Agent{Name: own[0].Agent, Class: conditions.Class(conditionsOf(counted)...), Missing: gaps(own, all)}
 	a.Overall = newGroup("all", all, own, pad)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		a.Groups = append(a.Groups, newGroup(name, groups[name], own, pad))
@@ -280,7 +325,7 @@ func gaps(own []Entry, all []string) []Gap {
 		runs[e.Report.CompetitionID]++
 		most = max(most, runs[e.Report.CompetitionID])
 	}
-	slices.SortFunc(seeds, CompareSeeds)
+	slices.SortFunc(seeds, results.CompareSeeds)
 	seeds = slices.Compact(seeds)
 	var out []Gap
 	for _, id := range all {
@@ -378,4 +423,31 @@ func (r Result) beats(a, b grading.Number) bool {
 // that is not finite.
 func (e Entry) uncertain() bool {
 	return e.MedalOnNonFinite || slices.ContainsFunc(e.RoundingDecides, func(t grading.Threshold) bool { return t != grading.Median })
+}
+
+// SameFigures reports whether two boards hold the same reports and figures. Classes, the
+// places in them and the words for ends may differ: other versions of mleflow have others.
+func SameFigures(a, b *Board) (bool, error) {
+	x, errA := json.Marshal(a.figures())
+	y, errB := json.Marshal(b.figures())
+	return bytes.Equal(x, y), errors.Join(errA, errB)
+}
+
+// figures returns the board without what SameFigures ignores, agents by name.
+func (b Board) figures() Board {
+	b.Agents = slices.Clone(b.Agents)
+	for i := range b.Agents {
+		a := &b.Agents[i]
+		a.Class, a.ClassLetter, a.Place, a.Tied, a.Rank = "", "", 0, false, nil
+		a.Competitions = slices.Clone(a.Competitions)
+		for j, r := range a.Competitions {
+			n := 0
+			for _, count := range r.Unscored {
+				n += count
+			}
+			a.Competitions[j].Unscored = map[string]int{"": n}
+		}
+	}
+	slices.SortFunc(b.Agents, func(x, y Agent) int { return board.CompareNames(x.Name, y.Name) })
+	return b
 }

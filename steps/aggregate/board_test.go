@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Numbers come first and by value, whatever order the seeds come in.
@@ -13,7 +15,7 @@ func TestCompareSeeds(t *testing.T) {
 	slices.Reverse(got)
 	for range len(got) {
 		got = append(got[1:], got[0])
-		if sorted := slices.SortedFunc(slices.Values(got), CompareSeeds); !slices.Equal(sorted, want) {
+		if sorted := slices.SortedFunc(slices.Values(got), results.CompareSeeds); !slices.Equal(sorted, want) {
 			t.Fatalf("%q is sorted to %q, want %q", got, sorted, want)
 		}
 	}

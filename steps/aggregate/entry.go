@@ -6,15 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -32,18 +31,23 @@ type Entry struct {
 	// MedalOnNonFinite means that a medal is based on a score that is not finite.
 	MedalOnNonFinite bool `json:"medal_on_non_finite,omitempty"`
 	// Attempt describes how the submission was made; nil if unknown.
-	Attempt *export.Attempt `json:"attempt,omitempty"`
+	Attempt *results.Made `json:"attempt,omitempty"`
+	// Origin is that of the report, which is not stored.
+	Origin *grading.Origin `json:"-"`
+	// Whole is the agent of which splitBudgets made several; "" elsewhere. It is not stored.
+	Whole string `json:"-"`
 }
 
 // NewEntry makes an entry of a report. The agent is the label "agent".
 func NewEntry(g grading.Graded, catalog *competitions.Catalog) Entry {
+	a := results.OfReport(g)
 	e := Entry{
-		Agent: cmp.Or(g.Labels["agent"], board.Unlabelled), Seed: g.Labels["seed"], Labels: g.Labels, Report: g.Report,
+		Agent: a.Agent, Seed: a.Seed, Labels: g.Labels, Report: g.Report, Origin: g.Origin,
 		RoundingDecides: g.RoundingDecides(), MedalOnNonFinite: g.MedalOnNonFinite(),
 	}
 	e.Margins = g.Margins(medalsOf(catalog, g.Report))
-	if o := g.Origin; o != nil {
-		e.Attempt = &export.Attempt{Outcome: o.Outcome, WallSeconds: o.WallSeconds, Usage: o.Usage}
+	if g.Origin != nil {
+		e.Attempt = &a.Made
 	}
 	return e
 }
@@ -73,17 +77,19 @@ func conditionsOf(entries []Entry) [][]string {
 	return sets
 }
 
-// Run returns the entry as a row of the table of runs.
-func (e Entry) Run() export.Run {
-	r := export.Run{Agent: e.Agent, Seed: e.Seed, Labels: e.Labels, Report: e.Report, Margins: e.Margins}
+// Known returns the attempt with what the entry says of it.
+func (e Entry) Known() *results.Attempt {
+	a := &results.Attempt{Agent: e.Agent, Seed: e.Seed, Labels: e.Labels, Graded: true, Report: e.Report, Margins: e.Margins}
 	if e.Attempt != nil {
-		r.Attempt = *e.Attempt
+		a.Made = *e.Attempt
 	}
-	return r
+	return a
 }
 
 // graded returns the report from which the entry was made.
-func (e Entry) graded() grading.Graded { return grading.Graded{Report: e.Report, Labels: e.Labels} }
+func (e Entry) graded() grading.Graded {
+	return grading.Graded{Report: e.Report, Labels: e.Labels, Origin: e.Origin}
+}
 
 // compareEntries orders by agent, competition and seed; numeric seeds are
 // compared as numbers.
@@ -91,27 +97,12 @@ func compareEntries(a, b Entry) int {
 	return cmp.Or(
 		board.CompareNames(a.Agent, b.Agent),
 		strings.Compare(a.Report.CompetitionID, b.Report.CompetitionID),
-		CompareSeeds(a.Seed, b.Seed),
+		results.CompareSeeds(a.Seed, b.Seed),
 	)
 }
 
 // SortEntries sorts entries in the order that NewBoard requires.
 func SortEntries(entries []Entry) { slices.SortStableFunc(entries, compareEntries) }
-
-// CompareSeeds orders seeds: numbers by value, then other strings.
-func CompareSeeds(a, b string) int {
-	x, errX := strconv.Atoi(a)
-	y, errY := strconv.Atoi(b)
-	switch {
-	case errX == nil && errY == nil:
-		return cmp.Compare(x, y)
-	case errX == nil:
-		return -1
-	case errY == nil:
-		return 1
-	}
-	return strings.Compare(a, b)
-}
 
 // entries reads the reports of the wanted version.
 func (a *aggregation) entries(ctx context.Context, env *step.Env) ([]Entry, error) {

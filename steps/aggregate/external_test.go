@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 // A score of a program is marked wherever the board is read.
 func TestExternalMetricIsMarked(t *testing.T) {
 	for _, external := range []bool{true, false} {
 		score := grading.Number(0.5)
-		entry := Entry{Agent: "x", Report: grading.Report{CompetitionID: "pears", Score: &score, Detail: grading.Detail{Outcome: grading.Scored, MetricExternal: external}}}
+		entry := Entry{Agent: "x", Report: grading.Report{CompetitionID: "pears", Score: &score, Detail: grading.Detail{Outcome: outcome.Scored, MetricExternal: external}}}
 		board, err := NewBoard([]Entry{entry}, Grouping{By: "split", Of: func(string) string { return "low" }})
 		if err != nil {
 			t.Fatal(err)

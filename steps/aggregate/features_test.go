@@ -16,8 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/aggregate"
 	"github.com/mleflow/mleflow/steps/steptest"
@@ -29,7 +30,7 @@ func number(v float64) *grading.Number { n := grading.Number(v); return &n }
 func entry(t *testing.T, agent, seed string, change func(*grading.Report)) aggregate.Entry {
 	t.Helper()
 	g := grading.Graded{Labels: map[string]string{"agent": agent, "seed": seed}}
-	g.CompetitionID, g.CompetitionVersion, g.Outcome = "apples", "v1", grading.Scored
+	g.CompetitionID, g.CompetitionVersion, g.Outcome = "apples", "v1", outcome.Scored
 	g.Thresholds = grading.Thresholds{Gold: 1, Silver: 1, Bronze: 0.5, Median: 0.75}
 	g.SubmissionExists, g.ValidSubmission = true, true
 	change(&g.Report)
@@ -181,7 +182,7 @@ func TestAttempts(t *testing.T) {
 // measured is the value of an agent-run step's stats.models.
 func measured(requests, input, output int64, cost string, models ...string) cty.Value {
 	attrs := map[string]cty.Value{}
-	for name, ty := range export.ModelUseType.AttributeTypes() {
+	for name, ty := range results.ModelUseType.AttributeTypes() {
 		attrs[name] = cty.Zero
 		if ty == cty.Bool {
 			attrs[name] = cty.False
@@ -221,7 +222,7 @@ func TestMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := func(v float64) *float64 { return &v }
-	want := &export.Usage{Source: grading.FromGateway, Model: "m1 m2", Requests: f(4), InputTokens: f(1010), CachedInputTokens: f(0), OutputTokens: f(202), CostUSD: f(0.0015)}
+	want := &results.Usage{Source: grading.FromGateway, Model: "m1 m2", Requests: f(4), InputTokens: f(1010), CachedInputTokens: f(0), OutputTokens: f(202), CostUSD: f(0.0015)}
 	if diff := cmp.Diff(want, board.Entries[0].Attempt.Usage); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -58,20 +58,16 @@ func (a *aggregation) outputs(ctx context.Context, env *step.Env, made *Board, m
 // tables adds the tables in every format.
 func (b *Board) tables(files map[string][]byte) error {
 	var groups []export.Group
-	var runs []export.Run
 	for _, a := range b.Agents {
 		for _, g := range a.shown() {
 			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions), Isolation: g.Isolation, Untrusted: g.Untrusted, Task: g.Task, Class: a.Class})
 		}
 	}
-	for _, e := range b.Entries {
-		runs = append(runs, e.Run())
-	}
 	figures, err := export.Figures(groups)
 	if err != nil {
 		return err
 	}
-	all, err := export.Runs(runs)
+	all, err := export.Runs(b.attempts(""))
 	if err != nil {
 		return err
 	}
@@ -111,7 +107,7 @@ func (a *aggregation) markdown(whole *Board) (string, error) {
 		}
 		rows = append(rows, row)
 	}
-	return export.Markdown(rows, append(conditions.Notes(b.underConditions()), b.externalNotes()...)), nil
+	return export.Markdown(rows, append(conditions.Notes(b.UnderConditions()), b.externalNotes()...)), nil
 }
 
 // hours is the time limit of the agent's attempts, "" if they differ.

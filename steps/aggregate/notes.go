@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // usedColumn is a column for a resource that runs used.
@@ -56,7 +57,10 @@ func (b *Board) anyUsed(c usedColumn) bool {
 
 // Notes returns the caveats of a board.
 func (b *Board) Notes() []string {
-	notes := conditions.Notes(b.underConditions())
+	notes := conditions.Notes(b.UnderConditions())
+	if aside := results.Uncounted(b.attempts("")).String(); aside != "" {
+		notes = append(notes, aside+".")
+	}
 	if b.flagged(competitions.Crowded) {
 		notes = append(notes, "crowded: gold and bronze are so close on the human leaderboard that a medal may depend on the last digits of a score; the reports have the numbers.")
 	}
@@ -72,6 +76,15 @@ func (b *Board) Notes() []string {
 		}
 	}
 	notes = append(notes, b.unsubmitted()...)
+	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
+		var s board.Standing
+		for _, e := range own {
+			s.File.Reports = append(s.File.Reports, e.graded())
+		}
+		if t := s.RuleTally(); t != nil {
+			notes = append(notes, t.Sentence(own[0].Agent))
+		}
+	}
 	for _, e := range b.Entries {
 		run := fmt.Sprintf("%s, %s", e.Agent, e.Report.CompetitionID)
 		if e.Seed != "" {
@@ -88,8 +101,8 @@ func (b *Board) Notes() []string {
 	return notes
 }
 
-// underConditions returns the conditions of the agents' attempts.
-func (b *Board) underConditions() []conditions.Attempts {
+// UnderConditions returns the conditions of the agents' attempts.
+func (b *Board) UnderConditions() []conditions.Attempts {
 	var all []conditions.Attempts
 	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
 		all = append(all, conditions.Attempts{Agent: own[0].Agent, Sets: conditionsOf(own)})

@@ -48,7 +48,7 @@ func TestPlacesAreAsShown(t *testing.T) {
 		place(tt.agents)
 		var got []string
 		for _, a := range tt.agents {
-			got = append(got, fmt.Sprintf("%s %s", a.Name, a.placeText()))
+			got = append(got, fmt.Sprintf("%s %s", a.Name, a.PlaceText()))
 		}
 		if strings.Join(got, ", ") != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

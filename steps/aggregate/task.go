@@ -47,3 +47,23 @@ func splitTasks(entries []Entry) (forms [][]string) {
 	}
 	return forms
 }
+
+// splitBudgets separates the attempts of an agent at one competition that could use
+// different resources: they are no further seeds of one result. The agent becomes one for
+// each, "NAME (time 24h)". Entries stay sorted.
+func splitBudgets(entries []Entry) {
+	for own := range chunks(entries, func(e Entry) string { return e.Agent }) {
+		several := false
+		for at := range chunks(own, func(e Entry) string { return e.Report.CompetitionID }) {
+			several = several || len(conditions.Differing(conditionsOf(at)...)) > 1
+		}
+		if several {
+			apart := conditions.Apart(conditionsOf(own)...)
+			for i := range own {
+				own[i].Whole = own[i].Agent
+				own[i].Agent += " (" + apart[i] + ")"
+			}
+		}
+	}
+	slices.SortStableFunc(entries, compareEntries)
+}

@@ -3,9 +3,11 @@ package aggregate_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -105,6 +107,67 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// TestClassesOfAnAgent: attempts of an agent under two budgets are two rows, of which that of
+// the other agent's class is compared with it. Only keys of such boards have the classes.
+func TestClassesOfAnAgent(t *testing.T) {
+	b := steptest.New(aggregate.Kind(catalog(t)))
+	under := func(r run, conditions ...string) cty.Value {
+		return steptest.Under(b.Blob(t, r.report(t)), append([]string{"isolation=container", "runtime=containerd", "task=own"}, conditions...)...)
+	}
+	gold := func(agent, seed string) run { return run{agent, "apples", seed, 0.9, "gold", true} }
+	one := []cty.Value{under(gold("x", "0"), "time=36h"), under(run{"y", "apples", "0", 0.5, "", false}, "time=36h"), under(run{"y", "apples", "1", 0.5, "", false}, "time=36h")}
+	args := map[string]cty.Value{"reports": cty.ListVal(append(one, under(run{"x", "apples", "1", 0.1, "", false}, "time=12h"), under(run{"x", "apples", "0", 0.1, "", false}, "time=12h"))), "compare": cty.ListVal([]cty.Value{cty.StringVal("x"), cty.StringVal("y")})}
+	out, err := b.Run(t, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board aggregate.Board
+	if err := json.Unmarshal([]byte(b.Text(t, out["board"].Ref)), &board); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range board.Agents {
+		got = append(got, fmt.Sprintf("%s %s %d, %v", a.ClassLetter, a.Name, a.Place, float64(a.Overall.Percentages["any_medal_percentage"].Mean)))
+	}
+	for _, c := range board.Comparisons {
+		got = append(got, c.First+" and "+c.Second, board.Sentence(c))
+	}
+	if diff := cmp.Diff([]string{
+		"A x (time 36h) 1, 100", "A y 2, 0", "B x (time 12h) 1, 0",
+		"x (time 36h) and y", "x (time 36h) is better than y at 1 of 1 competition; any medal +100.0 points (no interval, 1 and 2 attempts).",
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+	delete(args, "compare")
+	if _, ok := b.Key(t, args)["classes"]; !ok {
+		t.Error("the classes are not in the key")
+	}
+	args["reports"] = cty.ListVal(one)
+	if _, ok := b.Key(t, args)["classes"]; ok {
+		t.Error("the key of a board of one class has changed")
+	}
+}
+
+// TestForkOnABoard: a fork stands on the board beside its origin, does not count, and is
+// named; two attempts that count are refused.
+func TestForkOnABoard(t *testing.T) {
+	report := func(conditions ...string) grading.Graded {
+		r := grading.Graded{Labels: map[string]string{"agent": "x", "seed": "0"}, Report: grading.Report{CompetitionID: "pears"}}
+		r.MadeUnder(append(conditions, "time=1h"))
+		return r
+	}
+	b, err := aggregate.BoardOf([]grading.Graded{report(), report("forked=0123@1h")}, catalog(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "1 attempt is not compared: 1 fork."; !slices.Contains(b.Notes(), want) || b.Agents[0].Overall.Seeds != 1 {
+		t.Errorf("%d seeds, notes %q, want %q", b.Agents[0].Overall.Seeds, b.Notes(), want)
+	}
+	if _, err := aggregate.BoardOf([]grading.Graded{report(), report()}, catalog(t)); err == nil || !strings.Contains(err.Error(), "two reports for agent") {
+		t.Errorf("two reports of one attempt: %v", err)
+	}
+}
+
 // A board of reports, too, tells the forms of a task apart.
 func TestBoardOfBothForms(t *testing.T) {
 	var reports []grading.Graded
@@ -115,5 +178,29 @@ func TestBoardOfBothForms(t *testing.T) {
 	}
 	if b, err := aggregate.BoardOf(reports, catalog(t)); err != nil || len(b.Agents) != 2 {
 		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// TestBoardOfBudgets: attempts at one competition under other budgets are no further seeds;
+// budgets that differ between competitions are.
+func TestBoardOfBudgets(t *testing.T) {
+	report := func(agent, competition string, conditions ...string) grading.Graded {
+		r := grading.Graded{Labels: map[string]string{"agent": agent, "seed": "0"}, Report: grading.Report{CompetitionID: competition}}
+		r.MadeUnder(conditions)
+		return r
+	}
+	b, err := aggregate.BoardOf([]grading.Graded{
+		report("x", "pears", "time=1h", "gpus=1"), report("x", "pears", "time=2h", "gpus=1"), report("y", "pears", "time=1h"), report("y", "apples", "time=2h"),
+	}, catalog(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, a := range b.Agents {
+		names = append(names, a.Name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{"x (time 1h)", "x (time 2h)", "y"}, names); diff != "" {
+		t.Error(diff)
 	}
 }

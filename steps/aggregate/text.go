@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -10,8 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Layout is the layout of a board's text: its width in columns, beyond which tables
@@ -27,6 +28,9 @@ var (
 	StoredFull = Layout{Width: 100}
 )
 
+// rankedText says how a board without leaderboards is ordered, orderText how others are.
+const rankedText = "Places are given within a class of equal conditions, by the mean rank of the mean scores over competitions, the interval of which is over other competitions like these; then by valid submissions. A win is the best mean score of the class at a competition, alone."
+
 const orderText = "Places are given within a class of equal conditions, by the shares of any medal, above median and valid; then by gold, silver and, with a single competition, the mean score."
 
 // Compact returns the leaderboard as one table, one line an agent, and caveats.
@@ -39,7 +43,7 @@ func (b *Board) Compact(title string, how Layout) string {
 	note := func(text string) { fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(text), width)) }
 	for _, c := range b.Comparisons {
 		if d, ok := c.Figures["any_medal_percentage"]; ok {
-			note(fmt.Sprintf("%s against %s, %s: any medal %+.2f points (95 %%: %s over other runs, %s over other competitions), p %s.", c.First, c.Second, Basis(c.Comparison), float64(d.Difference), intervalText(d.Runs), intervalText(d.Competitions), pText(d.P)))
+			note(fmt.Sprintf("%s %s: 95 %% interval %s over other runs, %s over other competitions; p %s.", b.Sentence(c), Basis(c.Comparison), intervalText(d.Runs), intervalText(d.Competitions), pText(d.P)))
 		}
 	}
 	for _, text := range b.Notes() {
@@ -49,7 +53,11 @@ func (b *Board) Compact(title string, how Layout) string {
 	if how.Labels {
 		over, _ = b.basis()
 	}
-	note("Mean ± standard error over " + over + "; G/S/B are gold, silver and bronze medals. " + orderText + " All tables: mleflow show --full.")
+	closing := "Mean ± standard error over " + over + "; G/S/B are gold, silver and bronze medals. " + orderText
+	if b.ranked() {
+		closing = rankedText
+	}
+	note(closing + " All tables: mleflow show --full.")
 	return out.String()
 }
 
@@ -58,26 +66,35 @@ func (b *Board) Compact(title string, how Layout) string {
 func (b *Board) Summary(how Layout) string { return b.summary(how, false) }
 
 func (b *Board) summary(how Layout, all bool) string {
-	several := len(b.classes()) > 1
+	ranked, single := b.ranked(), len(b.Competitions()) == 1
 	rows := [][]string{{"place", "agent", "any medal", "G/S/B", "score", "valid", "above median"}}
+	if ranked {
+		rows[0] = []string{"place", "agent", "mean rank", "wins", "score", "valid", "above median"}
+	}
 	for _, a := range b.Agents {
 		sum, score := a.sum(), "-"
 		medals, above := fmt.Sprintf("%d/%d/%d", sum.Gold, sum.Silver, sum.Bronze), fmt.Sprintf("%d/%d", sum.AboveMedian, sum.Runs)
 		if sum.Unranked {
 			medals, above = "-", "-"
 		}
-		if len(a.Competitions) == 1 {
+		if single {
 			score = a.Competitions[0].scoreText()
 		}
-		place := a.placeText()
-		if several {
-			place = b.Letter(a) + " " + place
+		row := []string{strings.TrimSpace(a.ClassLetter + " " + cmp.Or(a.PlaceText(), "-")), a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above}
+		if ranked {
+			row[2], row[3] = a.Rank.Text()
 		}
-		rows = append(rows, []string{place, a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above})
+		rows = append(rows, row)
 	}
 	columns := columnsOf(rows, 2)
-	if len(b.competitions()) > 1 {
+	if !single {
 		columns = slices.Delete(columns, 4, 5)
+	}
+	if ranked {
+		columns = columns[:5]
+	}
+	if cost := b.costColumn(); all && cost != nil {
+		columns = append(columns, plain.Pad(cost, true))
 	}
 	for plain.Size(columns) > how.Width && len(columns) > 3 {
 		name := utf8.RuneCountInString(columns[1][0])
@@ -108,11 +125,10 @@ func (b *Board) writeConditions(out *strings.Builder, width int) {
 		}
 	}
 	out.WriteString(plain.Wrap(plain.Line(about), width) + "\n")
-	classes := b.classes()
-	for _, class := range classes {
+	for _, class := range b.Classes() {
 		who := "All attempts"
-		if len(classes) > 1 {
-			who = "Class " + b.Letter(class[0])
+		if letter := class[0].ClassLetter; letter != "" {
+			who = "Class " + letter
 		}
 		out.WriteString(plain.Wrap(plain.Line(who+": "+class[0].Class+"."), width) + "\n")
 	}
@@ -149,16 +165,6 @@ func (b *Board) basis() (text string, columns [][]string) {
 	return strings.Join(parts, " at "), columns
 }
 
-// Letter names the class of an agent by its place among those of the board: A, B, …, Z,
-// 27.
-func (b *Board) Letter(a Agent) string {
-	i := slices.IndexFunc(b.classes(), func(class []Agent) bool { return class[0].Class == a.Class })
-	if i >= 26 {
-		return strconv.Itoa(i + 1)
-	}
-	return string(rune('A' + i))
-}
-
 // Text returns the leaderboard as tables: a row for each agent, its percentages, its
 // scores at each competition, comparisons, and caveats.
 func (b *Board) Text(title string, how Layout) string {
@@ -167,7 +173,7 @@ func (b *Board) Text(title string, how Layout) string {
 	out.WriteString(b.summary(how, true) + "\n\n")
 	b.writeConditions(&out, how.Width)
 	out.WriteString("\n")
-	shares := [][]string{{"agent", b.groupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
+	shares := [][]string{{"agent", b.GroupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
 	scores := [][]string{{"agent", "competition", "isolation", "task", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
 	lacking := b.anyUnscored()
 	if lacking {
@@ -196,10 +202,14 @@ func (b *Board) Text(title string, how Layout) string {
 	out.WriteString("\n")
 	writeTable(&out, scores, 4, how.Width)
 	for _, c := range b.Comparisons {
+		fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(b.Sentence(c)), how.Width))
 		c.write(&out, how.Width)
 	}
 	closing := "Mean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is the gap " +
 		"between the best score and the next medal. G/S/B are gold, silver and bronze medals. " + orderText
+	if b.ranked() {
+		closing = "Mean ± standard error over seeds. " + rankedText
+	}
 	if len(b.Comparisons) > 0 {
 		closing += " " + ComparisonText
 	}
@@ -209,18 +219,20 @@ func (b *Board) Text(title string, how Layout) string {
 	return out.String()
 }
 
-func (a Agent) placeText() string {
+// PlaceText is the place, "2=" if another agent shares it; "" without one.
+func (a Agent) PlaceText() string {
 	switch {
 	case a.Place == 0:
-		return "-"
+		return ""
 	case a.Tied:
 		return strconv.Itoa(a.Place) + "="
 	}
 	return strconv.Itoa(a.Place)
 }
 
-func (b *Board) groupHeader() string {
-	if b.GroupBy == byNothing {
+// GroupHeader names what the groups of competitions are.
+func (b *Board) GroupHeader() string {
+	if b.GroupBy == byNothing || b.GroupBy == "" {
 		return "group"
 	}
 	return b.GroupBy
@@ -253,7 +265,7 @@ func (r Result) row(agent string) []string {
 	}
 	place := "-"
 	if r.BestRank > 0 {
-		place = export.Place(r.BestRank, r.Teams)
+		place = results.Place(r.BestRank, r.Teams)
 	}
 	return []string{
 		agent, r.name(), r.Isolation, r.Task, r.scoreText(), r.better(), number(r.Best), place, r.nextMedal(),
@@ -314,6 +326,13 @@ func (r Result) scoreText() string {
 		text += fmt.Sprintf(" (of %d)", r.Scored)
 	}
 	return text
+}
+
+// ScoreText writes a score with five decimals, to which scores are rounded, or with fewer if
+// it has many digits before the point.
+func ScoreText(score float64) string {
+	n := grading.Number(score)
+	return number(&n)
 }
 
 func number(n *grading.Number) string {

@@ -6,19 +6,42 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // unscored counts the runs without a finite score by reason; see
-// export.Unscored.
+// results.Attempt.NoScore.
 func unscored(runs []Entry) map[string]int {
 	counts := map[string]int{}
 	for _, e := range runs {
-		if why := export.Unscored(e.Report, e.Run().Attempt); why != "" {
+		if why := e.Known().NoScore(); why != "" {
 			counts[why]++
 		}
 	}
 	return counts
+}
+
+// Explain tells the board how agents ended, where its step was not given their attempts: a
+// missing submission has a cause.
+func (b *Board) Explain(list []*results.Attempt) {
+	type of struct{ agent, competition, seed string }
+	ends, entries := map[of]outcome.End{}, map[string][]Entry{}
+	for _, a := range list {
+		ends[of{a.Agent, a.Competition(), a.Seed}] = a.Made.Outcome
+	}
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		if end := ends[of{e.Agent, e.Report.CompetitionID, e.Seed}]; e.Attempt == nil && end != "" {
+			e.Attempt = &results.Made{Outcome: end}
+		}
+		entries[e.Agent+"\x00"+e.Report.CompetitionID] = append(entries[e.Agent+"\x00"+e.Report.CompetitionID], *e)
+	}
+	for _, a := range b.Agents {
+		for j, r := range a.Competitions {
+			a.Competitions[j].Unscored = unscored(entries[a.Name+"\x00"+r.Competition])
+		}
+	}
 }
 
 // unscoredText returns text such as "2 no submission, 1 NaN", or "-" if every run has a

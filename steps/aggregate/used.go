@@ -1,11 +1,13 @@
 package aggregate
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Used holds the resources that the runs at a competition used, each as the mean over
@@ -25,7 +27,7 @@ type Used struct {
 
 // newUsed returns nil if nothing is known.
 func newUsed(runs []Entry) *Used {
-	mean := func(of func(*export.Attempt) *float64) *float64 {
+	mean := func(of func(*results.Made) *float64) *float64 {
 		sum, n := 0.0, 0
 		for _, e := range runs {
 			if e.Attempt == nil {
@@ -41,18 +43,21 @@ func newUsed(runs []Entry) *Used {
 		sum /= float64(n)
 		return &sum
 	}
-	u := Used{
-		WallSeconds: mean(func(a *export.Attempt) *float64 { return a.WallSeconds }),
-		Validations: mean(validations),
-		Tokens:      mean(func(a *export.Attempt) *float64 { return a.Usage.Tokens() }),
-		CostUSD:     mean(costUSD),
-		ListUSD:     mean(func(a *export.Attempt) *float64 { return otherListUSD(a.Usage) }),
-		EstimatedUSD: mean(func(a *export.Attempt) *float64 {
+	used := func(of func(*results.Usage) *float64) *float64 {
+		return mean(func(a *results.Made) *float64 {
 			if a.Usage == nil {
 				return nil
 			}
-			return a.Usage.EstimatedUSD
-		}),
+			return of(a.Usage)
+		})
+	}
+	u := Used{
+		WallSeconds:  mean(func(a *results.Made) *float64 { return a.WallSeconds }),
+		Validations:  mean(validations),
+		Tokens:       used((*results.Usage).Tokens),
+		CostUSD:      used(func(u *results.Usage) *float64 { return u.CostUSD }),
+		ListUSD:      used(otherListUSD),
+		EstimatedUSD: used(func(u *results.Usage) *float64 { return u.EstimatedUSD }),
 	}
 	if u == (Used{}) {
 		return nil
@@ -60,7 +65,7 @@ func newUsed(runs []Entry) *Used {
 	return &u
 }
 
-func validations(a *export.Attempt) *float64 {
+func validations(a *results.Made) *float64 {
 	if a.Validations == nil {
 		return nil
 	}
@@ -68,20 +73,63 @@ func validations(a *export.Attempt) *float64 {
 	return &n
 }
 
-func costUSD(a *export.Attempt) *float64 {
-	if a.Usage == nil {
+// Cost is what the attempts of an agent cost; nil if that is not known.
+func (b *Board) Cost(agent string) *results.Cost {
+	return results.CostOf(slices.DeleteFunc(b.attempts(agent), func(a *results.Attempt) bool { return a.Uncounted() != "" }))
+}
+
+// costColumn is the cost per medal of each agent under a header; nil if none is known.
+func (b *Board) costColumn() []string {
+	column, known := []string{"cost per medal (USD)"}, false
+	for _, a := range b.Agents {
+		text := "-"
+		if c := b.Cost(a.Name); c != nil && c.PerMedal != nil {
+			text, known = PerMedalText(c), true
+		}
+		column = append(column, text)
+	}
+	if !known {
 		return nil
 	}
-	return a.Usage.CostUSD
+	return column
+}
+
+// PerMedalText writes what a medal cost, in US dollars, and the source of it unless it was
+// measured; "" if that is not known.
+func PerMedalText(c *results.Cost) string {
+	switch {
+	case c == nil || c.PerMedal == nil:
+		return ""
+	case c.Source != results.MeasuredCost:
+		return costText(*c.PerMedal) + " " + c.Source
+	}
+	return costText(*c.PerMedal)
+}
+
+// CostSentence writes what attempts cost, as in "3.20 measured, 1.60 per medal".
+func CostSentence(c *results.Cost) string {
+	text := costText(c.USD) + " " + c.Source
+	if c.Unknown > 0 {
+		text += fmt.Sprintf(", and %d attempts of unknown cost", c.Unknown)
+	}
+	if c.PerMedal != nil {
+		text += ", " + costText(*c.PerMedal) + " per medal"
+	}
+	return text
 }
 
 // TokensText returns the number of tokens that an attempt used, or "-" if it is
 // unknown.
-func TokensText(u *export.Usage) string { return usedText(u.Tokens(), tokensText) }
+func TokensText(u *results.Usage) string {
+	if n := u.Tokens(); n != nil {
+		return tokensText(*n)
+	}
+	return "-"
+}
 
 // CostText returns the cost of an attempt's models in US dollars and what it rests on, as
 // in "0.00 (18.40 by list prices)", or "-" if it is unknown.
-func CostText(u *export.Usage) string {
+func CostText(u *results.Usage) string {
 	if u == nil || u.CostUSD == nil {
 		return "-"
 	}
@@ -94,7 +142,7 @@ func CostText(u *export.Usage) string {
 
 // CostMarks says what a cost rests on, if it was not measured or if its prices are not
 // those of mleflow's list.
-func CostMarks(u *export.Usage) string {
+func CostMarks(u *results.Usage) string {
 	var marks []string
 	switch u.Source {
 	case grading.FromAgent:
@@ -112,18 +160,11 @@ func CostMarks(u *export.Usage) string {
 }
 
 // otherListUSD is the cost by mleflow's list where it differs from the cost.
-func otherListUSD(u *export.Usage) *float64 {
+func otherListUSD(u *results.Usage) *float64 {
 	if u == nil || u.ListUSD == nil || u.CostUSD != nil && *u.ListUSD == *u.CostUSD {
 		return nil
 	}
 	return u.ListUSD
-}
-
-func usedText(v *float64, show func(float64) string) string {
-	if v == nil {
-		return "-"
-	}
-	return show(*v)
 }
 
 func tokensText(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) }

@@ -3,15 +3,15 @@ package aggregate
 import (
 	"testing"
 
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // TestCostText says of a cost what it rests on, where that is not a measured usage at the
 // prices of the list.
 func TestCostText(t *testing.T) {
 	usd := func(v float64) *float64 { return &v }
-	for want, u := range map[string]*export.Usage{
+	for want, u := range map[string]*results.Usage{
 		"-":                           {},
 		"3.50":                        {Source: grading.FromGateway, CostUSD: usd(3.5), ListUSD: usd(3.5)},
 		"0.00 (18.40 by list prices)": {Source: grading.FromGateway, CostUSD: usd(0), ListUSD: usd(18.4)},
@@ -27,9 +27,9 @@ func TestCostText(t *testing.T) {
 	if got := CostText(nil); got != "-" {
 		t.Errorf("without a usage %q", got)
 	}
-	sum := &export.Usage{}
-	sum.Add(&export.Usage{Source: grading.FromGateway, CostUSD: usd(0), ListUSD: usd(2)})
-	sum.Add(&export.Usage{Source: grading.FromGateway, CostUSD: usd(1)})
+	sum := &results.Usage{}
+	sum.Add(&results.Usage{Source: grading.FromGateway, CostUSD: usd(0), ListUSD: usd(2)})
+	sum.Add(&results.Usage{Source: grading.FromGateway, CostUSD: usd(1)})
 	if got := CostText(sum); got != "1.00 (3.00 by list prices)" {
 		t.Errorf("of two attempts %q", got)
 	}

@@ -20,19 +20,13 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rules"
 	"github.com/mleflow/mleflow/competitions/rules/judge"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
-
-// attemptType is the type of the outputs of an agent-run step that are read.
-var attemptType = cty.Object(map[string]cty.Type{
-	"code": step.ArtifactType, "submission": step.ArtifactType, "transcript": step.ArtifactType,
-	"logs": step.ArtifactType, "network_log": step.ArtifactType, "validation_log": step.ArtifactType, "shim_log": step.ArtifactType,
-})
 
 // Report is the output "findings".
 type Report struct {
@@ -49,23 +43,17 @@ type Report struct {
 // budgets that the steps of a run share; nil creates them.
 func Kind(catalog *competitions.Catalog, pools *modelblock.Pools) step.Kind {
 	pools = cmp.Or(pools, &modelblock.Pools{})
+	args := arguments{Version: "v1", File: "submission.csv", Rules: []string{}, Judge: &judgeArgs{Profile: judge.DefaultProfile, Limit: "200KiB"}}
 	return step.Kind{
 		Name:    conditions.CheckKind,
 		Version: "5",
 		Doc:     "Looks through an attempt's code, conversations and records for what readers should see, such as imports of the grader or predictions by hand. It finds evidence with file and line, never a verdict; no score depends on it.",
-		Args: []step.Attr{
-			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
-			{Name: "attempt", Type: attemptType, Required: true, Doc: "A step of kind agent-run."},
-			{Name: "data", Type: step.ArtifactType, Doc: "The agent's public files. Rules about test rows need them."},
-			{Name: "file", Type: cty.String, Default: cty.StringVal("submission.csv"), Doc: "Path of the submission in its tree."},
-			{Name: "rules", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Rules to apply; all if empty."},
-		},
-		Blocks:  []step.Block{judgeBlock},
+		Args:    step.Attrs(args, nil),
+		Blocks:  step.Blocks(args, step.OneOf{"profile": judge.Profiles()}),
 		Results: true,
 		Outputs: []step.Output{
 			{Name: "findings", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "The rules applied, their findings, and what could not be read, JSON."},
-			{Name: "judge_models", Type: cty.Map(export.ModelUseType), Secrecy: step.Withheld, Doc: "With judge, its model's requests, tokens and cost, as models in stats of agent-run."},
+			{Name: "judge_models", Type: cty.Map(results.ModelUseType), Secrecy: step.Withheld, Doc: "With judge, its model's requests, tokens and cost, as models in stats of agent-run."},
 			{Name: "judge_transcript", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "With judge, every exchange with its model, a tree for replay."},
 			{Name: "notes", Type: cty.Number, Secrecy: step.Withheld, Doc: "Findings that honest attempts have, too."},
 			{Name: "warnings", Type: cty.Number, Secrecy: step.Withheld, Doc: "Findings that are hard to explain in an honest attempt."},
@@ -76,15 +64,16 @@ func Kind(catalog *competitions.Catalog, pools *modelblock.Pools) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Competition string         `cty:"competition"`
-	Version     string         `cty:"version"`
-	Attempt     attempt        `cty:"attempt"`
-	Data        *step.Artifact `cty:"data"`
-	File        string         `cty:"file"`
-	Rules       []string       `cty:"rules"`
-	Judge       *judgeArgs     `cty:"judge"`
+	Competition string         `cty:"competition" is:"required" doc:"Identifier of the competition."`
+	Version     string         `cty:"version" doc:"Version of the competition."`
+	Attempt     attempt        `cty:"attempt" is:"required" doc:"A step of kind agent-run."`
+	Data        *step.Artifact `cty:"data" doc:"The agent's public files. Rules about test rows need them."`
+	File        string         `cty:"file" doc:"Path of the submission in its tree."`
+	Rules       []string       `cty:"rules" doc:"Rules to apply; all if empty."`
+	Judge       *judgeArgs     `cty:"judge" block:"Asks a language model, too. Its answers are notes, never warnings: opinions that the attempt may have manipulated."`
 }
 
+// attempt are the outputs of an agent-run step that are read.
 type attempt struct {
 	Code       *step.Artifact `cty:"code"`
 	Submission *step.Artifact `cty:"submission"`
@@ -107,12 +96,9 @@ func newCheck(args step.Args, catalog *competitions.Catalog, pools *modelblock.P
 	if err := args.Decode(&c.args); err != nil {
 		return nil, err
 	}
-	def, err := catalog.Get(c.args.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
-	if c.def, err = def.At(c.args.Version); err != nil {
-		return nil, step.WrongArg("version", err)
+	var err error
+	if c.def, err = conditions.Definition(catalog, c.args.Competition, c.args.Version, nil); err != nil {
+		return nil, err
 	}
 	if !filepath.IsLocal(c.args.File) {
 		return nil, step.WrongArg("file", fmt.Errorf("%q is not a path below the submission's tree", c.args.File))

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/mleflow/mleflow/cache"
@@ -23,7 +22,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rules/judge"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
@@ -31,17 +30,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
-
-var judgeBlock = step.Block{
-	Name: "judge",
-	Doc:  "Asks a language model, too. Its answers are notes, never warnings: opinions that the attempt may have manipulated.",
-	Args: []step.Attr{
-		{Name: "model", Type: step.ModelType, Required: true, Doc: "The model, model.NAME; the first of its models is asked."},
-		{Name: "profile", Type: cty.String, Default: cty.StringVal(judge.DefaultProfile), OneOf: judge.Profiles(), Doc: `The questions; "mle-bench" are its judge's, in our words.`},
-		{Name: "questions", Type: step.ArtifactType, Doc: `Your own questions instead, such as file("questions.hcl").`},
-		{Name: "limit", Type: cty.String, Default: cty.StringVal("200KiB"), Doc: "The most of code, logs and conversations that the model sees, 2 MiB at most; the rest is listed."},
-	},
-}
 
 // Limits of a judge.
 const (
@@ -56,10 +44,10 @@ const (
 
 // judgeArgs are the arguments of the block.
 type judgeArgs struct {
-	Model     step.Model     `cty:"model"`
-	Profile   string         `cty:"profile"`
-	Questions *step.Artifact `cty:"questions"`
-	Limit     string         `cty:"limit"`
+	Model     step.Model     `cty:"model" is:"required" doc:"The model, model.NAME; the first of its models is asked."`
+	Profile   string         `cty:"profile" doc:"The questions; \"mle-bench\" are its judge's, in our words."`
+	Questions *step.Artifact `cty:"questions" doc:"Your own questions instead, such as file(\"questions.hcl\")."`
+	Limit     string         `cty:"limit" doc:"The most of code, logs and conversations that the model sees, 2 MiB at most; the rest is listed."`
 }
 
 // judging is a judge that is ready to be asked.
@@ -161,7 +149,7 @@ func (j *judging) profile(ctx context.Context, store cache.Store) (*judge.Profil
 // ask asks the judge, if there is one, and adds its opinion to the report and the
 // outputs.
 func (c *check) ask(ctx context.Context, env *step.Env, a judge.Attempt, report *Report, out cache.Outputs) error {
-	use := map[string]export.ModelUse{}
+	use := map[string]results.ModelUse{}
 	empty, err := new(tree.Builder).Build(ctx, env.Store)
 	if err != nil {
 		return err
@@ -177,7 +165,7 @@ func (c *check) ask(ctx context.Context, env *step.Env, a judge.Attempt, report 
 	return err
 }
 
-func (j *judging) ask(ctx context.Context, env *step.Env, a judge.Attempt, use map[string]export.ModelUse, report *Report) (*Opinion, cache.Ref, error) {
+func (j *judging) ask(ctx context.Context, env *step.Env, a judge.Attempt, use map[string]results.ModelUse, report *Report) (*Opinion, cache.Ref, error) {
 	p, err := j.profile(ctx, env.Store)
 	if err != nil {
 		return nil, cache.Ref{}, err
@@ -221,7 +209,7 @@ func (j *judging) temporary(err error) error {
 
 // send sends the request through its own gateway, and returns the response and the
 // transcript.
-func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.Request, use map[string]export.ModelUse) ([]byte, cache.Ref, error) {
+func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.Request, use map[string]results.ModelUse) ([]byte, cache.Ref, error) {
 	path, body, err := r.Body(j.to)
 	if err != nil {
 		return nil, cache.Ref{}, err
@@ -263,7 +251,7 @@ func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.R
 }
 
 // exchanged adds the use in the transcript. It returns an error if the exchange failed.
-func (j *judging) exchanged(at string, use map[string]export.ModelUse) (err error) {
+func (j *judging) exchanged(at string, use map[string]results.ModelUse) (err error) {
 	r, err := transcript.OpenReader(os.DirFS(at))
 	if err != nil {
 		return err

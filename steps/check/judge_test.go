@@ -13,7 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/modeltest"
 	"github.com/mleflow/mleflow/steps/check"
@@ -166,9 +166,9 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-func usage(t *testing.T, out cache.Outputs) export.ModelUse {
+func usage(t *testing.T, out cache.Outputs) results.ModelUse {
 	t.Helper()
-	var use map[string]export.ModelUse
+	var use map[string]results.ModelUse
 	if err := json.Unmarshal(out["judge_models"].JSON, &use); err != nil {
 		t.Fatal(err)
 	}

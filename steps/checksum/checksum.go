@@ -20,44 +20,17 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// reportType is the type of the output "report"; see verify.Report.
-var reportType = cty.Object(map[string]cty.Type{
-	"verdict":    cty.String,
-	"pinned":     cty.Number,
-	"matched":    cty.Number,
-	"manifest":   cty.String,
-	"wrong":      cty.Number,
-	"missing":    cty.Number,
-	"unexpected": cty.Number,
-	"note":       cty.String,
-	"mismatches": cty.List(cty.Object(map[string]cty.Type{
-		"path": cty.String, "problem": cty.String, "want": cty.String, "got": cty.String, "want_bytes": cty.Number,
-		"got_bytes": cty.Number, "same_content": cty.Bool, "explanation": cty.String,
-	})),
-})
-
-// preparedType is the type of the outputs of a prepare step that the checksum step
-// needs.
-var preparedType = cty.Object(map[string]cty.Type{"public": step.ArtifactType, "private": step.ArtifactType})
-
 // Kind returns the step kind "checksum" over the competitions of a catalog.
 func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    "checksum",
 		Version: "3",
 		Doc:     "Compares prepared data with the competition's pins and passes them on. A difference fails the run with exit status 3 and names every wrong, missing and unexpected file, in tables row and column. A lock file without pins is a warning, a missing one an error.",
-		Args: []step.Attr{
-			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition. Pins are of v1; a version prepared otherwise has none."},
-			{Name: "prepared", Type: preparedType, Required: true, Doc: "A prepare step, or an object of public and private trees."},
-			{Name: "on_mismatch", Type: cty.String, Default: cty.StringVal("fail"), OneOf: []string{"fail", "warn"}, Doc: `Fail the step, or warn and accept the data. In the key, so that accepted data are never used under "fail".`},
-			{Name: "expected", Type: preparedType, Doc: "Correct data, of the form of prepared, to explain differences, without effect on the verdict."},
-			{Name: "expected_dir", Type: cty.String, Doc: "A correct folder with public and private, to explain differences, without effect on the verdict; relative to the working directory. Only its name is in the key."},
-		},
+		Args:    step.Attrs(arguments{Version: "v1", OnMismatch: "fail"}, step.OneOf{"on_mismatch": {"fail", "warn"}}),
 		Outputs: []step.Output{
 			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The private files, unchanged."},
 			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files, unchanged."},
-			{Name: "report", Type: reportType, Doc: "The numbers of pins and matches, the manifest's digest, the numbers of wrong, missing and unexpected files, and the first mismatches with digests, sizes and explanations."},
+			{Name: "report", Type: step.TypeOf[verify.Report](), Doc: "The numbers of pins and matches, the manifest's digest, the numbers of wrong, missing and unexpected files, and the first mismatches with digests, sizes and explanations."},
 			{Name: "verdict", Type: cty.String, Secrecy: step.Public, Doc: `verified, unpinned (nothing to compare with), or mismatch (with on_mismatch = "warn").`},
 		},
 		New: func(args step.Args) (step.Step, error) { return newCheck(args, catalog) },
@@ -66,14 +39,15 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Competition string    `cty:"competition"`
-	Version     string    `cty:"version"`
-	Prepared    prepared  `cty:"prepared"`
-	OnMismatch  string    `cty:"on_mismatch"`
-	Expected    *prepared `cty:"expected"`
-	ExpectedDir *string   `cty:"expected_dir"`
+	Competition string    `cty:"competition" is:"required" doc:"Identifier of the competition."`
+	Version     string    `cty:"version" doc:"Version of the competition. Pins are of v1; a version prepared otherwise has none."`
+	Prepared    prepared  `cty:"prepared" is:"required" doc:"A prepare step, or an object of public and private trees."`
+	OnMismatch  string    `cty:"on_mismatch" doc:"Fail the step, or warn and accept the data. In the key, so that accepted data are never used under \"fail\"."`
+	Expected    *prepared `cty:"expected" doc:"Correct data, of the form of prepared, to explain differences, without effect on the verdict."`
+	ExpectedDir *string   `cty:"expected_dir" doc:"A correct folder with public and private, to explain differences, without effect on the verdict; relative to the working directory. Only its name is in the key."`
 }
 
+// prepared are the outputs of a prepare step that the checksum step needs.
 type prepared struct {
 	Public  *step.Artifact `cty:"public"`
 	Private *step.Artifact `cty:"private"`
@@ -99,20 +73,11 @@ func newCheck(args step.Args, catalog *competitions.Catalog) (step.Step, error) 
 	case e != nil && c.args.ExpectedDir != nil:
 		return nil, step.WrongArg("expected_dir", errors.New("give expected or expected_dir, not both"))
 	}
-	def, err := catalog.Get(c.args.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
+	var err error
+	if c.def, err = conditions.Definition(catalog, c.args.Competition, c.args.Version, args.Conditions); err != nil {
+		return nil, err
 	}
-	if err := def.LockMissing(); err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
-	if c.def, err = def.At(c.args.Version); err != nil {
-		return nil, step.WrongArg("version", err)
-	}
-	if conditions.Rehearsed(args.Conditions) {
-		c.def = c.def.Rehearsed()
-	}
-	return c, nil
+	return c, step.WrongArg("competition", c.def.LockMissing())
 }
 
 // Fingerprint implements step.Fingerprinter.

@@ -15,8 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
@@ -46,38 +44,16 @@ type Deps struct {
 // real is the value of the argument data for data of the competition's source.
 const real = "real"
 
-// filesType is the type of the output "files"; see file.
-var filesType = cty.List(cty.Object(map[string]cty.Type{
-	"name": cty.String, "sha256": cty.String, "md5": cty.String, "bytes": cty.Number,
-}))
-
 // Kind returns the step kind "download".
 func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "download",
 		Version: "2",
 		Doc:     "Fetches a competition's raw data, checks them against pins and unpacks them, with the archives that the competition extracts. They contain the answers: no agent sees them.",
-		Args: []step.Attr{
-			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "Reads the data from this path: the unpacked download, an archive (its suffix may be left out), or the competition's folder in a data directory of the reference. Null is the competition's source. A file fetched separately comes from its own source unless it is there."},
-			{Name: "data", Type: cty.String, Default: cty.StringVal(real), OneOf: []string{real, conditions.Rehearsal}, Cosmetic: true, Doc: "The real data, or the synthetic ones of a rehearsal, which ship with the definition and need no network. They are a condition of all results."},
-			{Name: "keep_archives", Type: cty.Bool, Cosmetic: true, Doc: "Keeps the raw data's archives as files instead of unpacking them. Their names are in the key."},
-		},
-		Blocks: []step.Block{{
-			Name: "source",
-			Doc:  "Where to get the data instead.",
-			Args: []step.Attr{
-				{Name: "kind", Type: cty.String, Required: true, OneOf: deps.Sources.Names(), Cosmetic: true, Doc: "The kind of source with the data."},
-				{Name: "path", Type: cty.String, Cosmetic: true, Doc: "A file or folder (kind file), or a competition's folder in a data directory of the reference (kind reference); relative to the working directory."},
-				{Name: "url", Type: cty.String, Cosmetic: true, Doc: "An address (kind http), or a mirror's base: a folder, https://… or s3://…. In the key only without a pin."},
-				{Name: "slug", Type: cty.String, Cosmetic: true, Doc: "The competition's name (kinds kaggle and mirror). In the key only without a pin."},
-				{Name: "md5", Type: cty.String, Doc: "The file's MD5, hexadecimal."},
-				{Name: "sha256", Type: cty.String, Doc: "The file's SHA-256, hexadecimal."},
-				{Name: "as", Type: cty.String, Doc: "Keeps the file under this name, packed."},
-			},
-		}},
+		Args:    step.Attrs(arguments{Data: real}, step.OneOf{"data": {real, conditions.Rehearsal}}),
+		Blocks:  step.Blocks(arguments{}, step.OneOf{"kind": deps.Sources.Names()}),
 		Outputs: []step.Output{
-			{Name: "files", Type: filesType, Secrecy: step.Public, Doc: "The fetched files with digests and sizes."},
+			{Name: "files", Type: step.TypeOf[[]file](), Secrecy: step.Public, Doc: "The fetched files with digests and sizes."},
 			{Name: "tree", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The unpacked raw data, a tree."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newDownload(args, deps) },
@@ -86,21 +62,21 @@ func Kind(deps Deps) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Competition  string    `cty:"competition"`
-	From         *string   `cty:"from"`
-	Data         string    `cty:"data"`
-	KeepArchives *bool     `cty:"keep_archives"`
-	Source       *override `cty:"source"`
+	Competition  string    `cty:"competition" is:"required" doc:"Identifier of the competition."`
+	From         *string   `cty:"from" is:"cosmetic" doc:"Reads the data from this path: the unpacked download, an archive (its suffix may be left out), or the competition's folder in a data directory of the reference. Null is the competition's source. A file fetched separately comes from its own source unless it is there."`
+	Data         string    `cty:"data" is:"cosmetic" doc:"The real data, or the synthetic ones of a rehearsal, which ship with the definition and need no network. They are a condition of all results."`
+	KeepArchives *bool     `cty:"keep_archives" is:"cosmetic" doc:"Keeps the raw data's archives as files instead of unpacking them. Their names are in the key."`
+	Source       *override `cty:"source" block:"Where to get the data instead."`
 }
 
 type override struct {
-	Kind   string  `cty:"kind"`
-	Path   *string `cty:"path"`
-	URL    *string `cty:"url"`
-	Slug   *string `cty:"slug"`
-	MD5    *string `cty:"md5"`
-	SHA256 *string `cty:"sha256"`
-	As     *string `cty:"as"`
+	Kind   string  `cty:"kind" is:"required cosmetic" doc:"The kind of source with the data."`
+	Path   *string `cty:"path" is:"cosmetic" doc:"A file or folder (kind file), or a competition's folder in a data directory of the reference (kind reference); relative to the working directory."`
+	URL    *string `cty:"url" is:"cosmetic" doc:"An address (kind http), or a mirror's base: a folder, https://… or s3://…. In the key only without a pin."`
+	Slug   *string `cty:"slug" is:"cosmetic" doc:"The competition's name (kinds kaggle and mirror). In the key only without a pin."`
+	MD5    *string `cty:"md5" doc:"The file's MD5, hexadecimal."`
+	SHA256 *string `cty:"sha256" doc:"The file's SHA-256, hexadecimal."`
+	As     *string `cty:"as" doc:"Keeps the file under this name, packed."`
 }
 
 // item is one thing to fetch.

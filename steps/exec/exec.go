@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -30,17 +28,7 @@ func Kind(ex executor.Executor) step.Kind {
 		Name:    "exec",
 		Version: "1",
 		Doc:     "Runs a command in a folder with its files and, below inputs/, its inputs, and keeps its declared outputs. It is not isolated from the machine.",
-		Args: []step.Attr{
-			{Name: "command", Type: cty.List(cty.String), Required: true, Command: true, Doc: `The program and its arguments. For a shell write ["sh", "-c", "…"].`},
-			{Name: "files", Type: cty.Map(step.ArtifactType), Files: true, Doc: "Files and folders by their path where the command runs: a path in the pipeline's folder, file(…), dir(…) or a step's output; or a single dir(…)."},
-			{Name: "inputs", Type: cty.Map(step.ArtifactType), Doc: "Outputs of steps, or content of the pipeline's folder, by their name below inputs/."},
-			{Name: "writable_inputs", Type: cty.Bool, Default: cty.False, Doc: "Writable copies of the inputs instead of read-only links."},
-			{Name: "stdin", Type: step.ArtifactType, Doc: "A blob for the standard input."},
-			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables besides PATH, HOME and TMPDIR."},
-			{Name: "python", Type: step.ArtifactType, Block: true, Doc: "The command's Python packages, installed once and read-only: requirements = \"requirements.txt\" (or a pyproject.toml), and version, such as \"3.11\"; or venv, a virtual environment of this machine; or environment, the output of a step of kind python. Its python is the first in PATH."},
-			{Name: "venv", Type: cty.String, Block: true, Cosmetic: true, Doc: "Where the environment is, if it is one of this machine."},
-			{Name: "outputs", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: "Paths of the files and folders that the command makes, where it runs."},
-		},
+		Args:    step.Attrs(arguments{Outputs: []string{}}, nil),
 		Outputs: []step.Output{
 			{Name: "stdout", Type: step.ArtifactType, Doc: "The standard output, a blob."},
 			{Name: "tree", Type: step.ArtifactType, Doc: "The declared outputs by path."},
@@ -51,15 +39,15 @@ func Kind(ex executor.Executor) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Command        []string                  `cty:"command"`
-	Files          map[string]*step.Artifact `cty:"files"`
-	Inputs         map[string]*step.Artifact `cty:"inputs"`
-	WritableInputs bool                      `cty:"writable_inputs"`
-	Stdin          *step.Artifact            `cty:"stdin"`
-	Env            map[string]string         `cty:"env"`
-	Python         *step.Artifact            `cty:"python"`
-	Venv           *string                   `cty:"venv"`
-	Outputs        []string                  `cty:"outputs"`
+	Command        []string                  `cty:"command" is:"required command" doc:"The program and its arguments. For a shell write [\"sh\", \"-c\", \"…\"]."`
+	Files          map[string]*step.Artifact `cty:"files" is:"files" doc:"Files and folders by their path where the command runs: a path in the pipeline's folder, file(…), dir(…) or a step's output; or a single dir(…)."`
+	Inputs         map[string]*step.Artifact `cty:"inputs" doc:"Outputs of steps, or content of the pipeline's folder, by their name below inputs/."`
+	WritableInputs bool                      `cty:"writable_inputs" doc:"Writable copies of the inputs instead of read-only links."`
+	Stdin          *step.Artifact            `cty:"stdin" doc:"A blob for the standard input."`
+	Env            map[string]string         `cty:"env" doc:"Environment variables besides PATH, HOME and TMPDIR."`
+	Python         *step.Artifact            `cty:"python" is:"block" doc:"The command's Python packages, installed once and read-only: requirements = \"requirements.txt\" (or a pyproject.toml), and version, such as \"3.11\"; or venv, a virtual environment of this machine; or environment, the output of a step of kind python. Its python is the first in PATH."`
+	Venv           *string                   `cty:"venv" is:"cosmetic block" doc:"Where the environment is, if it is one of this machine."`
+	Outputs        []string                  `cty:"outputs" doc:"Paths of the files and folders that the command makes, where it runs."`
 }
 
 type command struct {

@@ -107,7 +107,7 @@ func TestFailures(t *testing.T) {
 		{"link as output", "ln -s /etc/passwd out", "out", "neither a file nor a folder but a symbolic link"},
 		{"link in output", "mkdir out; ln -s /etc/passwd out/p", "out", "symbolic link"},
 		{"output below a link", "ln -s /etc out", "out/passwd", `below the symbolic link "out"`},
-		{"pipe as output", "mkfifo out", "out", "neither a file nor a folder but a pipe"},
+		{"pipe as output", "mkfifo out", "out", "neither a file nor a folder but a named pipe"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

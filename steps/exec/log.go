@@ -2,6 +2,7 @@ package exec
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"sync"
@@ -45,9 +46,7 @@ func newShown(log io.Writer) *shown {
 func (s *shown) Write(p []byte) (int, error) {
 	s.part = append(s.part, p...)
 	if end := bytes.LastIndexByte(s.part, '\n') + 1; end > 0 || len(s.part) >= 64<<10 {
-		if end == 0 {
-			end = len(s.part)
-		}
+		end = cmp.Or(end, len(s.part))
 		s.lines.Write(s.part[:end])
 		s.part = append(s.part[:0], s.part[end:]...)
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -49,7 +50,7 @@ func store(ctx context.Context, env *step.Env, dir, path string) (cache.Ref, boo
 		})
 		return ref, false, err
 	case !info.Mode().IsRegular():
-		return cache.Ref{}, false, fmt.Errorf("output %q is neither a file nor a folder but %s", path, special(info.Mode()))
+		return cache.Ref{}, false, fmt.Errorf("output %q is neither a file nor a folder but %s", path, nolink.Kind(info.Mode()))
 	}
 	f, err := os.OpenFile(full, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -58,18 +59,6 @@ func store(ctx context.Context, env *step.Env, dir, path string) (cache.Ref, boo
 	defer f.Close()
 	ref, err := cache.Put(ctx, env.Store, f, cache.Ref{})
 	return ref, info.Mode()&0o100 != 0, err
-}
-
-func special(m fs.FileMode) string {
-	switch {
-	case m&fs.ModeSymlink != 0:
-		return "a symbolic link"
-	case m&fs.ModeNamedPipe != 0:
-		return "a pipe"
-	case m&fs.ModeSocket != 0:
-		return "a socket"
-	}
-	return "a device"
 }
 
 // noLinks rejects an output below a symbolic link.

@@ -9,27 +9,21 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/step"
 )
-
-// curveType is the type of the output "curve".
-var curveType = cty.List(cty.Object(map[string]cty.Type{
-	"seconds": cty.Number, "outcome": cty.String, "score": cty.Number, "medal": cty.String,
-}))
 
 // Spoilt describes the last scored snapshot of a submission that is not scored, such as
 // one that was half-written at the time limit. It returns "" if there is none. The text
 // is for people: the result remains that of the submission.
-func Spoilt(outcome grading.Outcome, curve []grading.Moment) string {
+func Spoilt(how outcome.Submission, curve []grading.Moment) string {
 	for _, p := range slices.Backward(curve) {
-		if outcome != grading.Scored && p.Score != nil {
+		if how != outcome.Scored && p.Score != nil {
 			return fmt.Sprintf("the submission is %s, and the snapshot after %v would have scored %v, medal: %s; the result stays as it is",
-				outcome, time.Duration(p.Seconds)*time.Second, *p.Score, p.Medal)
+				how, time.Duration(p.Seconds)*time.Second, *p.Score, p.Medal)
 		}
 	}
 	return ""

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -42,19 +43,13 @@ func Kind(deps Deps) step.Kind {
 		Name:    "grade",
 		Version: "7",
 		Doc:     "Scores a submission and compares it with the human leaderboard. A missing or invalid one is a result without a score.",
-		Args: []step.Attr{
-			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
-			{Name: "submission", Type: step.ArtifactType, Required: true, Doc: "The submission: a file, or a tree with it."},
-			{Name: "file", Type: cty.String, Default: cty.StringVal("submission.csv"), Doc: "Path of the submission in the tree."},
-			{Name: "answers", Type: step.ArtifactType, Required: true, Doc: "The private files of the competition, a tree."},
-			{Name: "snapshots", Type: step.ArtifactType, Doc: "Earlier submissions for the output curve, a tree SECONDS/submission.csv as of agent-run. They do not change the report."},
-			{Name: "labels", Type: cty.Map(cty.String), Doc: "Labels for the report; aggregate reads agent and seed."},
-			{Name: "params", Type: cty.Map(cty.String), Doc: "Values for parameters of the competition."},
-		},
+		Args:    step.Attrs(arguments{Version: "v1", File: "submission.csv"}, nil),
 		Results: true,
+		Names: func(a step.Args) []string {
+			return []string{a.Text("labels", "agent"), a.Text("competition"), a.Text("labels", "seed")}
+		},
 		Outputs: []step.Output{
-			{Name: "curve", Type: curveType, Doc: "The snapshots' scores over time."},
+			{Name: "curve", Type: step.TypeOf[[]grading.Moment](), Doc: "The snapshots' scores over time."},
 			{Name: "medal", Type: cty.String, Doc: "gold, silver, bronze or none."},
 			{Name: "outcome", Type: cty.String, Doc: "scored, invalid or missing."},
 			{Name: "reason", Type: cty.String, Doc: "Why there is no score; empty if there is one."},
@@ -67,14 +62,14 @@ func Kind(deps Deps) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Competition string            `cty:"competition"`
-	Version     string            `cty:"version"`
-	Submission  *step.Artifact    `cty:"submission"`
-	File        string            `cty:"file"`
-	Answers     *step.Artifact    `cty:"answers"`
-	Snapshots   *step.Artifact    `cty:"snapshots"`
-	Labels      map[string]string `cty:"labels"`
-	Params      map[string]string `cty:"params"`
+	Competition string            `cty:"competition" is:"required" doc:"Identifier of the competition."`
+	Version     string            `cty:"version" doc:"Version of the competition."`
+	Submission  *step.Artifact    `cty:"submission" is:"required" doc:"The submission: a file, or a tree with it."`
+	File        string            `cty:"file" doc:"Path of the submission in the tree."`
+	Answers     *step.Artifact    `cty:"answers" is:"required" doc:"The private files of the competition, a tree."`
+	Snapshots   *step.Artifact    `cty:"snapshots" doc:"Earlier submissions for the output curve, a tree SECONDS/submission.csv as of agent-run. They do not change the report."`
+	Labels      map[string]string `cty:"labels" doc:"Labels for the report; aggregate reads agent and seed."`
+	Params      map[string]string `cty:"params" doc:"Values for parameters of the competition."`
 }
 
 type gradeStep struct {
@@ -94,18 +89,12 @@ func newGrading(args step.Args, deps Deps) (step.Step, error) {
 	if err := args.Decode(&g.args); err != nil {
 		return nil, err
 	}
-	def, err := deps.Catalog.Get(g.args.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
-	if g.def, err = def.At(g.args.Version); err != nil {
-		return nil, step.WrongArg("version", err)
+	var err error
+	if g.def, err = conditions.Definition(deps.Catalog, g.args.Competition, g.args.Version, args.Conditions); err != nil {
+		return nil, err
 	}
 	if !filepath.IsLocal(g.args.File) {
 		return nil, step.WrongArg("file", fmt.Errorf("%q is not a path below the submission's tree", g.args.File))
-	}
-	if conditions.Rehearsed(args.Conditions) {
-		g.def = g.def.Rehearsed()
 	}
 	g.params = competitions.TextParams(g.args.Params)
 	sum, diags := g.def.GradeDigest(g.params)
@@ -232,7 +221,7 @@ func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.R
 
 // summary describes a report in one line.
 func summary(r grading.Report) string {
-	if r.Outcome != grading.Scored {
+	if r.Outcome != outcome.Scored {
 		return fmt.Sprintf("%s: %s: %s", r.CompetitionID, r.Outcome, r.Reason)
 	}
 	standing := "no leaderboard"

@@ -28,32 +28,15 @@ type Deps struct {
 
 // Kind returns the step kind "image".
 func Kind(deps Deps) step.Kind {
+	args := arguments{Run: [][]string{}, MaxSize: "64GiB", Network: &network{Allow: []string{}}}
 	return step.Kind{
 		Name:      "image",
 		Version:   "1",
 		Doc:       "Builds a container image for agents, without Docker, from a base, files, texts, outputs of steps, and commands run in containers as root. An agent block uses it as image = step.image.NAME.image. It never has private files.",
 		Varies:    true,
 		Untrusted: true,
-		Args: []step.Attr{
-			{Name: "base", Type: cty.String, Doc: `The base: the path (starting with "/" or ".") of an OCI layout or archive, or of a root file system in an uncompressed tar; NAME@sha256:… in a registry; or local:NAME@sha256:… in containerd's store. Without base and base_content the image starts empty.`},
-			{Name: "base_content", Type: step.ArtifactType, Doc: "The base as a step's output: an image, an OCI layout, or a root file system in an uncompressed tar."},
-			{Name: "files", Type: cty.Map(cty.String), Doc: "Files and folders of this machine by their path in the image, relative to the working directory. The key has their contents and whether they are executable."},
-			{Name: "texts", Type: cty.Map(cty.String), Doc: `Text files by their path in the image. One that starts with "#!" is executable.`},
-			{Name: "contents", Type: cty.Map(step.ArtifactType), Doc: "Outputs of steps by their path in the image."},
-			{Name: "run", Type: cty.List(cty.List(cty.String)), Default: cty.ListValEmpty(cty.List(cty.String)), Doc: "Commands, each a program and its arguments, run in order as root in the image so far. Each adds a layer."},
-			{Name: "env", Type: cty.Map(cty.String), Doc: "Environment variables for commands and agents, stored in the image: no secrets."},
-			{Name: "max_size", Type: cty.String, Default: cty.StringVal("64GiB"), Cosmetic: true, Doc: `The most that the image takes unpacked, base included, such as "100GiB". A larger one is an error as it is read or written.`},
-			{Name: "workdir", Type: cty.String, Doc: "Working directory of the image."},
-			{Name: "user", Type: cty.String, Doc: "User of the image elsewhere; agent-run sets the agents' user."},
-		},
-		Blocks: []step.Block{{
-			Name: "network",
-			Doc:  "What the commands may reach; nothing without this block.",
-			Args: []step.Attr{
-				{Name: "allow", Type: cty.List(cty.String), Default: cty.ListValEmpty(cty.String), Doc: `"host:port", "*.domain:port" or "address:port", reached through a proxy that the usual environment variables name. The log has the connections.`},
-				{Name: "open", Type: cty.Bool, Default: cty.False, Doc: "The machine's network."},
-			},
-		}},
+		Args:      step.Attrs(args, nil),
+		Blocks:    step.Blocks(args, nil),
 		Outputs: []step.Output{
 			{Name: "digest", Type: cty.String, Doc: "Digest of the image's manifest, sha256:…."},
 			{Name: "image", Type: step.ArtifactType, Doc: "The image as an OCI archive, a blob."},
@@ -64,22 +47,22 @@ func Kind(deps Deps) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Base        *string                   `cty:"base"`
-	BaseContent *step.Artifact            `cty:"base_content"`
-	Files       map[string]string         `cty:"files"`
-	Texts       map[string]string         `cty:"texts"`
-	Contents    map[string]*step.Artifact `cty:"contents"`
-	Run         [][]string                `cty:"run"`
-	Env         map[string]string         `cty:"env"`
-	MaxSize     string                    `cty:"max_size"`
-	Workdir     *string                   `cty:"workdir"`
-	User        *string                   `cty:"user"`
-	Network     *network                  `cty:"network"`
+	Base        *string                   `cty:"base" doc:"The base: the path (starting with \"/\" or \".\") of an OCI layout or archive, or of a root file system in an uncompressed tar; NAME@sha256:… in a registry; or local:NAME@sha256:… in containerd's store. Without base and base_content the image starts empty."`
+	BaseContent *step.Artifact            `cty:"base_content" doc:"The base as a step's output: an image, an OCI layout, or a root file system in an uncompressed tar."`
+	Files       map[string]string         `cty:"files" doc:"Files and folders of this machine by their path in the image, relative to the working directory. The key has their contents and whether they are executable."`
+	Texts       map[string]string         `cty:"texts" doc:"Text files by their path in the image. One that starts with \"#!\" is executable."`
+	Contents    map[string]*step.Artifact `cty:"contents" doc:"Outputs of steps by their path in the image."`
+	Run         [][]string                `cty:"run" doc:"Commands, each a program and its arguments, run in order as root in the image so far. Each adds a layer."`
+	Env         map[string]string         `cty:"env" doc:"Environment variables for commands and agents, stored in the image: no secrets."`
+	MaxSize     string                    `cty:"max_size" is:"cosmetic" doc:"The most that the image takes unpacked, base included, such as \"100GiB\". A larger one is an error as it is read or written."`
+	Workdir     *string                   `cty:"workdir" doc:"Working directory of the image."`
+	User        *string                   `cty:"user" doc:"User of the image elsewhere; agent-run sets the agents' user."`
+	Network     *network                  `cty:"network" block:"What the commands may reach; nothing without this block."`
 }
 
 type network struct {
-	Allow []string `cty:"allow"`
-	Open  bool     `cty:"open"`
+	Allow []string `cty:"allow" doc:"\"host:port\", \"*.domain:port\" or \"address:port\", reached through a proxy that the usual environment variables name. The log has the connections."`
+	Open  bool     `cty:"open" doc:"The machine's network."`
 }
 
 // build is one instance of the kind.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -163,15 +164,9 @@ func (b *build) equip(env *step.Env, run *image.Run) {
 
 // store stores the layout as an archive.
 func store(ctx context.Context, s cache.Store, dir string, work *progress.Work) (cache.Ref, error) {
-	in, err := s.Ingest(ctx, "")
-	if err != nil {
-		return cache.Ref{}, fmt.Errorf("keep image: %w", err)
-	}
-	defer in.Close()
-	if err := image.WriteArchive(ctx, in, dir, "storing the image", work); err != nil {
-		return cache.Ref{}, fmt.Errorf("keep image: %w", err)
-	}
-	ref, err := in.Commit(ctx, cache.Ref{})
+	ref, err := cache.PutWritten(ctx, s, cache.Ref{}, func(w io.Writer) error {
+		return image.WriteArchive(ctx, w, dir, "storing the image", work)
+	})
 	if err != nil {
 		return cache.Ref{}, fmt.Errorf("keep image: %w", err)
 	}

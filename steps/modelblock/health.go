@@ -74,7 +74,10 @@ func failure(e transcript.Event) string {
 	case last.Status == 0:
 		return "did not answer: " + last.Failed
 	}
-	return "broke off: " + last.Failed
+	if e.Cut {
+		return "broke off: " + last.Failed
+	}
+	return "failed: " + last.Failed
 }
 
 // refusing are the statuses of a provider that refuses the key or its use.

@@ -25,6 +25,7 @@ func TestHealth(t *testing.T) {
 		"a list of models":  {[]transcript.Event{{Status: 503}, {Status: 200}}, false, "status 503"},
 		"a mistake":         {[]transcript.Event{{Status: 503}, {Status: 400, Asked: "m-1", Failed: "Invalid value."}}, true, ""},
 		"no answer":         {[]transcript.Event{{Refused: dialect.Unreachable, Status: 502, Failed: "refused"}}, false, "did not answer: refused"},
+		"malformed":         {[]transcript.Event{{Status: 200, Failed: "the response is not valid JSON"}}, false, "failed: the response is not valid JSON"},
 		"cut":               {[]transcript.Event{{Status: 200, Cut: true, Failed: "receive: reset"}}, false, "broke off"},
 		"cut by the budget": {[]transcript.Event{{Status: 200, Asked: "m-1", Exceeded: true, Failed: "the response was cut"}}, true, ""},
 		"stopped, retrying": {[]transcript.Event{{Refused: dialect.Unreachable, Gone: true, Seconds: 90, Attempts: []transcript.Attempt{{Status: 529}}}}, false, "status 529"},

@@ -3,15 +3,15 @@ package modelblock
 import (
 	"slices"
 
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/gateway"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
 // UseOf converts the use that the gateway reports.
-func UseOf(provider string, sum gateway.Summary) export.ModelUse {
-	u := export.ModelUse{
+func UseOf(provider string, sum gateway.Summary) results.ModelUse {
+	u := results.ModelUse{
 		Provider: provider, Models: []string{}, Unreported: sum.Unreported,
 		CostUSD: sum.Cost.String(), EstimatedUSD: amount(sum.Estimated), ToolCalls: map[string]int64{}, ToolCostUSD: "0", WaitedSeconds: sum.Waited, Exhausted: len(sum.Exhausted) > 0, ExhaustedBy: sum.Exhausted,
 	}
@@ -32,7 +32,7 @@ func amount(d gateway.Dollars) *string { text := d.String(); return &text }
 // AddExchanges adds the use in a transcript to the models by name and returns
 // the providers' health. The transcript covers the last try; the cost covers
 // all tries.
-func AddExchanges(use map[string]export.ModelUse, r *transcript.Reader) (h Health, err error) {
+func AddExchanges(use map[string]results.ModelUse, r *transcript.Reader) (h Health, err error) {
 	toolCost := map[string]gateway.Dollars{}
 	for e, err := range r.Events() {
 		if err != nil {

@@ -26,13 +26,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 		Name:    "prepare",
 		Version: "2",
 		Doc:     "Turns raw data into public files, which agents see, and private ones, which hold the answers, by the competition's prepare block.",
-		Args: []step.Attr{
-			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition: v1 as published, one with errata fixed, or the masked version of one, such as v1m: other ids in another order."},
-			{Name: "raw", Type: step.ArtifactType, Required: true, Doc: "The raw data, a tree."},
-			{Name: "salt", Type: step.ArtifactType, Doc: `A masked version's salt, such as file("mask.salt"): 16 or more secret bytes. Plans, lock files and records show only its digest.`},
-			{Name: "params", Type: cty.Map(cty.String), Doc: "Values for parameters of the competition, such as sizes fixed for the full data."},
-		},
+		Args:    step.Attrs(arguments{Version: "v1"}, nil),
 		Outputs: []step.Output{
 			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The private files, including the answers, a tree."},
 			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files, a tree."},
@@ -43,11 +37,11 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Competition string            `cty:"competition"`
-	Version     string            `cty:"version"`
-	Raw         *step.Artifact    `cty:"raw"`
-	Salt        *step.Artifact    `cty:"salt"`
-	Params      map[string]string `cty:"params"`
+	Competition string            `cty:"competition" is:"required" doc:"Identifier of the competition."`
+	Version     string            `cty:"version" doc:"Version of the competition: v1 as published, one with errata fixed, or the masked version of one, such as v1m: other ids in another order."`
+	Raw         *step.Artifact    `cty:"raw" is:"required" doc:"The raw data, a tree."`
+	Salt        *step.Artifact    `cty:"salt" doc:"A masked version's salt, such as file(\"mask.salt\"): 16 or more secret bytes. Plans, lock files and records show only its digest."`
+	Params      map[string]string `cty:"params" doc:"Values for parameters of the competition, such as sizes fixed for the full data."`
 }
 
 type preparation struct {
@@ -64,22 +58,16 @@ func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, e
 	if err := args.Decode(&a); err != nil {
 		return nil, err
 	}
-	def, err := catalog.Get(a.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
 	p := &preparation{raw: a.Raw, salt: a.Salt, params: competitions.TextParams(a.Params)}
-	if p.def, err = def.At(a.Version); err != nil {
-		return nil, step.WrongArg("version", err)
+	var err error
+	if p.def, err = conditions.Definition(catalog, a.Competition, a.Version, args.Conditions); err != nil {
+		return nil, err
 	}
 	switch {
 	case p.def.Masked() && p.salt == nil:
 		return nil, step.WrongArg("salt", fmt.Errorf("version %s needs one: write it with mleflow mask salt mask.salt, and here salt = file(\"mask.salt\")", a.Version))
 	case !p.def.Masked() && p.salt != nil:
 		return nil, step.WrongArg("salt", fmt.Errorf("version %s is not a masked one; write version = %q, or leave the salt out", a.Version, a.Version+"m"))
-	}
-	if conditions.Rehearsed(args.Conditions) {
-		p.def = p.def.Rehearsed()
 	}
 	sum, diags := p.def.PrepareDigest(p.params)
 	if diags.HasErrors() {

@@ -42,13 +42,7 @@ func Kind(offline bool, sandbox executor.Runtime, private ...string) step.Kind {
 		Doc:      "Installs Python packages with uv, in an environment that an agent's attempts or a command's instances share read-only. At first it resolves the requirements into a lock file with hashes beside them, which holds from then on. Only wheels are installed, in the sandbox if the machine has it, so no package runs code. A block python in an agent block or in a step of kind exec adds this step.",
 		Varies:   true,
 		InBlocks: &step.InBlocks{Output: "environment", From: "requirements", Lock: "lock", LockNames: pyenv.LockNames, Named: "wheels", NamedBy: pyenv.WheelsOf, Place: "venv"},
-		Args: []step.Attr{
-			{Name: "requirements", Type: step.ArtifactType, Doc: "What to install: file(\"requirements.txt\"), or file(\"pyproject.toml\")."},
-			{Name: "lock", Type: step.ArtifactType, Doc: "The lock file, if any; made again if requirements or version have changed. A uv.lock next to the requirements comes first."},
-			{Name: "wheels", Type: cty.List(step.ArtifactType), Doc: "The wheels that the requirements name by path, such as ./wheels/tool-1.0-py3-none-any.whl, in their order. A block python finds them itself."},
-			{Name: "venv", Type: cty.String, Cosmetic: true, Doc: "Instead of requirements: a virtual environment of this machine (venv, virtualenv, conda, uv), read-only. The key has its packages and versions. Results are marked, since nobody else can have it."},
-			{Name: "version", Type: cty.String, Doc: `Version of Python, such as "3.11", on this machine; by default that of /usr/bin/python3.`},
-		},
+		Args:     step.Attrs(arguments{}, nil),
 		Outputs: []step.Output{
 			{Name: "environment", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The packages, a tree."},
 			{Name: "lock", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The lock file that was used."},
@@ -60,11 +54,11 @@ func Kind(offline bool, sandbox executor.Runtime, private ...string) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Requirements *step.Artifact   `cty:"requirements"`
-	Lock         *step.Artifact   `cty:"lock"`
-	Wheels       []*step.Artifact `cty:"wheels"`
-	Venv         *string          `cty:"venv"`
-	Version      *string          `cty:"version"`
+	Requirements *step.Artifact   `cty:"requirements" doc:"What to install: file(\"requirements.txt\"), or file(\"pyproject.toml\")."`
+	Lock         *step.Artifact   `cty:"lock" doc:"The lock file, if any; made again if requirements or version have changed. A uv.lock next to the requirements comes first."`
+	Wheels       []*step.Artifact `cty:"wheels" doc:"The wheels that the requirements name by path, such as ./wheels/tool-1.0-py3-none-any.whl, in their order. A block python finds them itself."`
+	Venv         *string          `cty:"venv" is:"cosmetic" doc:"Instead of requirements: a virtual environment of this machine (venv, virtualenv, conda, uv), read-only. The key has its packages and versions. Results are marked, since nobody else can have it."`
+	Version      *string          `cty:"version" doc:"Version of Python, such as \"3.11\", on this machine; by default that of /usr/bin/python3."`
 }
 
 // build is one instance of the kind.

@@ -20,20 +20,13 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-var preparedType = cty.Object(map[string]cty.Type{"public": step.ArtifactType, "private": step.ArtifactType})
-
 // Kind returns the step kind "sketch" over the competitions of a catalog.
 func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    "sketch",
 		Version: "2",
 		Doc:     "Draws the sketch of a competition's answers: what the validity of a submission depends on, without any label. With it, agent-run's validity server gives the grader's verdicts.",
-		Args: []step.Attr{
-			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "version", Type: cty.String, Default: cty.StringVal("v1"), Doc: "Version of the competition."},
-			{Name: "prepared", Type: preparedType, Required: true, Doc: "A prepare or checksum step, or an object of public and private trees."},
-			{Name: "params", Type: cty.Map(cty.String), Doc: "Values for parameters of the competition."},
-		},
+		Args:    step.Attrs(arguments{Version: "v1"}, nil),
 		Outputs: []step.Output{
 			{Name: "sketch", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The sample submission, and the ids of the answers with the rows that are scored, a tree for agent-run."},
 		},
@@ -43,10 +36,10 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Competition string            `cty:"competition"`
-	Version     string            `cty:"version"`
-	Prepared    prepared          `cty:"prepared"`
-	Params      map[string]string `cty:"params"`
+	Competition string            `cty:"competition" is:"required" doc:"Identifier of the competition."`
+	Version     string            `cty:"version" doc:"Version of the competition."`
+	Prepared    prepared          `cty:"prepared" is:"required" doc:"A prepare or checksum step, or an object of public and private trees."`
+	Params      map[string]string `cty:"params" doc:"Values for parameters of the competition."`
 }
 
 type prepared struct {
@@ -69,15 +62,9 @@ func newDrawing(args step.Args, catalog *competitions.Catalog) (step.Step, error
 	if d.args.Prepared.Public == nil || d.args.Prepared.Private == nil {
 		return nil, step.WrongArg("prepared", errors.New("it has no public or private files"))
 	}
-	def, err := catalog.Get(d.args.Competition)
-	if err != nil {
-		return nil, step.WrongArg("competition", err)
-	}
-	if d.def, err = def.At(d.args.Version); err != nil {
-		return nil, step.WrongArg("version", err)
-	}
-	if conditions.Rehearsed(args.Conditions) {
-		d.def = d.def.Rehearsed()
+	var err error
+	if d.def, err = conditions.Definition(catalog, d.args.Competition, d.args.Version, args.Conditions); err != nil {
+		return nil, err
 	}
 	d.params = competitions.TextParams(d.args.Params)
 	sum, diags := d.def.GradeDigest(d.params)

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -50,9 +51,7 @@ func (l lacking) error(t *texts) error {
 		}
 	}
 	layout := strings.Join(paths, ", ")
-	if layout == "" {
-		layout = "it"
-	}
+	layout = cmp.Or(layout, "it")
 	return fmt.Errorf("no place has %s for the task %q of %s%s. There are three ways to get the texts: --adopt DIR, a data directory or a checkout of MLE-bench; --mirror URL, a folder or server with %s; or the network, from %s. The task \"own\" needs none of them, but its scores cannot be compared with published ones",
 		strings.Join(names, " and "), t.task, t.def.ID, l.why(), layout, source.Redact(t.deps.Repository.Address(l[0].pin)))
 }
@@ -60,8 +59,7 @@ func (l lacking) error(t *texts) error {
 // retryable marks an error as temporary if a place could not be reached.
 func (l lacking) retryable(err error) error {
 	for _, m := range l {
-		var temporary *source.TemporaryError
-		if errors.As(m, &temporary) {
+		if temporary, ok := errors.AsType[*source.TemporaryError](m); ok {
 			return step.Retryable(err, temporary.After)
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
@@ -55,11 +53,7 @@ func Kind(deps Deps) step.Kind {
 		Name:    "task",
 		Version: "1",
 		Doc:     "Gets an agent's task texts from the folder of --adopt, the mirror or the pinned address, and checks them against pins. An agent-run step that names its task gets this step automatically.",
-		Args: []step.Attr{
-			{Name: "competition", Type: cty.String, Required: true, Doc: "Identifier of the competition."},
-			{Name: "task", Type: cty.String, Default: cty.StringVal(string(competitions.TaskReference)), OneOf: competitions.Tasks(), Doc: "The reference's texts; its obfuscated ones, which do not name Kaggle or the competition; or our own, which need no network."},
-			{Name: "from", Type: cty.String, Cosmetic: true, Doc: "A checkout or data directory of the reference, or a mirror, tried first."},
-		},
+		Args:    step.Attrs(arguments{Task: string(competitions.TaskReference)}, step.OneOf{"task": competitions.Tasks()}),
 		Outputs: []step.Output{
 			{Name: "description", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The text of the competition, Markdown."},
 			{Name: "instructions", Type: step.ArtifactType, Secrecy: step.Public, Doc: `The general instructions; of "own" a template for agent-run.`},
@@ -70,9 +64,9 @@ func Kind(deps Deps) step.Kind {
 
 // arguments are the block's arguments.
 type arguments struct {
-	Competition string  `cty:"competition"`
-	Task        string  `cty:"task"`
-	From        *string `cty:"from"`
+	Competition string  `cty:"competition" is:"required" doc:"Identifier of the competition."`
+	Task        string  `cty:"task" doc:"The reference's texts; its obfuscated ones, which do not name Kaggle or the competition; or our own, which need no network."`
+	From        *string `cty:"from" is:"cosmetic" doc:"A checkout or data directory of the reference, or a mirror, tried first."`
 }
 
 // texts is one instance of the kind.

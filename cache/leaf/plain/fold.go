@@ -133,22 +133,6 @@ func Size(columns [][]string) int {
 	return total
 }
 
-// Shorten removes the middle of the cells that are longer than width. One character is
-// left of a cell in any case.
-func Shorten(column []string, width int) []string {
-	width = max(width, 1)
-	out := make([]string, len(column))
-	for i, cell := range column {
-		text := []rune(strings.TrimRight(cell, " "))
-		if len(text) > width {
-			head := width / 2
-			text = slices.Concat(text[:head], []rune("…"), text[len(text)-(width-head-1):])
-		}
-		out[i] = string(text) + strings.Repeat(" ", max(0, min(width, utf8.RuneCountInString(cell))-len(text)))
-	}
-	return out
-}
-
 func join(columns [][]string) string {
 	lines := make([]string, len(columns[0]))
 	for i := range lines {

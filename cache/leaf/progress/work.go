@@ -75,18 +75,7 @@ func (w *Work) Writer(out io.Writer) io.Writer {
 	if w == nil {
 		return out
 	}
-	return workWriter{w, out}
-}
-
-type workWriter struct {
-	w   *Work
-	out io.Writer
-}
-
-func (w workWriter) Write(p []byte) (int, error) {
-	n, err := w.out.Write(p)
-	w.w.Add(0, int64(n))
-	return n, err
+	return counted{w, out.Write}
 }
 
 // Reader returns a reader of in whose bytes are counted.
@@ -94,16 +83,20 @@ func (w *Work) Reader(in io.Reader) io.Reader {
 	if w == nil {
 		return in
 	}
-	return workReader{w, in}
+	return counted{w, in.Read}
 }
 
-type workReader struct {
-	w  *Work
-	in io.Reader
+// counted is a reader or a writer whose bytes are counted.
+type counted struct {
+	w    *Work
+	move func([]byte) (int, error)
 }
 
-func (r workReader) Read(p []byte) (int, error) {
-	n, err := r.in.Read(p)
-	r.w.Add(0, int64(n))
+func (c counted) count(p []byte) (int, error) {
+	n, err := c.move(p)
+	c.w.Add(0, int64(n))
 	return n, err
 }
+
+func (c counted) Read(p []byte) (int, error)  { return c.count(p) }
+func (c counted) Write(p []byte) (int, error) { return c.count(p) }

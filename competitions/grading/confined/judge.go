@@ -2,6 +2,7 @@ package confined
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,9 +58,7 @@ type Judge struct {
 // Serve with a catalog of the same competitions; empty is the running one. ex
 // runs metrics that are programs. Children share the machine.
 func New(metrics *metric.Registry, ex executor.Executor, self string, machine Machine) *Judge {
-	if self == "" {
-		self = "/proc/self/exe"
-	}
+	self = cmp.Or(self, "/proc/self/exe")
 	return &Judge{
 		local: grading.Local{Metrics: metrics, Executor: ex}, self: self,
 		small: smallBytes, limits: limitsBeside, slots: newSlots(machine),

@@ -23,6 +23,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
@@ -229,11 +230,11 @@ func TestProgram(t *testing.T) {
 	}
 	answers := b.file(t, "a.csv", truth)
 	r, err := b.Grade(t.Context(), def, grading.Request{Submission: b.file(t, "s.csv", truth), Answers: answers})
-	if err != nil || r.Outcome != grading.Scored || float64(*r.Score) != 0.875 || !r.MetricExternal {
+	if err != nil || r.Outcome != outcome.Scored || float64(*r.Score) != 0.875 || !r.MetricExternal {
 		t.Errorf("got %s, %v", asJSON(t, r), err)
 	}
 	r, err = b.Grade(t.Context(), def, grading.Request{Submission: b.file(t, "short.csv", "id,y\n1,1\n"), Answers: answers})
-	if err != nil || r.Outcome != grading.InvalidScore || r.Rule != "same_rows" {
+	if err != nil || r.Outcome != outcome.Invalid || r.Rule != "same_rows" {
 		t.Errorf("got %s, %v", asJSON(t, r), err)
 	}
 	b.Judge.local.Executor = nil
@@ -284,7 +285,7 @@ func TestLimits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Outcome != grading.InvalidScore || r.Rule != "limit" || !r.SubmissionExists || r.SubmissionPath != path || !strings.Contains(r.Reason, tt.want) {
+			if r.Outcome != outcome.Invalid || r.Rule != "limit" || !r.SubmissionExists || r.SubmissionPath != path || !strings.Contains(r.Reason, tt.want) {
 				t.Errorf("got %s", asJSON(t, r))
 			}
 			if grown := peak(t) - before; grown > 32<<10 {

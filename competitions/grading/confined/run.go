@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -81,11 +82,8 @@ func OutOfMemory(complaint string) bool {
 	if strings.HasPrefix(complaint, "SIGSEGV: ") && strings.Contains(complaint, "\ngoroutine 0 ") || strings.HasPrefix(complaint, "runtime/cgo: pthread_create failed") {
 		return true
 	}
-	for _, text := range []string{"out of memory", "cannot allocate memory", "stack overflow", "goroutine stack exceeds", "failed to create new OS thread"} {
-		if strings.Contains(complaint, "fatal error: "+text) || strings.Contains(complaint, "fatal error: runtime: "+text) ||
-			strings.Contains(complaint, "runtime: "+text) {
-			return true
-		}
-	}
-	return false
+	texts := []string{"out of memory", "cannot allocate memory", "stack overflow", "goroutine stack exceeds", "failed to create new OS thread"}
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return strings.Contains(complaint, "fatal error: "+text) || strings.Contains(complaint, "runtime: "+text)
+	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"image"
 	"io"
 	"io/fs"
 	"strconv"
@@ -143,4 +144,72 @@ func (r *rows) regression(target string, features func(r *rows, i int) []float64
 		x, y = append(x, features(r, i)), append(y, r.number(i, target))
 	}
 	return fitLinear(x, y)
+}
+
+// coco is the part of a COCO file that a model needs.
+type coco struct {
+	Annotations []struct {
+		CategoryID int `json:"category_id"`
+	}
+	Images []imageCOCO
+}
+
+// imageCOCO is a picture of a COCO file, whose id has one of two names.
+type imageCOCO struct {
+	ID       any    `json:"id"`
+	ImageID  string `json:"image_id"`
+	FileName string `json:"file_name"`
+}
+
+func (i imageCOCO) id() string {
+	if i.ImageID != "" {
+		return i.ImageID
+	}
+	return fmt.Sprint(i.ID)
+}
+
+// colors returns the mean red, green and blue of an encoded JPEG or PNG, from 0 to 255.
+func colors(data []byte) []float64 {
+	img, _, err := image.Decode(bytes.NewReader(data))
+	must(err)
+	sum, n := make([]float64, 3), 0.0
+	b := img.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			r, g, bl, _ := img.At(x, y).RGBA()
+			sum[0] += float64(r >> 8)
+			sum[1] += float64(g >> 8)
+			sum[2] += float64(bl >> 8)
+			n++
+		}
+	}
+	for i := range sum {
+		sum[i] /= n
+	}
+	return sum
+}
+
+// classifyPictures classifies by mean color. train returns the picture of a row of
+// train.csv, which has the class; test that of a row of the sample submission.
+func (l *lesson) classifyPictures(class, column string, train, test func(r *rows, i int) []byte) {
+	model := l.rows("train.csv").classifier(class, func(r *rows, i int) []float64 { return colors(train(r, i)) })
+	l.submitLike("sample_submission.csv", []string{column}, func(r *rows, i int) []string {
+		return []string{model.class(colors(test(r, i)))}
+	})
+}
+
+// classifyCOCO classifies by mean color the pictures of a COCO file, whose contents train
+// and test return by name. The sample submission has their ids and classes in two columns.
+func (l *lesson) classifyCOCO(known, asked coco, train, test func(name string) []byte, sample, id, column string) {
+	var x [][]float64
+	var y []string
+	for i, image := range known.Images {
+		x = append(x, colors(train(image.FileName)))
+		y = append(y, itoa(known.Annotations[i].CategoryID))
+	}
+	model, found := fitCentroids(x, y), map[string]string{}
+	for _, image := range asked.Images {
+		found[image.id()] = model.class(colors(test(image.FileName)))
+	}
+	l.submitLike(sample, []string{column}, func(r *rows, i int) []string { return []string{found[r.get(i, id)]} })
 }

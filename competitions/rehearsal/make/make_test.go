@@ -8,9 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -45,6 +48,29 @@ func TestExercises(t *testing.T) {
 		if !seen[id] {
 			t.Errorf("%s has no exercise", id)
 		}
+	}
+}
+
+// formats are those that a file writes.
+var formats = []string{"aiff", "bmp", "bson", "dicom", "jpeg", "matlab", "mp4", "nifti", "npy", "parquet", "png", "tfrecord", "tiff", "wav"}
+
+// TestFileNames refuses a file that is named by something else than what is in it: one
+// competition, one format, or a part of the program.
+func TestFileNames(t *testing.T) {
+	want := []string{"doc.go", "exercise.go", "lesson.go", "main.go", "make_test.go", "model.go", "set.go"}
+	for _, e := range exercises() {
+		want = append(want, "exercise_"+e.id+".go")
+	}
+	for _, f := range formats {
+		want = append(want, "format_"+f+".go")
+	}
+	slices.Sort(want)
+	got, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("files of competitions and formats, and what is here (+):\n%s", diff)
 	}
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 )
 
 var ctx = context.Background()
@@ -132,6 +134,15 @@ func (c *centroids) probabilities(x []float64) []float64 {
 	return p
 }
 
+// ranked returns the classes, the most probable first.
+func (c *centroids) ranked(x []float64) []string {
+	p, order := c.probabilities(x), slices.Clone(c.classes)
+	slices.SortStableFunc(order, func(a, b string) int {
+		return cmp.Compare(p[slices.Index(c.classes, b)], p[slices.Index(c.classes, a)])
+	})
+	return order
+}
+
 // class returns the most probable class.
 func (c *centroids) class(x []float64) string {
 	p := c.probabilities(x)
@@ -150,4 +161,49 @@ func (c *centroids) probability(x []float64, class string) float64 {
 		return c.probabilities(x)[k]
 	}
 	return 0
+}
+
+// wordCounts classifies texts by counts of words (naive Bayes).
+type wordCounts struct {
+	texts  map[string]float64
+	counts map[string]map[string]float64
+	sums   map[string]float64
+	known  map[string]bool
+}
+
+func splitWords(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !(r >= 'a' && r <= 'z' || r == '\'') })
+}
+
+func fitWordCounts(texts, labels []string) *wordCounts {
+	m := &wordCounts{map[string]float64{}, map[string]map[string]float64{}, map[string]float64{}, map[string]bool{}}
+	for i, text := range texts {
+		label := labels[i]
+		m.texts[label]++
+		if m.counts[label] == nil {
+			m.counts[label] = map[string]float64{}
+		}
+		for _, w := range splitWords(text) {
+			m.counts[label][w]++
+			m.sums[label]++
+			m.known[w] = true
+		}
+	}
+	return m
+}
+
+func (m *wordCounts) class(text string) string {
+	best, top := "", math.Inf(-1)
+	for _, label := range slices.Sorted(maps.Keys(m.texts)) {
+		score := math.Log(m.texts[label])
+		for _, w := range splitWords(text) {
+			if m.known[w] {
+				score += math.Log((m.counts[label][w] + 0.5) / (m.sums[label] + 0.5*float64(len(m.known))))
+			}
+		}
+		if score > top {
+			best, top = label, score
+		}
+	}
+	return best
 }

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -105,9 +106,7 @@ func settle(c Config) (settings, error) {
 	if len(c.Command) == 0 {
 		c.Command = []string{"mleflow"}
 	}
-	if c.UID == 0 {
-		c.UID = 1000
-	}
+	c.UID = cmp.Or(c.UID, 1000)
 	if c.Cache == nil {
 		c.Cache = &Cache{}
 	}
@@ -156,7 +155,5 @@ func sizeLimit(quota string) string {
 }
 
 func orElse(s *string, missing string) {
-	if *s == "" {
-		*s = missing
-	}
+	*s = cmp.Or(*s, missing)
 }

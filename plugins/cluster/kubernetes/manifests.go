@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"strconv"
@@ -27,9 +28,7 @@ func Manifests(i Init) (string, error) {
 	orElse(&i.Namespace, "mleflow")
 	orElse(&i.Cache, "/var/lib/mleflow")
 	orElse(&i.Image, "docker.io/library/busybox:1.37")
-	if i.UID == 0 {
-		i.UID = 1000
-	}
+	i.UID = cmp.Or(i.UID, 1000)
 	if err := check(Config{Image: i.Image, Namespace: i.Namespace, PodSecurity: Nested, Cache: &Cache{Path: i.Cache}}); err != nil {
 		return "", err
 	}

@@ -103,12 +103,9 @@ func (b *Backend) fits(n *node) bool {
 			return false
 		}
 	}
-	for _, t := range n.Spec.Taints {
-		if t.Effect != "PreferNoSchedule" && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && !slices.Contains(spotTaints, t.Key) && !b.tolerates(t) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.Spec.Taints, func(t taint) bool {
+		return t.Effect != "PreferNoSchedule" && !strings.HasPrefix(t.Key, "node.kubernetes.io/") && !slices.Contains(spotTaints, t.Key) && !b.tolerates(t)
+	})
 }
 
 func (b *Backend) tolerates(t taint) bool {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,9 +78,7 @@ func New(c Config) (*Backend, error) {
 			return nil, fmt.Errorf("nodes has %q, which is not a name", n)
 		}
 	}
-	if c.CPUs == 0 {
-		c.CPUs = float64(runtime.NumCPU())
-	}
+	c.CPUs = cmp.Or(c.CPUs, float64(runtime.NumCPU()))
 	if err := os.MkdirAll(filepath.Join(c.Folder, "jobs"), 0o700); err != nil {
 		return nil, err
 	}

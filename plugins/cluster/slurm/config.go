@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -81,9 +82,7 @@ func settle(c Config) (settings, error) {
 			return s, fmt.Errorf("%s = %q is not an absolute path; jobs run in another folder", path.name, path.value)
 		}
 	}
-	if s.GRES == "" {
-		s.GRES = "gpu"
-	}
+	s.GRES = cmp.Or(s.GRES, "gpu")
 	for name := range s.Env {
 		if !envName.Regexp().MatchString(name) {
 			return s, fmt.Errorf("env has %q, which is not the name of an environment variable", name)

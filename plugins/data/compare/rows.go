@@ -84,8 +84,7 @@ func (t *rows) csv(r *bufio.Reader, format string) error {
 	c.LazyQuotes, c.FieldsPerRecord, c.ReuseRecord = true, -1, true
 	t.read = func() ([]string, error) {
 		row, err := c.Read()
-		var broken *csv.ParseError
-		if errors.As(err, &broken) {
+		if _, ok := errors.AsType[*csv.ParseError](err); ok {
 			err = fmt.Errorf("%w: %w", errNotTable, err)
 		}
 		for err == nil && len(t.names) < len(row) {

@@ -49,7 +49,7 @@ func FromTexts(name string, v []string, valid []bool) *Column {
 // FromValues returns the column pandas builds from a list of these values, of
 // the kind CommonKind.
 func FromValues(name string, v []Value) *Column {
-	return fromKind(name, CommonKind(v), v)
+	return FromKind(name, CommonKind(v), v)
 }
 
 // FromObjects returns a Mixed column, whatever the values are.

@@ -67,7 +67,7 @@ const (
 
 // parse fills in c's columns or its error.
 func (p *parser) parse(c *chunk) {
-	if at := invalidUTF8(c.raw); at >= 0 {
+	if at := InvalidUTF8(c.raw); at >= 0 {
 		line := c.firstLine + 1 + bytes.Count(c.raw[:at], []byte{'\n'})
 		c.err = fmt.Errorf("line %d: byte 0x%02x is not UTF-8", line, c.raw[at])
 		return
@@ -269,8 +269,8 @@ func (s *schema) columnName(i int) string {
 	return s.names[i-s.leading]
 }
 
-// invalidUTF8 returns the place of the first byte that is not UTF-8, or -1.
-func invalidUTF8(b []byte) int {
+// InvalidUTF8 returns the place of the first byte that is not UTF-8, or -1.
+func InvalidUTF8(b []byte) int {
 	if utf8.Valid(b) {
 		return -1
 	}

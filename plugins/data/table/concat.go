@@ -46,7 +46,7 @@ func concatColumn(name string, tables []*Table) *Column {
 	case Text:
 		return concatTexts(name, parts)
 	default:
-		return fromKind(name, kind, concatCells(parts, (*Column).Values))
+		return FromKind(name, kind, concatCells(parts, (*Column).Values))
 	}
 }
 
@@ -115,8 +115,8 @@ func joinKinds(a, b Kind) Kind {
 	return Mixed
 }
 
-// fromKind returns a column of the given kind, to which the values fit.
-func fromKind(name string, kind Kind, v []Value) *Column {
+// FromKind returns a column of the given kind, to which the values fit.
+func FromKind(name string, kind Kind, v []Value) *Column {
 	switch kind {
 	case Int64:
 		return FromInts(name, mapValues(v, Value.Int))

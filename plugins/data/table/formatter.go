@@ -2,6 +2,7 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 )
@@ -21,9 +22,7 @@ type formatter struct {
 
 func newFormatter(t *Table, o WriteOptions) (*formatter, error) {
 	f := &formatter{t: t, o: o, comma: o.Comma}
-	if f.comma == 0 {
-		f.comma = ','
-	}
+	f.comma = cmp.Or(f.comma, ',')
 	if f.comma == '"' || f.comma == '\n' || f.comma == '\r' || f.comma >= 0x80 {
 		return nil, fmt.Errorf("%q cannot be a separator", rune(f.comma))
 	}

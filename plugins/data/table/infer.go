@@ -37,13 +37,7 @@ func (r rules) infer(c cells) *vector {
 	if res == okay {
 		return v
 	}
-	if v := r.tryFloats(c); v != nil {
-		return v
-	}
-	if v := r.tryBools(c); v != nil {
-		return v
-	}
-	return r.texts(c)
+	return r.inferNoInts(c)
 }
 
 // inferLarge types a column whose first cell that is no int64 is an integer

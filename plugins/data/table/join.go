@@ -55,7 +55,7 @@ func join(a, b *vector) *vector {
 	case a.kind == b.kind && a.kind == Text:
 		return concatTexts("", []*Column{wrap("", a), wrap("", b)}).vecs[0]
 	case a.kind == b.kind && a.kind == Bool:
-		return fromKind("", Bool, slices.Concat(a.values(), b.values())).vecs[0]
+		return FromKind("", Bool, slices.Concat(a.values(), b.values())).vecs[0]
 	}
 	v := mixedVector(slices.Concat(a.values(), b.values()))
 	v.mix = &tally{}

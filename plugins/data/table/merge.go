@@ -77,7 +77,7 @@ func (m merger) adapt(v *vector) *vector {
 	case m.as.IsNumber():
 		return v.convert(m.as)
 	case v.kind == Mixed:
-		return fromKind("", m.as, v.values()).vecs[0]
+		return FromKind("", m.as, v.values()).vecs[0]
 	}
 	return missingVector(m.as, v.len())
 }

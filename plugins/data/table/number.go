@@ -112,9 +112,7 @@ type decimal struct {
 // scan takes b apart by the grammar of the round-trip parser: blanks, sign,
 // digits with at most one point, an exponent, blanks.
 func (d *decimal) scan(b []byte) bool {
-	for len(b) > 0 && isSpace(b[0]) {
-		b = b[1:]
-	}
+	b = trimLeft(b)
 	i := 0
 	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
 		d.neg = b[0] == '-'

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -205,10 +206,7 @@ func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
 	}
 	sch.names = header
 	sch.leading = sch.width - len(header)
-	cells := o.chunkCells
-	if cells == 0 {
-		cells = chunkCells
-	}
+	cells := cmp.Or(o.chunkCells, chunkCells)
 	for sch.rows = 1; sch.width > 0 && sch.rows*2 < cells/sch.width; sch.rows *= 2 {
 	}
 	if o.fine {
@@ -232,7 +230,7 @@ func (o ReadOptions) header(s *splitter) (names []string, fields int, err error)
 	if err != nil || p.rows == 0 {
 		return nil, 0, err
 	}
-	if at := invalidUTF8(p.raw); at >= 0 {
+	if at := InvalidUTF8(p.raw); at >= 0 {
 		return nil, 0, fmt.Errorf("line %d: byte 0x%02x is not UTF-8", s.lines, p.raw[at])
 	}
 	t := tokenizer{dialect: s.dialect, raw: p.raw, nul: true, most: maxColumns}

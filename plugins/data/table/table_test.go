@@ -180,7 +180,7 @@ func TestBulk(t *testing.T) {
 func cut(v *vector, shift int) (parts []*vector) {
 	for all := v.values(); len(all) > 0; {
 		n := min(len(all), 1<<shift)
-		parts = append(parts, fromKind("", v.kind, all[:n]).vecs[0])
+		parts = append(parts, FromKind("", v.kind, all[:n]).vecs[0])
 		all = all[n:]
 	}
 	return parts

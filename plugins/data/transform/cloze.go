@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
-	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/numeric/random"
 )
 
@@ -30,7 +30,7 @@ func drawCloze(lines Rows, share float64, o *randomOptions) (*table.Table, error
 			return nil
 		}
 		text := string(line)
-		n := len(strings.FieldsFunc(text, metric.IsPythonSpace))
+		n := len(pytext.Fields(text))
 		if n < 3 {
 			return nil
 		}
@@ -75,7 +75,7 @@ var removeWordVerb = Verb{
 		row := -1
 		out, err := mapText(Operand{Column: texts}, func(s string) (string, error) {
 			row++
-			words := strings.FieldsFunc(s, metric.IsPythonSpace)
+			words := pytext.Fields(s)
 			at := place.at(row).Int()
 			if at < 0 || at >= int64(len(words)) {
 				return "", fmt.Errorf("remove_word: there is no word %d among %d words", at, len(words))

@@ -145,28 +145,9 @@ func fillMissing(c *table.Column, v table.Value) *table.Column {
 		}
 	}
 	if c.Kind() == table.Float64 && v.Kind() != table.Bool && isNumeric(v.Kind()) {
-		return numbersOf(c.Name(), table.Float64, cells)
+		return table.FromKind(c.Name(), table.Float64, cells)
 	}
 	return table.FromValues(c.Name(), cells)
-}
-
-// numbersOf returns a column of a kind of numbers.
-func numbersOf(name string, kind table.Kind, cells []table.Value) *table.Column {
-	switch kind {
-	case table.Int64:
-		return table.FromInts(name, mapped(cells, table.Value.Int))
-	case table.Uint64:
-		return table.FromUints(name, mapped(cells, func(v table.Value) uint64 { return uint64(v.Int()) }))
-	}
-	return table.FromFloats(name, mapped(cells, table.Value.Float))
-}
-
-func mapped[T any](cells []table.Value, f func(table.Value) T) []T {
-	out := make([]T, len(cells))
-	for i, v := range cells {
-		out[i] = f(v)
-	}
-	return out
 }
 
 var oneHotVerb = Verb{

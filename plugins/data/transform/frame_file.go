@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table/ujson"
-	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // frameFile is a file of JSON lines with the places of its lines and the columns
@@ -124,7 +124,7 @@ func (f *frameFile) lines(file fs.File, pass func(*lot) error) error {
 		if size == 0 {
 			break
 		}
-		line := bytes.TrimFunc(now.text[start:], metric.IsPythonSpace)
+		line := bytes.TrimFunc(now.text[start:], pytext.IsSpace)
 		lead := bytes.Index(now.text[start:], line)
 		if err := f.check(line); err != nil {
 			return fmt.Errorf("line %d: %w", len(f.starts)+1, err)

@@ -307,7 +307,7 @@ func Choose(cond *table.Column, yes, no Operand) (*table.Column, error) {
 	}
 	switch a, b := kindOf(yes), kindOf(no); {
 	case isNumeric(a) && isNumeric(b) && (a.IsNumber() || b.IsNumber()):
-		return numbersOf(cond.Name(), commonKind(yes, no), out), nil
+		return table.FromKind(cond.Name(), commonKind(yes, no), out), nil
 	case (!isNumeric(a) || !isNumeric(b)) && table.CommonKind(out).IsNumber():
 		return table.FromObjects(cond.Name(), out), nil
 	}

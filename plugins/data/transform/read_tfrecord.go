@@ -2,6 +2,7 @@ package transform
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -182,9 +183,7 @@ type Feature []byte
 func (f Feature) Text() (text string) {
 	_ = eachField(f, 1, func(list []byte) error {
 		return eachField(list, 1, func(b []byte) error {
-			if text == "" {
-				text = string(b)
-			}
+			text = cmp.Or(text, string(b))
 			return nil
 		})
 	})

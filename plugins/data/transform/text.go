@@ -5,8 +5,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
-	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // mapText applies f to a string or to each string of a column; missing cells stay
@@ -66,7 +66,7 @@ var lowerVerb = Verb{Name: "lower", Params: []string{"string"}, Summary: "The st
 
 var upperVerb = Verb{Name: "upper", Params: []string{"string"}, Summary: "The string in upper case.", Func: plain(strings.ToUpper)}
 
-var stripVerb = Verb{Name: "strip", Params: []string{"string"}, Summary: "The string without leading and trailing white space.", Source: "str.strip()", Func: plain(func(s string) string { return strings.TrimFunc(s, metric.IsPythonSpace) })}
+var stripVerb = Verb{Name: "strip", Params: []string{"string"}, Summary: "The string without leading and trailing white space.", Source: "str.strip()", Func: plain(pytext.Strip)}
 
 var basenameVerb = Verb{Name: "basename", Params: []string{"path"}, Summary: "A path's last part.", Func: plain(path.Base)}
 
@@ -230,7 +230,7 @@ var integerVerb = Verb{
 }
 
 func toInteger(v table.Value) (table.Value, error) {
-	n, ok := metric.PythonInt(v)
+	n, ok := pytext.Int(v)
 	switch {
 	case v.IsMissing():
 		return n, fmt.Errorf("a missing cell is not an integer")

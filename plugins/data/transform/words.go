@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
-	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 var explodeWordsVerb = Verb{
@@ -31,7 +31,7 @@ func explodeWords(t *table.Table, column string, names []string) (*table.Table, 
 		if c.IsMissing(i) || c.Kind() != table.Text {
 			return nil, fmt.Errorf("explode_words: row %d of column %q is not a string", i, column)
 		}
-		words := strings.FieldsFunc(c.Text(i), metric.IsPythonSpace)
+		words := pytext.Fields(c.Text(i))
 		if len(words)%len(names) != 0 {
 			return nil, fmt.Errorf("explode_words: row %d of column %q has %d words, which is not a multiple of %d", i, column, len(words), len(names))
 		}

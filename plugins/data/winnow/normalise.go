@@ -2,6 +2,7 @@ package winnow
 
 import (
 	"hash/fnv"
+	"slices"
 
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 )
@@ -58,12 +59,7 @@ func idle(s []pysource.Token) bool {
 	case first.Kind == pysource.Name && first.Text == "print":
 		return len(s) > 1 && s[1].Text == "(" && s[len(s)-1].Text == ")"
 	}
-	for _, t := range s {
-		if t.Kind != pysource.String {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s, func(t pysource.Token) bool { return t.Kind != pysource.String })
 }
 
 func appendStatement(out []token, s []pysource.Token, local map[string]bool) []token {

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/jsontoken"
 )
 
 // Anthropic's operations.
@@ -182,5 +184,5 @@ func (a *anthropic) Read(in Incoming, grants Grants) (*Request, error) {
 // Error implements Dialect.
 func (a *anthropic) Error(r Refusal) (int, http.Header, []byte) {
 	status, kind := a.failure(r.Reason)
-	return status, errorHeader(r), compact(`{"type":"error","error":{"type":`, quote(kind), `,"message":`, quote(r.Text), `}}`)
+	return status, errorHeader(r), compact(`{"type":"error","error":{"type":`, jsontoken.Quote(kind), `,"message":`, jsontoken.Quote(r.Text), `}}`)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/plugins/data/jsontoken"
 )
 
 // canon describes how a dialect's requests are made canonical.
@@ -97,7 +98,7 @@ func (w *canonWriter) write(i int, free bool) {
 		}
 		w.out.WriteByte(']')
 	case text:
-		w.out.WriteString(quote(steady(w.document.text(i))))
+		w.out.WriteString(jsontoken.Quote(steady(w.document.text(i))))
 	default:
 		w.out.Write(w.bytes(i))
 	}
@@ -126,10 +127,10 @@ func (w *canonWriter) members(i int, free bool, without []string) {
 		if n > 0 {
 			w.out.WriteByte(',')
 		}
-		w.out.WriteString(quote(m.name))
+		w.out.WriteString(jsontoken.Quote(m.name))
 		w.out.WriteByte(':')
 		if !free && slices.Contains(w.rename, m.name) && w.nodes[m.at].kind == text {
-			w.out.WriteString(quote(w.id(w.document.text(m.at))))
+			w.out.WriteString(jsontoken.Quote(w.id(w.document.text(m.at))))
 			continue
 		}
 		w.write(m.at, free || slices.Contains(w.free, m.name))

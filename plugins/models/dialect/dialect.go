@@ -201,6 +201,8 @@ type Progress struct {
 	// Begun reports that an answer or an error has begun: more than comments
 	// and the events that announce an answer.
 	Begun bool
+	// Malformed reports that the response is not JSON, where it should be.
+	Malformed bool
 	// Status is the HTTP status that corresponds to the error of Failed, or 0
 	// without one.
 	Status int

@@ -1,8 +1,6 @@
 package dialect
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"strconv"
 )
@@ -21,13 +19,4 @@ func errorHeader(r Refusal) http.Header {
 		h.Set("X-Should-Retry", "false")
 	}
 	return h
-}
-
-// quote encodes a string as JSON.
-func quote(s string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s)
-	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }

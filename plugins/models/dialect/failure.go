@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -27,9 +28,7 @@ func (m *meter) failure() {
 	case string(m.events.name) == "error", kind == "error", got["object"] == "error", kind == "response.failed",
 		got["object"] == "response" && got["status"] == "failed":
 		text = firstOf(got, "response.error.message", "message", "response.error.code", "code", "type", "object")
-		if text == "" {
-			text = "the provider reports an error without a word"
-		}
+		text = cmp.Or(text, "the provider reports an error without a word")
 	case firstOf(got, "choices.[].error.message", "choices.[].error.code") != "":
 		text = firstOf(got, "choices.[].error.message", "choices.[].error.code")
 	case slices.Contains(strings.Fields(got["choices.[].finish_reason"]), "error"):

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/jsontoken"
 )
 
 // Gemini's operations.
@@ -268,5 +270,5 @@ func (g *gemini) Error(r Refusal) (int, http.Header, []byte) {
 	if r.Reason == RateLimited && r.RetryAfter > 0 {
 		details = fmt.Sprintf(`,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"%ds"}]`, r.RetryAfter)
 	}
-	return status, errorHeader(r), compact(`{"error":{"code":`, strconv.Itoa(status), `,"message":`, quote(r.Text), `,"status":`, quote(kind), details, `}}`)
+	return status, errorHeader(r), compact(`{"error":{"code":`, strconv.Itoa(status), `,"message":`, jsontoken.Quote(r.Text), `,"status":`, jsontoken.Quote(kind), details, `}}`)
 }

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/plugins/data/jsontoken"
 )
 
 // Bounds of a request's JSON. A larger one is refused, so that it cannot keep
@@ -61,11 +61,11 @@ func parse(raw []byte) (*document, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	p := &parser{document: &document{raw: raw, nodes: make([]node, 0, 64+len(raw)/64)}}
-	if err := p.value(0, 0, 0); err != nil {
-		return nil, fmt.Errorf("%w at byte %d", err, p.at)
+	d := &document{raw: raw, nodes: make([]node, 0, 64+len(raw)/64)}
+	if at, err := d.locate(); err != nil {
+		return nil, fmt.Errorf("%w at byte %d", err, at)
 	}
-	return p.document, nil
+	return d, nil
 }
 
 // passedOver accepts any valid JSON value and keeps nothing.
@@ -74,106 +74,72 @@ type passedOver struct{}
 // UnmarshalJSON implements json.Unmarshaler.
 func (*passedOver) UnmarshalJSON([]byte) error { return nil }
 
-// parser locates the values of a valid JSON text.
-type parser struct {
-	*document
-	at int
-}
-
-// next skips spaces and returns the next byte, or 0 at the end.
-func (p *parser) next() byte {
-	for p.at < len(p.raw) && strings.IndexByte(" \t\n\r", p.raw[p.at]) >= 0 {
-		p.at++
-	}
-	if p.at == len(p.raw) {
-		return 0
-	}
-	return p.raw[p.at]
-}
-
-func (p *parser) value(depth int, keyStart, keyEnd int32) error {
-	if depth > maxDepth {
-		return fmt.Errorf("more than %d levels", maxDepth)
-	}
-	if len(p.nodes) == maxNodes {
-		return fmt.Errorf("more than %d values", maxNodes)
-	}
-	index, k, err := len(p.nodes), null, error(nil)
-	first := p.next()
-	p.nodes = append(p.nodes, node{start: int32(p.at), keyStart: keyStart, keyEnd: keyEnd})
-	switch first {
-	case '{', '[':
-		k = array
-		if first == '{' {
-			k = object
-		}
-		err = p.content(depth, first == '{')
-	case '"':
-		k = text
-		p.text()
-	default:
-		switch first {
-		case 't', 'f':
-			k = boolean
-		case 'n':
+// locate fills in the nodes of a valid JSON text. It returns the position of what
+// it refuses.
+func (d *document) locate() (at int, err error) {
+	var open []int32 // the nodes of the containers around
+	var name jsontoken.Token
+	for l := jsontoken.New(d.raw); l.Next(); {
+		t := &l.Token
+		switch {
+		case t.Name:
+			name = *t
+		case t.Kind == ',':
+		case t.Kind == ':':
+			at = t.End
+		case t.Kind == '}' || t.Kind == ']':
+			index := open[t.Depth]
+			open = open[:t.Depth]
+			d.nodes[index].end, d.nodes[index].next = int32(t.End), int32(len(d.nodes))
+			if err := d.unique(int(index)); err != nil {
+				return t.End, err
+			}
 		default:
-			k = number
-		}
-		for p.at < len(p.raw) && strings.IndexByte(" \t\n\r,]}", p.raw[p.at]) < 0 {
-			p.at++
+			if name.End == 0 {
+				at = t.Start
+			}
+			if t.Depth > maxDepth {
+				return at, fmt.Errorf("more than %d levels", maxDepth)
+			}
+			if len(d.nodes) == maxNodes {
+				return at, fmt.Errorf("more than %d values", maxNodes)
+			}
+			if t.Kind == '{' || t.Kind == '[' {
+				open = append(open, int32(len(d.nodes)))
+			}
+			d.nodes = append(d.nodes, node{kindOf(d.raw[t.Start]), int32(t.Start), int32(t.End), int32(name.Start), int32(name.End), int32(len(d.nodes) + 1)})
+			name = jsontoken.Token{}
 		}
 	}
-	n := &p.nodes[index]
-	n.kind, n.end, n.next = k, int32(p.at), int32(len(p.nodes))
-	return err
+	return 0, nil
 }
 
-// content reads the items of an array or the members of an object.
-func (p *parser) content(depth int, named bool) error {
-	index := len(p.nodes) - 1
-	for p.at++; ; p.at++ {
-		if c := p.next(); c == '}' || c == ']' {
-			p.at++
-			return nil // empty
-		}
-		var start, end int
-		if named {
-			start = p.at
-			p.text()
-			end = p.at
-			p.next()
-			p.at++ // the colon
-		}
-		if err := p.value(depth+1, int32(start), int32(end)); err != nil {
-			return err
-		}
-		if p.next() != ',' {
-			break
-		}
+// kindOf returns the kind of a value that begins with a byte.
+func kindOf(first byte) kind {
+	switch first {
+	case '{':
+		return object
+	case '[':
+		return array
+	case '"':
+		return text
+	case 't', 'f':
+		return boolean
+	case 'n':
+		return null
 	}
-	p.at++
-	if named {
-		return p.unique(index)
-	}
-	return nil
-}
-
-// text skips a string.
-func (p *parser) text() {
-	for p.at++; p.raw[p.at] != '"'; p.at++ {
-		if p.raw[p.at] == '\\' {
-			p.at++
-		}
-	}
-	p.at++
+	return number
 }
 
 // unique refuses an object in which a name occurs twice: readers differ in
 // which of the two members they use.
-func (p *parser) unique(index int) error {
+func (d *document) unique(index int) error {
+	if d.nodes[index].kind != object {
+		return nil
+	}
 	seen := map[string]bool{}
-	for i := index + 1; i < len(p.nodes); i = int(p.nodes[i].next) {
-		name := p.name(i)
+	for i := index + 1; i < len(d.nodes); i = int(d.nodes[i].next) {
+		name := d.name(i)
 		if seen[name] {
 			return fmt.Errorf("the name %q is twice in an object", name)
 		}
@@ -214,11 +180,6 @@ func (d *document) children(i int) func(func(int) bool) {
 
 // unquote decodes a valid JSON string.
 func unquote(quoted []byte) string {
-	inner := quoted[1 : len(quoted)-1]
-	if slices.Contains(inner, '\\') {
-		var s string
-		_ = json.Unmarshal(quoted, &s)
-		return s
-	}
-	return string(inner)
+	s, _ := jsontoken.Unquote(quoted)
+	return s
 }

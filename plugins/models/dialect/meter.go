@@ -242,10 +242,10 @@ func (m *meter) Failed() string { return m.now().failed }
 // Progress implements Meter.
 func (m *meter) Progress() Progress {
 	end := m.now()
-	p := Progress{Text: end.json.written, Reported: end.seen, Model: end.model, Status: end.status}
+	p := Progress{Text: end.json.written, Reported: end.seen, Model: end.model, Status: end.status, Malformed: end.form != eventForm && end.json.state == broken}
 	switch end.form {
 	case objectForm:
-		p.Begun = end.json.whole() || end.json.state == broken
+		p.Begun = end.json.whole() || p.Malformed
 	default:
 		p.Begun = p.Text > 0 || end.begun || end.stopped || end.final || end.done || end.failed != ""
 	}

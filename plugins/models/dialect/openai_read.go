@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/jsontoken"
 )
 
 // openAI is the dialect of OpenAI and compatible servers.
@@ -197,6 +199,6 @@ func (c *check) member(i int, name string) (at int) {
 // Error implements Dialect.
 func (o *openAI) Error(r Refusal) (int, http.Header, []byte) {
 	status, kind := o.failure(r.Reason)
-	body := compact(`{"error":{"message":`, quote(r.Text), `,"type":`, quote(kind), `,"param":null,"code":`, quote(cmp.Or(o.codes[r.Reason], string(r.Reason))), `}}`)
+	body := compact(`{"error":{"message":`, jsontoken.Quote(r.Text), `,"type":`, jsontoken.Quote(kind), `,"param":null,"code":`, jsontoken.Quote(cmp.Or(o.codes[r.Reason], string(r.Reason))), `}}`)
 	return status, errorHeader(r), body
 }

@@ -54,8 +54,7 @@ func (g *Gateway) exchange(w http.ResponseWriter, r *http.Request, b *block, pat
 		Time: now.UTC(), Model: b.Name, Provider: b.Dialect.Name(), Method: r.Method, Path: b.Secrets.Mask(path),
 	}}
 	err := x.try(path)
-	var no *dialect.Refusal
-	if errors.As(err, &no) && !x.begun {
+	if no, ok := errors.AsType[*dialect.Refusal](err); ok && !x.begun {
 		x.refuse(no)
 		err = nil
 	}
@@ -227,8 +226,7 @@ func (x *exchange) toolsOf(asked *dialect.Request) (map[dialect.Tool]int64, erro
 
 // failed records why no answer came and returns a refusal for the client.
 func (x *exchange) failed(err error) error {
-	var no *dialect.Refusal
-	if errors.As(err, &no) {
+	if _, ok := errors.AsType[*dialect.Refusal](err); ok {
 		return err
 	}
 	var failure *Failure

@@ -181,8 +181,8 @@ func faults() []fault {
 		{name: "cut in a chunk", providers: one(raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n8\r\nus")), retry: four, status: 200, body: "hellous!", cost: wholeCost, requests: 1, failed: "unexpected EOF"},
 		{name: "malformed chunk", providers: one(raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n")), retry: four, status: 200, body: "hello!", cost: wholeCost, requests: 1, failed: "chunk"},
 		{name: "cut after the usage", providers: one(raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + good)), status: 200, body: good + "!", cost: reportedCost, requests: 1, failed: "unexpected EOF"},
-		{name: "ended early", providers: one(parts(0, "hello\n")), retry: four, status: 200, body: "hello\n", cost: wholeCost, requests: 1, failed: "ended before"},
-		{name: "nothing", providers: one(status204), retry: four, status: 204, cost: wholeCost, requests: 1, failed: "ended before"},
+		{name: "ended early", providers: one(parts(0, "hello\n")), retry: four, status: 200, body: "hello\n", cost: wholeCost, requests: 1, failed: "ended early"},
+		{name: "nothing", providers: one(status204), retry: four, status: 204, cost: wholeCost, requests: 1, failed: "ended early"},
 		{name: "malformed event", providers: one(parts(0, "usage three\n", "\xff\x00\n", "usage 3 4\n")), status: 200, body: "usage three\n\xff\x00\nusage 3 4\n", cost: reportedCost, requests: 1},
 		// Slow.
 		{name: "an hour of silence", providers: one(parts(time.Hour, good)), status: 200, body: good, cost: reportedCost, requests: 1},
@@ -215,9 +215,9 @@ func faults() []fault {
 		{name: "gzip", accept: "br, gzip;q=0.8", providers: one(encoded("gzip", parts(time.Second, z...))), status: 200, body: "gzip:" + good, cost: reportedCost, requests: 1},
 		{name: "zstd that nobody asked for", providers: one(encoded("zstd", parts(time.Second, zstandard(good)))), status: 200, body: zstandard(good), cost: reportedCost, requests: 1},
 		{name: "repeats the key in zstd", providers: one(encoded("zstd", parts(0, zstandard("you are "+realKey+"\nusage 3 4\n")))), status: 502, cost: reportedCost, requests: 1, failed: "repeats"},
-		{name: "gzip cut", accept: "gzip", providers: one(encoded("gzip", parts(0, z[0]))), status: 200, body: "gzip:hello\n!unexpected EOF", cost: wholeCost, requests: 1, failed: "ended before"},
-		{name: "gzip that is none", accept: "gzip", providers: one(encoded("gzip", parts(0, good))), status: 200, body: good, cost: wholeCost, requests: 1, failed: "ended before"},
-		{name: "encoding that nobody asked for", accept: "br", providers: one(encoded("br", parts(0, "\x0b\x02\x80"))), status: 200, body: "\x0b\x02\x80", cost: wholeCost, requests: 1, failed: "ended before"},
+		{name: "gzip cut", accept: "gzip", providers: one(encoded("gzip", parts(0, z[0]))), status: 200, body: "gzip:hello\n!unexpected EOF", cost: wholeCost, requests: 1, failed: "ended early"},
+		{name: "gzip that is none", accept: "gzip", providers: one(encoded("gzip", parts(0, good))), status: 200, body: good, cost: wholeCost, requests: 1, failed: "ended early"},
+		{name: "encoding that nobody asked for", accept: "br", providers: one(encoded("br", parts(0, "\x0b\x02\x80"))), status: 200, body: "\x0b\x02\x80", cost: wholeCost, requests: 1, failed: "ended early"},
 		// Keys.
 		{name: "repeats the key in a header", providers: one(echo), status: 502, cost: reportedCost, requests: 1, failed: "repeats"},
 		{name: "repeats the key in parts", providers: one(parts(time.Second, "you are "+realKey[:7], realKey[7:9], realKey[9:]+"\nusage 3 4\n")), status: 200, body: "you are !", cost: reportedCost, requests: 1, failed: "repeats"},

@@ -57,7 +57,10 @@ func (x *exchange) pass(answer *Reply) error {
 	case err == nil:
 		x.begin()
 		if answer.Status < http.StatusMultipleChoices && !x.meter.Done() && x.meter.Failed() == "" {
-			x.event.Failed = "the response ended before its last event"
+			x.event.Failed = "the response ended early"
+			if x.meter.Progress().Malformed {
+				x.event.Failed = "the response is not valid JSON"
+			}
 		}
 	}
 	return err

@@ -112,9 +112,7 @@ func (x *exchange) estimate(whole bool) (Amount, *dialect.Usage) {
 		all.Input, all.Output = max(all.Input, u.Input), max(all.Output, u.Output)
 		return x.held.most(reported), all
 	}
-	if u.Input == 0 {
-		u.Input = x.asked.InputTokens
-	}
+	u.Input = cmp.Or(u.Input, x.asked.InputTokens)
 	u.Output = max(u.Output, p.Text)
 	return x.cost(u).least(*x.held).most(reported), &u
 }

@@ -154,11 +154,11 @@ func TestErrorsAfterText(t *testing.T) {
 	}{
 		{"Anthropic", asking("messages", true), data(anthropicStart, anthropicHello, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), 40 + 11, "Overloaded"},
 		{"Anthropic without message_delta", asking("messages", true), data(anthropicStart, anthropicHello, `{"type":"message_stop"}`), 40 + 11, ""},
-		{"Anthropic that ends early", asking("messages", true), data(anthropicStart, anthropicHello), 40 + 11, "ended before"},
+		{"Anthropic that ends early", asking("messages", true), data(anthropicStart, anthropicHello), 40 + 11, "ended early"},
 		{"Gemini", asking("stream", true), data(`{"candidates":[{"content":{"parts":[{"text":"Hello"}]}}],"usageMetadata":{"promptTokenCount":40,"thoughtsTokenCount":30}}`, `{"error":{"code":503,"message":"Overloaded"}}`), 40 + 30, "Overloaded"},
 		{"OpenAI with the usage so far", asking("chat", true), data(chatHello, `{"choices":[{"delta":{"content":"!"}}],"usage":{"prompt_tokens":40,"completion_tokens":20}}`, `{"error":{"message":"Overloaded"}}`), 40 + 20, "Overloaded"},
 		{"OpenAI with the whole usage", asking("chat", true), data(chatHello, `{"error":{"message":"Overloaded"},"choices":[{"delta":{},"finish_reason":"error"}],"usage":{"prompt_tokens":40,"completion_tokens":3}}`, "[DONE]"), 40 + 3, "Overloaded"},
-		{"OpenAI that ends early", asking("chat", true), data(chatHello), 0, "ended before"},
+		{"OpenAI that ends early", asking("chat", true), data(chatHello), 0, "ended early"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

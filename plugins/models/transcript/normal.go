@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,12 +102,7 @@ func (n *normaliser) line(line []byte) []byte {
 
 // mayMatch is a fast test that excludes most lines.
 func (r *rule) mayMatch(line []byte) bool {
-	for _, s := range r.needs {
-		if bytes.Contains(line, []byte(s)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.needs, func(s string) bool { return bytes.Contains(line, []byte(s)) })
 }
 
 func (n *normaliser) replace(r *rule, line []byte) []byte {

@@ -1,6 +1,10 @@
 package transcript
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/jsontoken"
+)
 
 // longString is the length from which a string becomes a separate piece. A
 // message in which only the rest changes, such as a cache marker, then costs
@@ -27,33 +31,29 @@ type cut struct {
 // the size.
 func split(body []byte) []cut {
 	s := splitter{body: body}
-	for s.at < len(body) {
-		switch c := body[s.at]; c {
-		case '"':
-			s.text()
-			continue
-		case '{', '[':
-			s.depth++
-			if c == '[' && s.depth == 2 {
-				s.end(s.at+1, false)
+	for t := jsontoken.New(body); t.Next(); {
+		switch t.Kind {
+		case jsontoken.String, jsontoken.Open:
+			s.text(&t.Token)
+		case '[':
+			if t.Depth == 1 {
+				s.end(t.End, false)
 				s.array, s.grows = true, slices.Contains(growing, s.key)
 			}
 		case '}', ']':
-			if s.array && s.depth == 2 {
-				s.end(s.at, s.grows)
+			if s.array && t.Depth == 1 {
+				s.end(t.Start, s.grows)
 				s.array, s.grows = false, false
 			}
-			s.depth--
-			if s.marker > 0 && s.depth <= s.marker {
-				s.end(s.at+1, s.depth < s.marker)
+			if s.marker > 0 && t.Depth <= s.marker {
+				s.end(t.End, t.Depth < s.marker)
 				s.marker = 0
 			}
 		case ',':
-			if s.array && s.depth == 2 {
-				s.end(s.at, s.grows)
+			if s.array && t.Depth == 2 {
+				s.end(t.Start, s.grows)
 			}
 		}
-		s.at++
 	}
 	if s.last < len(body) {
 		s.cuts = append(s.cuts, cut{s.last, len(body), s.grows})
@@ -63,9 +63,7 @@ func split(body []byte) []cut {
 
 // splitter is the state of split.
 type splitter struct {
-	body  []byte
-	at    int
-	depth int
+	body []byte
 	// key is the last string at the top level, and so the name of the array
 	// that follows.
 	key string
@@ -86,24 +84,18 @@ func (s *splitter) end(at int, grows bool) {
 	}
 }
 
-// text skips a string.
-func (s *splitter) text() {
-	start := s.at
-	for s.at++; s.at < len(s.body) && s.body[s.at] != '"'; s.at++ {
-		if s.body[s.at] == '\\' {
-			s.at++
-		}
+// text reads a string.
+func (s *splitter) text(t *jsontoken.Token) {
+	text := s.body[t.Start:t.End]
+	if t.Depth == 1 {
+		s.key = string(text[1:max(1, min(len(text)-1, 32))])
 	}
-	s.at = min(s.at+1, len(s.body))
-	if s.depth == 1 {
-		s.key = string(s.body[start+1 : max(start+1, min(s.at-1, start+32))])
+	if s.grows && s.marker == 0 && string(text) == moving {
+		s.marker = t.Depth
+		s.end(t.Start-1, true) // the comma is before it
 	}
-	if s.grows && s.marker == 0 && string(s.body[start:s.at]) == moving {
-		s.marker = s.depth
-		s.end(start-1, true) // the comma is before it
-	}
-	if s.at-start >= longString {
-		s.end(start, s.grows)
-		s.end(s.at, s.grows)
+	if len(text) >= longString {
+		s.end(t.Start, s.grows)
+		s.end(t.End, s.grows)
 	}
 }

@@ -3,6 +3,7 @@ package metric
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -75,13 +76,8 @@ func (c coco) score(in Input) (Score, error) {
 			classes[b.class] = true
 		}
 	}
-	list := make([]int64, 0, len(classes))
-	for class := range classes {
-		list = append(list, class)
-	}
-	slices.Sort(list)
 	var curves [][]float64
-	for _, class := range list {
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
 		if curve := cocoClass(class, pictures, truth, found, c.least); curve != nil {
 			curves = append(curves, curve)
 		}

@@ -3,8 +3,8 @@ package metric
 import (
 	"math"
 	"strconv"
-	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -42,7 +42,7 @@ func anyFloats(c *table.Column) ([]float64, error) {
 		if v.Kind() != table.Text {
 			continue
 		}
-		x, ok := PythonFloat(v.String())
+		x, ok := pytext.Float(v.String())
 		if !ok {
 			return nil, &Unscorable{Column: c.Name(), Reason: "row " + strconv.Itoa(i+1) + ": " + quote(v.String()) + " is not a number"}
 		}
@@ -126,7 +126,3 @@ func quote(s string) string {
 	}
 	return strconv.Quote(s)
 }
-
-// words splits as Python's str.split() does: at runs of Unicode white space,
-// to which Python counts U+001C to U+001F.
-func words(s string) []string { return strings.FieldsFunc(s, IsPythonSpace) }

@@ -67,23 +67,7 @@ func isObject(c *table.Column) bool {
 }
 
 func scoreSpearman(in Input) (Score, error) {
-	pairs, err := in.pairs()
-	if err != nil {
-		return Score{}, err
-	}
-	each := make([]float64, len(pairs))
-	for i, p := range pairs {
-		pred, err := rankable(p.pred)
-		if err != nil {
-			return Score{}, err
-		}
-		truth, err := rankable(p.truth)
-		if err != nil {
-			return Score{}, err
-		}
-		each[i] = spearmanOf(truth, pred)
-	}
-	return Score{Value: Mean(each)}, nil
+	return eachRead(in, rankable, func(truth, pred []float64) (float64, error) { return spearmanOf(truth, pred), nil })
 }
 
 // rankable returns numbers in the order of the column's cells: its numbers, or
@@ -135,12 +119,7 @@ func sign(v float64) float64 {
 }
 
 func constant(v []float64) bool {
-	for _, x := range v {
-		if x != v[0] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v, func(x float64) bool { return x != v[0] })
 }
 
 // normalized returns v less its mean, divided by its norm.

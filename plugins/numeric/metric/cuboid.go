@@ -1,10 +1,13 @@
 package metric
 
 import (
+	"maps"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
@@ -54,7 +57,7 @@ func scoreCuboids(in Input) (Score, error) {
 }
 
 func cuboids(cell string, row int) ([]cuboid, error) {
-	if strings.TrimFunc(cell, IsPythonSpace) == "" {
+	if pytext.Strip(cell) == "" {
 		return nil, nil
 	}
 	list := strings.Split(cell, " ")
@@ -83,7 +86,7 @@ func cuboidRow(truth, pred []cuboid, row int) ([]float64, error) {
 	for _, c := range truth {
 		names[c.class] = true
 	}
-	classes := sortedKeys(names)
+	classes := slices.Sorted(maps.Keys(names))
 	precision := make([][]float64, 10) // by threshold and class
 	for _, class := range classes {
 		t, p := ofClass(truth, class), ofClass(pred, class)
@@ -266,4 +269,30 @@ func clipHalf(out, polygon []point, from, to point) []point {
 		}
 	}
 	return out
+}
+
+// pythonSort sorts as Python's list.sort does. The order of elements that less
+// does not order, such as NaN, is Python's for lists of fewer than 64.
+func pythonSort[T any](list []T, less func(a, b T) bool) {
+	if len(list) < 2 {
+		return
+	}
+	if len(list) >= 64 {
+		slices.SortStableFunc(list, func(a, b T) int { return count(less(b, a)) - count(less(a, b)) })
+		return
+	}
+	// Binary insertion behind the first run, which is turned if it descends.
+	run, descends := 2, less(list[1], list[0])
+	for run < len(list) && less(list[run], list[run-1]) == descends {
+		run++
+	}
+	if descends {
+		slices.Reverse(list[:run])
+	}
+	for ; run < len(list); run++ {
+		next := list[run]
+		at := sort.Search(run, func(i int) bool { return less(next, list[i]) })
+		copy(list[at+1:run+1], list[at:run])
+		list[at] = next
+	}
 }

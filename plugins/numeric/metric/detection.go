@@ -2,7 +2,10 @@ package metric
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 )
 
 var detectionAP = Metric{
@@ -41,7 +44,7 @@ func scoreDetectionAP(in Input) (Score, error) {
 		slices.SortStableFunc(predRows[i], func(a, b detection) int { return cmp.Compare(b.confidence, a.confidence) })
 	}
 	var each []float64
-	for _, class := range sortedKeys(classes) {
+	for _, class := range slices.Sorted(maps.Keys(classes)) {
 		hits, scores := matchClass(class, trueRows, predRows)
 		area, err := averagePrecision(hits, scores)
 		if err != nil {
@@ -55,17 +58,8 @@ func scoreDetectionAP(in Input) (Score, error) {
 	return Score{Value: Mean(each)}, nil
 }
 
-func sortedKeys(m map[string]bool) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 func detections(cell string, row int) ([]detection, error) {
-	list := words(cell)
+	list := pytext.Fields(cell)
 	if len(list)%6 != 0 {
 		return nil, unscorable("row %d: there are %d words, which is not a multiple of 6", row+1, len(list))
 	}

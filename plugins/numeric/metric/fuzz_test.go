@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -95,34 +94,4 @@ func paint(text string, size int) ([]bool, bool) {
 		}
 	}
 	return picture, true
-}
-
-// TestPythonNumbers has what Python 3.11's int and float say.
-func TestPythonNumbers(t *testing.T) {
-	for s, want := range map[string]string{
-		"+nan": "NaN", "-NaN": "NaN", "- nan": "", "+-nan": "", "\x1c1\x1f": "", "1\x1c": "", "\x1c１": "", "１\x1f": "",
-		" 1\u0085": "1", "\v1\f": "1", "1\u00a0": "1", "1_0": "10", "1_": "", "-inf": "-Inf", "0x1p4": "",
-	} {
-		got := ""
-		if x, ok := PythonFloat(s); ok {
-			got = strconv.FormatFloat(x, 'g', -1, 64)
-		}
-		if n, ok := pythonInt(s); got != want || ok != (want == "1" || want == "10") || ok && n.String() != want {
-			t.Errorf("%q: float %q, int %v (%v), want %q", s, got, n, ok, want)
-		}
-	}
-}
-
-// FuzzPythonNumbers checks that what is read is read the same again.
-func FuzzPythonNumbers(f *testing.F) {
-	for _, s := range []string{"1", " +1_0 ", "1__0", "_1", "1_", "0x10", "1e5", "1_0.5_0e1_0", "inf", "-Infinity", "nan", "１２", "1.", ".5", "", "-"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		n, isInt := pythonInt(s)
-		x, isFloat := PythonFloat(s)
-		if isInt && (!isFloat || x != n.Float()) {
-			t.Errorf("%q is the integer %v, but the number %v (%v)", s, n, x, isFloat)
-		}
-	})
 }

@@ -1,6 +1,10 @@
 package metric
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/pytext"
+)
 
 var kendallTau = Metric{
 	Name:   "kendall_tau",
@@ -18,7 +22,7 @@ func scoreKendall(in Input) (Score, error) {
 	}
 	inversions, pairs := 0, 0
 	for i := range truth {
-		t, p := words(truth[i]), words(pred[i])
+		t, p := pytext.Fields(truth[i]), pytext.Fields(pred[i])
 		if len(t) != len(p) {
 			return Score{}, unscorable("row %d: there are %d words; expected %d", i+1, len(p), len(t))
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
@@ -80,7 +81,7 @@ func (l laplaceScorer) graded(in Input) (map[string]float64, error) {
 		rows = slices.DeleteFunc(rows, truth.IsMissing)
 		week := func(row int) int64 {
 			id := ids.Text(row)
-			n, _ := pythonInt(id[strings.LastIndexByte(id, '_')+1:])
+			n, _ := pytext.Int(table.TextValue(id[strings.LastIndexByte(id, '_')+1:]))
 			return n.Int()
 		}
 		slices.SortStableFunc(rows, func(a, b int) int { return int(week(a) - week(b)) })

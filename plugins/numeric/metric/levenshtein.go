@@ -3,6 +3,8 @@ package metric
 import (
 	"math/bits"
 	"strings"
+
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 )
 
 var levenshtein = Metric{
@@ -87,8 +89,8 @@ func hashes(list []string) []int64 {
 // pythonInts reads a list of Python ints as their shortest decimal texts;
 // bad is the first word that is none.
 func pythonInts(cell string) (list []string, bad string) {
-	for _, w := range words(cell) {
-		digits, ok := plainDigits(w)
+	for _, w := range pytext.Fields(cell) {
+		digits, ok := pytext.Digits(w)
 		if !ok {
 			return nil, w
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -53,7 +54,7 @@ func readRuns(text string) (starts, lengths []int, err error) {
 		return starts, lengths, nil
 	}
 	var widths [2]width
-	for i, w := range words(text) {
+	for i, w := range pytext.Fields(text) {
 		n, bits, ok := pixelNumber(w)
 		if !ok {
 			return nil, nil, fmt.Errorf("%s is not an integer", quote(w))
@@ -136,10 +137,10 @@ func plainRuns(text string) (starts, lengths []int, ok bool) {
 	return starts, lengths, len(starts) == len(lengths)
 }
 
-// pixelNumber is pythonInt with numbers beyond an int64 cut to it, and what a
+// pixelNumber is pytext.Int with numbers beyond an int64 cut to it, and what a
 // number needs.
 func pixelNumber(w string) (int64, width, bool) {
-	digits, ok := plainDigits(w)
+	digits, ok := pytext.Digits(w)
 	if !ok {
 		return 0, 0, false
 	}

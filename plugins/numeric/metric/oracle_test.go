@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -63,7 +64,7 @@ func TestOracle(t *testing.T) {
 		missing[name] = !slices.Contains(golden, name)
 	}
 	defer func() {
-		for _, name := range sortedKeys(missing) {
+		for _, name := range slices.Sorted(maps.Keys(missing)) {
 			if missing[name] {
 				t.Errorf("no oracle has the metric %s", name)
 			}

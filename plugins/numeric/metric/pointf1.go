@@ -3,6 +3,7 @@ package metric
 import (
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -78,7 +79,7 @@ func labelled(c *table.Column, row, n int) ([]labelledNumbers, error) {
 func parseFloats(list []string) (values []float64, bad string) {
 	values = make([]float64, len(list))
 	for i, w := range list {
-		x, ok := PythonFloat(w)
+		x, ok := pytext.Float(w)
 		if !ok {
 			return nil, quote(w)
 		}

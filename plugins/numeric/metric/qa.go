@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -73,7 +74,7 @@ func scoreAnswerSpans(in Input) (Score, error) {
 
 // parseSpan returns a prediction in the form of span.text, or YES, NO, "".
 func parseSpan(c *table.Column, row int) (string, bool) {
-	text := strings.TrimFunc(c.Text(row), IsPythonSpace)
+	text := pytext.Strip(c.Text(row))
 	if text == "YES" || text == "NO" || text == "" {
 		return text, true
 	}

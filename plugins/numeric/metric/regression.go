@@ -3,6 +3,7 @@ package metric
 import (
 	"math"
 
+	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
@@ -67,17 +68,22 @@ func columnMean(score func(differences numbers) float64) Scorer {
 }
 
 func eachTarget(in Input, score func(truth, pred numbers) (float64, error)) (Score, error) {
+	return eachRead(in, finiteNumbers, score)
+}
+
+// eachRead scores every target, of which read reads both columns, and averages.
+func eachRead[T any](in Input, read func(*table.Column) (T, error), score func(truth, pred T) (float64, error)) (Score, error) {
 	pairs, err := in.pairs()
 	if err != nil {
 		return Score{}, err
 	}
 	each := make([]float64, len(pairs))
 	for i, p := range pairs {
-		pred, err := finiteNumbers(p.pred)
+		pred, err := read(p.pred)
 		if err != nil {
 			return Score{}, err
 		}
-		truth, err := finiteNumbers(p.truth)
+		truth, err := read(p.truth)
 		if err != nil {
 			return Score{}, err
 		}

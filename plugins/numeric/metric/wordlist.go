@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -107,7 +108,7 @@ func scoreMultilabelF1(in Input) (Score, error) {
 	}
 	known := map[string]bool{}
 	for _, cell := range truth {
-		for _, w := range words(cell) {
+		for _, w := range pytext.Fields(cell) {
 			known[w] = true
 		}
 	}
@@ -116,9 +117,9 @@ func scoreMultilabelF1(in Input) (Score, error) {
 	}
 	hits, total := 0, 0
 	for i, cell := range truth {
-		t := wordSet(words(cell))
+		t := wordSet(pytext.Fields(cell))
 		total += len(t)
-		for w := range wordSet(words(pred[i])) {
+		for w := range wordSet(pytext.Fields(pred[i])) {
 			if known[w] {
 				total++
 				if t[w] {
@@ -154,7 +155,7 @@ func scoreJaccard(in Input, refuse bool) (Score, error) {
 	each := make([]float64, len(truth))
 	all := map[string]bool{}
 	for i := range each {
-		a, b := wordSet(words(pythonLower(truth[i]))), wordSet(words(pythonLower(pred[i])))
+		a, b := wordSet(pytext.Fields(pytext.Lower(truth[i]))), wordSet(pytext.Fields(pytext.Lower(pred[i])))
 		if len(all) < 2 {
 			maps.Copy(all, a)
 			maps.Copy(all, b)

@@ -129,12 +129,10 @@ func direct(name string, col, sample []string) (target, error) {
 
 // fractions reports whether the sample has numbers other than the classes.
 func fractions(sample, classes []string) bool {
-	for _, v := range distinct(sample, maxClasses) {
-		if _, ok := number(v); ok && !slices.Contains(classes, v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(distinct(sample, maxClasses), func(v string) bool {
+		_, ok := number(v)
+		return ok && !slices.Contains(classes, v)
+	})
 }
 
 func sameSet(a, b []string) bool {

@@ -3,6 +3,7 @@ package breach
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -91,12 +93,7 @@ func Around(ctx context.Context, m Machine) (t *Targets, closeAll func() error, 
 }
 
 func isSecret(name string) bool {
-	for _, w := range secretWords {
-		if strings.Contains(strings.ToUpper(name), w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(strings.ToUpper(name), w) })
 }
 
 func (t *Targets) add(what, network, address string, open bool) {
@@ -108,10 +105,7 @@ func (t *Targets) addresses(ctx context.Context, m Machine, env map[string]strin
 		t.add("a metadata service", "tcp", a, true)
 	}
 	if host := env["KUBERNETES_SERVICE_HOST"]; host != "" {
-		port := env["KUBERNETES_SERVICE_PORT"]
-		if port == "" {
-			port = "443"
-		}
+		port := cmp.Or(env["KUBERNETES_SERVICE_PORT"], "443")
 		t.add("the API server", "tcp", net.JoinHostPort(host, port), true)
 	}
 	for _, a := range strings.FieldsFunc(env[Variable], func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -147,9 +141,7 @@ func (t *Targets) resolved(ctx context.Context, what, address string, open bool)
 
 // nameServers returns the name servers of this machine.
 func nameServers(file string) (list []string) {
-	if file == "" {
-		file = "/etc/resolv.conf"
-	}
+	file = cmp.Or(file, "/etc/resolv.conf")
 	text, _ := os.ReadFile(file)
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		if f := strings.Fields(lines.Text()); len(f) > 1 && f[0] == "nameserver" {

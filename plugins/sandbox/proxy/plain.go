@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -44,10 +45,7 @@ func (p *Proxy) plain(w http.ResponseWriter, r *http.Request, c *Conn) error {
 	defer resp.Body.Close()
 	c.Status = resp.StatusCode
 	service.DropHop(resp.Header)
-	header := w.Header()
-	for name, values := range resp.Header {
-		header[name] = values
-	}
+	maps.Copy(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	err = flow(w, resp.Body)
 	c.Address, c.Up, c.Down = upstream.counts()

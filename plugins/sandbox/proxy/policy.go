@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -108,15 +109,8 @@ func canonical(host string) (string, error) {
 
 // PrivateName reports whether a name belongs to private networks by its form.
 func PrivateName(name string) bool {
-	if !strings.Contains(name, ".") {
-		return true
-	}
-	for _, suffix := range []string{".localhost", ".local", ".lan", ".internal", ".intranet", ".corp", ".home.arpa"} {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
-	}
-	return false
+	private := []string{".localhost", ".local", ".lan", ".internal", ".intranet", ".corp", ".home.arpa"}
+	return !strings.Contains(name, ".") || slices.ContainsFunc(private, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
 // find returns the place that allows the host and port.
@@ -164,12 +158,7 @@ func prefixes(texts ...string) []netip.Prefix {
 }
 
 func within(addr netip.Addr, nets []netip.Prefix) bool {
-	for _, n := range nets {
-		if n.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(nets, func(n netip.Prefix) bool { return n.Contains(addr) })
 }
 
 // never reports whether an address is refused regardless of the list.
@@ -178,12 +167,7 @@ func never(addr netip.Addr) bool { return within(addr.Unmap(), neverNets) }
 // inner reports whether an address is not public or belongs to this machine.
 func inner(addr netip.Addr, own []netip.Addr) bool {
 	addr = addr.Unmap()
-	for _, a := range own {
-		if a == addr {
-			return true
-		}
-	}
-	return within(addr, innerNets)
+	return slices.Contains(own, addr) || within(addr, innerNets)
 }
 
 // judge returns the objection to an address of a place, or "".

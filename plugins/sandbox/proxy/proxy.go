@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -87,13 +88,9 @@ func New(o Options) *Proxy {
 		field     *time.Duration
 		otherwise time.Duration
 	}{{&o.DialTimeout, 10 * time.Second}, {&o.HelloTimeout, 10 * time.Second}, {&o.Idle, 15 * time.Minute}, {&o.Total, 24 * time.Hour}} {
-		if *d.field == 0 {
-			*d.field = d.otherwise
-		}
+		*d.field = cmp.Or(*d.field, d.otherwise)
 	}
-	if o.Connections == 0 {
-		o.Connections = 256
-	}
+	o.Connections = cmp.Or(o.Connections, 256)
 	return &Proxy{opts: o}
 }
 
@@ -130,8 +127,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // deny replies to a refused or failed request. The client learns what was refused, but
 // nothing about the network behind the proxy.
 func deny(w http.ResponseWriter, err error) {
-	var no refused
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[refused](err); ok {
 		http.Error(w, "mleflow: refused: "+no.text, http.StatusForbidden)
 		return
 	}

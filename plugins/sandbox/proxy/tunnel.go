@@ -158,8 +158,7 @@ func (p *Proxy) pass(dst, src net.Conn, moved *atomic.Int64) (n int64) {
 				break
 			}
 		}
-		var timeout net.Error
-		if errors.As(err, &timeout) && timeout.Timeout() && time.Since(time.Unix(0, moved.Load())) < p.opts.Idle {
+		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && time.Since(time.Unix(0, moved.Load())) < p.opts.Idle {
 			continue
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package validity
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -92,12 +93,8 @@ const (
 
 // New returns a server.
 func New(o Options) *Server {
-	if o.MaxBytes == 0 {
-		o.MaxBytes = largest
-	}
-	if o.Timeout == 0 {
-		o.Timeout = longest
-	}
+	o.MaxBytes = cmp.Or(o.MaxBytes, largest)
+	o.Timeout = cmp.Or(o.Timeout, longest)
 	if o.Record == nil {
 		o.Record = func(Call) {}
 	}
@@ -277,8 +274,7 @@ const noFile = "Send the submission as a file in the field \"file\" of a multipa
 
 // refuse returns the reason why a request could not be read.
 func (s *Server) refuse(err error) error {
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &refusal{status: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("The file has more than %d bytes.", s.opts.MaxBytes), err: err}
 	}
 	return &refusal{status: http.StatusBadRequest, text: noFile, err: err}

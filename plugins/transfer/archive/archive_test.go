@@ -65,6 +65,18 @@ func TestSevenZipMethods(t *testing.T) {
 	}
 }
 
+// TestSevenZipWithoutAttributes reads an archive as "7z a -mtr=off" makes them: only
+// the header's bitmaps tell a folder from an empty file.
+func TestSevenZipWithoutAttributes(t *testing.T) {
+	data := sevenZipOf("x", "\x01\x04\x06\x00\x01\x09\x01\x00\x07\x0b\x01\x00\x01\x01\x00\x0c\x01\x00\x00\x05\x03"+
+		"\x0e\x01\xc0\x0f\x01\x40\x11\x15\x00d\x00\x00\x00d\x00/\x00e\x00\x00\x00d\x00/\x00f\x00\x00\x00\x00\x00")
+	want := map[string]string{"d": "folder", "d/e": "d41d8cd98f00b204e9800998ecf8427e", "d/f": "9dd4e461268c8034f5c8564e155c67a6"}
+	got, err := contents(data, archive.SevenZip)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestSevenZipRefused(t *testing.T) {
 	for want, data := range map[string][]byte{
 		"encrypted": read(t, "testdata/encrypted.7z"), "filter BCJ2": bcj2(), "cut off after 50 bytes": read(t, "testdata/copy.7z")[:50],

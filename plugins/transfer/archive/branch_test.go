@@ -8,8 +8,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
-// filteredFiles are the files of bcj.7z and delta.7z in testdata: name → MD5,
-// as testdata/make_filters.py prints them (py7zr 1.1.4).
+// filteredFiles are the files of bcj.7z, delta.7z and delta-256.7z in testdata: name →
+// MD5, as testdata/make_filters.py prints them (py7zr 1.1.4).
 var filteredFiles = map[string]string{
 	"branches.bin": "6bf7d85073a08f63184d71c2a4e94746",
 	"few.bin":      "6187a154e2ab5c43e61d2e4edb39499f",
@@ -19,7 +19,7 @@ var filteredFiles = map[string]string{
 
 // TestSevenZipFilters reads the archives, and no other files from damaged ones.
 func TestSevenZipFilters(t *testing.T) {
-	for _, name := range []string{"bcj", "delta"} {
+	for _, name := range []string{"bcj", "delta", "delta-256"} {
 		data := read(t, "testdata/"+name+".7z")
 		got, err := contents(data, archive.SevenZip)
 		if err != nil {

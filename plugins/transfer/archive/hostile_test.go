@@ -73,3 +73,27 @@ func TestLinksAreNotMade(t *testing.T) {
 		}
 	}
 }
+
+// TestSevenZipCounts holds 7z headers of a few bytes that claim 67,108,863 elements,
+// each in another place: they are refused before memory is taken for them.
+func TestSevenZipCounts(t *testing.T) {
+	const many = "\xe3\xff\xff\xff"
+	for name, header := range map[string]string{
+		"packed sizes":    "\x01\x04\x06\x00" + many + "\x09",
+		"packed digests":  "\x01\x04\x06\x00" + many + "\x0a\x01",
+		"folders":         "\x01\x04\x07\x0b" + many + "\x00",
+		"coders":          "\x01\x04\x07\x0b\x01\x00" + many,
+		"properties":      "\x01\x04\x07\x0b\x01\x00\x01\x21\x21" + many,
+		"inputs":          "\x01\x04\x07\x0b\x01\x00\x01\x11\x21" + many + "\x01",
+		"files in folder": "\x01\x04\x06\x00\x01\x09\x01\x00\x07\x0b\x01\x00\x01\x01\x00\x0c\x01\x00\x08\x0d" + many + "\x09",
+		"files":           "\x01\x05" + many + "\x0e",
+		"packed header":   "\x17\x06\x00\x01\x09\x01\x00\x07\x0b\x01\x00\x01\x01\x00\x0c" + many + "\x00\x00",
+	} {
+		data := sevenZipOf("x", header)
+		allocated := allocations()
+		_, err := contents(data, archive.SevenZip)
+		if got := allocated(); !errors.Is(err, archive.ErrFormat) || got > 1 {
+			t.Errorf("%s: %v after %.1f MiB", name, err, got)
+		}
+	}
+}

@@ -174,18 +174,19 @@ func (u *unpacker) do(task func() error) error {
 	}
 }
 
-// end waits for the workers and returns the first failure.
+// end waits for the workers and returns the first failure, or why the call was
+// cancelled: its entries may be missing then, though nothing failed.
 func (u *unpacker) end(err error) error {
 	if err != nil {
 		u.fail(err)
 	}
 	close(u.tasks)
 	u.wg.Wait()
-	u.cancel(nil)
+	defer u.cancel(nil)
 	if first := u.failed.Load(); first != nil {
 		return *first
 	}
-	return nil
+	return context.Cause(u.ctx)
 }
 
 // restore takes over an entry from an earlier process if it is still in the
@@ -275,16 +276,11 @@ func (u *unpacker) putStream(index int64, e Entry, r io.Reader) error {
 	if u.unpacks(e.Name) {
 		return u.unpackStream(index, e, r)
 	}
-	in, err := u.store.Ingest(u.ctx, "")
-	if err != nil {
-		return fmt.Errorf("%q: %w", e.Name, err)
-	}
-	defer in.Close()
-	out := &largeFile{Writer: in, u: u}
-	if err := pipe(u.ctx, out, r); err != nil {
-		return fmt.Errorf("%q: %w", e.Name, err)
-	}
-	ref, err := in.Commit(u.ctx, cache.Ref{})
+	out := &largeFile{u: u}
+	ref, err := cache.PutWritten(u.ctx, u.store, cache.Ref{}, func(w io.Writer) error {
+		out.Writer = w
+		return pipe(u.ctx, out, r)
+	})
 	if err != nil {
 		return fmt.Errorf("%q: %w", e.Name, err)
 	}

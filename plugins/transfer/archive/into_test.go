@@ -132,6 +132,27 @@ func packPairs(t *testing.T, format archive.Format, pairs []string) []byte {
 	return buf.Bytes()
 }
 
+// TestIntoInterrupted cancels the work after the first file: that is an error, not an
+// archive of one file.
+func TestIntoInterrupted(t *testing.T) {
+	large := strings.Repeat("0123456789abcdef", 100_000)
+	for _, format := range []archive.Format{archive.Zip, archive.Tar, archive.SevenZip} {
+		ctx, cancel := context.WithCancel(context.Background())
+		var b tree.Builder
+		_, err := archive.Into(ctx, memory.New(), source(packPairs(t, format, []string{"large", large, "small", "x"})), &b, archive.IntoOptions{
+			Format: format, Limits: archive.DefaultLimits(), Workers: 1,
+			Progress: func(p archive.Progress) {
+				if p.Files > 0 {
+					cancel()
+				}
+			},
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, want %v", format, err, context.Canceled)
+		}
+	}
+}
+
 // TestIntoGoesOn fails reading at every tenth of an archive in turn: the next
 // attempt does not unpack again what the last one stored.
 func TestIntoGoesOn(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/ulikunitz/xz/lzma"
 )
@@ -48,15 +49,17 @@ func newLZMA2Reader(src io.Reader, props []byte, size int64) (io.Reader, error) 
 	if len(props) != 1 || props[0] > 40 {
 		return nil, errLZMA
 	}
-	claimed := uint32(0xffffffff)
-	if props[0] < 40 {
-		claimed = (2 | uint32(props[0])&1) << (props[0]/2 + 11)
-	}
-	dict, err := dictionary(claimed, size)
+	dict, err := dictionary(lzma2Dictionary(props[0]), size)
 	if err != nil {
 		return nil, err
 	}
 	return openLZMA(lzma.Reader2Config{DictCap: int(dict)}.NewReader2(src))
+}
+
+// lzma2Dictionary returns the dictionary size that the properties byte of an LZMA2
+// stream claims.
+func lzma2Dictionary(props byte) uint32 {
+	return uint32(min((2|uint64(props)&1)<<(props/2+11), math.MaxUint32))
 }
 
 func openLZMA[R io.Reader](r R, err error) (io.Reader, error) {

@@ -145,12 +145,17 @@ func hugeHeader() []byte {
 
 // bcj2 is the beginning of a 7z file with one folder that BCJ2 filters.
 func bcj2() []byte {
-	header := []byte("\x01\x04\x06\x00\x04\x09\x00\x00\x00\x00\x00\x07\x0b\x01\x00\x01\x14\x03\x03\x01\x1b\x04\x01")
+	return sevenZipOf("", "\x01\x04\x06\x00\x04\x09\x00\x00\x00\x00\x00\x07\x0b\x01\x00\x01\x14\x03\x03\x01\x1b\x04\x01")
+}
+
+// sevenZipOf is a 7z file of packed bytes and a header, with the right checksums.
+func sevenZipOf(packed, header string) []byte {
 	data := append([]byte("7z\xbc\xaf\x27\x1c\x00\x04"), make([]byte, 24)...)
+	binary.LittleEndian.PutUint64(data[12:], uint64(len(packed)))
 	binary.LittleEndian.PutUint64(data[20:], uint64(len(header)))
-	binary.LittleEndian.PutUint32(data[28:], crc32.ChecksumIEEE(header))
+	binary.LittleEndian.PutUint32(data[28:], crc32.ChecksumIEEE([]byte(header)))
 	binary.LittleEndian.PutUint32(data[8:], crc32.ChecksumIEEE(data[12:]))
-	return append(data, header...)
+	return append(append(data, packed...), header...)
 }
 
 // wrongChecksum changes the CRC-32 at the end of gzip data.

@@ -27,6 +27,8 @@ type sevenZip struct {
 	files   szFiles
 	// packAt is where the packed bytes of each folder begin.
 	packAt []int64
+	// fileOf is the number of each stream's file.
+	fileOf []int32
 }
 
 // openSevenZip reads the header and checks names and sizes.
@@ -47,7 +49,12 @@ func openSevenZip(src Source, g *guard) (*sevenZip, error) {
 	if len(a.packAt) < len(streams.folders) {
 		return nil, fmt.Errorf("%w: %w", ErrFormat, errHeader)
 	}
-	return a, a.each(func(_ int, e *Entry, _ int) error { return g.admit(e) })
+	return a, a.each(func(i int, e *Entry, stream int) error {
+		if stream >= 0 {
+			a.fileOf = append(a.fileOf, int32(i))
+		}
+		return g.admit(e)
+	})
 }
 
 // each passes all entries in order, with the number of each entry's stream, or

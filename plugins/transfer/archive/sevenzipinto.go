@@ -3,7 +3,9 @@ package archive
 import (
 	"encoding/binary"
 	"io"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 )
 
 // dictionaryBytes limits the memory for dictionaries of folders that are
@@ -19,50 +21,42 @@ func (u *unpacker) sevenZip() error {
 		return err
 	}
 	u.list()
-	// The number of the file that has each folder's first stream.
-	firsts := make([]int, len(a.streams.folders))
-	folder := 0
 	clean := cleaner()
 	err = a.each(func(i int, e *Entry, stream int) error {
-		if stream < 0 {
-			if err := clean.admit(e); err != nil {
-				return err
-			}
-			return u.emptyFile(int64(i), *e)
+		if stream >= 0 {
+			return nil
 		}
-		for ; folder < len(firsts) && a.streams.folders[folder].first <= stream; folder++ {
-			firsts[folder] = i
+		if err := clean.admit(e); err != nil {
+			return err
 		}
-		return nil
+		return u.emptyFile(int64(i), *e)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		u.sevenZipFolders(a)
 	}
-	u.sevenZipFolders(a, firsts)
-	return nil
+	return err
 }
 
 // sevenZipFolders unpacks all folders, as many at once as workers and memory
 // allow.
-func (u *unpacker) sevenZipFolders(a *sevenZip, firsts []int) {
-	memory := &weights{free: dictionaryBytes}
-	memory.cond.L = &memory.mu
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, u.o.Workers)
-	for i := range firsts {
-		weight := memory.take(a.streams.folders[i].dictionary())
-		slots <- struct{}{}
-		if u.ctx.Err() != nil {
+func (u *unpacker) sevenZipFolders(a *sevenZip) {
+	memory := semaphore.NewWeighted(dictionaryBytes)
+	var folders errgroup.Group
+	folders.SetLimit(u.o.Workers)
+	for i := range a.streams.folders {
+		weight := min(a.streams.folders[i].dictionary(), dictionaryBytes)
+		if memory.Acquire(u.ctx, weight) != nil {
 			break
 		}
-		wg.Go(func() {
-			defer func() { <-slots; memory.give(weight) }()
-			if err := u.sevenZipFolder(a, i, firsts[i]); err != nil {
+		folders.Go(func() error {
+			defer memory.Release(weight)
+			if err := u.sevenZipFolder(a, i); err != nil {
 				u.fail(err)
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = folders.Wait() // the unpacker has the first failure
 }
 
 // dictionary is how much memory a folder's dictionaries take.
@@ -72,70 +66,34 @@ func (f *szFolder) dictionary() int64 {
 		switch {
 		case c.method == "\x03\x01\x01" && len(c.props) == 5:
 			total += int64(binary.LittleEndian.Uint32(c.props[1:]))
-		case c.method == "\x21" && len(c.props) == 1 && c.props[0] <= 40:
-			total += (2 | int64(c.props[0])&1) << (c.props[0]/2 + 11)
+		case c.method == "\x21" && len(c.props) == 1:
+			total += int64(lzma2Dictionary(c.props[0]))
 		}
 	}
 	return total
 }
 
-// weights limits what is used at once.
-type weights struct {
-	mu   sync.Mutex
-	cond sync.Cond
-	free int64
-}
-
-// take waits until n, or the whole amount if that is less, is free. It returns
-// the amount taken.
-func (w *weights) take(n int64) int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n = min(n, dictionaryBytes)
-	for w.free < n {
-		w.cond.Wait()
-	}
-	w.free -= n
-	return n
-}
-
-func (w *weights) give(n int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.free += n
-	w.cond.Broadcast()
-}
-
 // sevenZipFolder unpacks the entries of a folder up to the last one that is
-// missing. The first of them is the archive's entry of that number.
-func (u *unpacker) sevenZipFolder(a *sevenZip, folder, first int) error {
+// missing.
+func (u *unpacker) sevenZipFolder(a *sevenZip, folder int) error {
 	f := &a.streams.folders[folder]
-	todo := 0
-	for i, k := first, 0; k < f.streams; i++ {
-		if a.files.empty.has(int64(i)) {
-			continue
-		}
-		if k++; !u.done.has(int64(i)) {
-			todo = k
-		}
+	files := a.fileOf[f.first : f.first+f.streams]
+	for len(files) > 0 && u.done.has(int64(files[len(files)-1])) {
+		files = files[:len(files)-1]
 	}
 	clean := cleaner()
 	r := szReader{a: a, folder: folder}
 	defer r.close()
-	for i, k := first, 0; k < todo; i++ {
-		if a.files.empty.has(int64(i)) {
-			continue
-		}
+	for k, i := range files {
 		if u.ctx.Err() != nil {
 			return nil
 		}
-		e := a.entry(i)
+		e := a.entry(int(i))
 		e.Size = a.streams.streams[f.first+k].size
 		if err := clean.admit(&e); err != nil {
 			return err
 		}
-		k++
-		err := r.give(f.first+k-1, e.Name, func(plain io.Reader) error {
+		err := r.give(f.first+k, e.Name, func(plain io.Reader) error {
 			if u.done.has(int64(i)) {
 				return nil
 			}

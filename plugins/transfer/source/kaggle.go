@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,9 +93,7 @@ func (k *Kaggle) session() (*kaggleSession, error) {
 // kaggleAPI returns the URL of the API. A credential is sent there, so it must
 // use TLS unless it is on this machine.
 func kaggleAPI(endpoint string) (string, error) {
-	if endpoint == "" {
-		endpoint = kaggleEndpoint
-	}
+	endpoint = cmp.Or(endpoint, kaggleEndpoint)
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && loopback(u.Hostname())) {
 		return "", fmt.Errorf("KAGGLE_API_ENDPOINT must be an https:// address, or http:// of this machine, not %q", Redact(endpoint))

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -385,9 +386,7 @@ func (m *mirrored) Inspect(ctx context.Context, spec Spec) (Availability, error)
 	var err error
 	if has {
 		if a, err = m.mirror.Inspect(ctx, at); err == nil {
-			if a.Note == "" {
-				a.Note = NoteMirror
-			}
+			a.Note = cmp.Or(a.Note, NoteMirror)
 			return a, nil
 		}
 	}

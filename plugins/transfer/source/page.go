@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
@@ -52,9 +53,8 @@ func pageOf(head []byte) *pageError {
 		e.title = strings.Join(strings.Fields(plain.Line(html.UnescapeString(string(m[1])))), " ")
 	}
 	low := bytes.ToLower(head)
-	for _, sign := range []string{`type="password"`, "type='password'", "type=password", "sign in", "sign-in", "signin", "log in", "login"} {
-		e.login = e.login || bytes.Contains(low, []byte(sign))
-	}
+	signs := []string{`type="password"`, "type='password'", "type=password", "sign in", "sign-in", "signin", "log in", "login"}
+	e.login = slices.ContainsFunc(signs, func(sign string) bool { return bytes.Contains(low, []byte(sign)) })
 	return e
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -176,15 +177,7 @@ func prefixes(texts ...string) []netip.Prefix {
 // private network, or cannot be classified.
 func internal(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
-	if !a.IsGlobalUnicast() || a.IsPrivate() {
-		return true
-	}
-	for _, p := range reserved {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return !a.IsGlobalUnicast() || a.IsPrivate() || slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // errProxy is the refusal of a proxy.

@@ -56,8 +56,7 @@ func IsRedacted(text string) bool { return strings.Contains(text, redacted) }
 // redactError returns err with the credentials in its URLs hidden. errors.Is
 // and errors.As still work.
 func redactError(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // whoever shows the error adds the URL
 	}
 	text := addresses.Regexp().ReplaceAllStringFunc(err.Error(), Redact)

@@ -30,6 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         del os.environ[name]
     if binary:
         os.environ["MLEFLOW_BINARY"] = binary
+    os.environ["MLEFLOW_PYTHON"] = sys.executable
     os.environ["MLEFLOW_CACHE_DIR"] = str(folder / "cache")
     os.environ["MLEFLOW_STATE_DIR"] = str(folder / "state")
     for file in DATA.iterdir():

@@ -118,6 +118,19 @@ def test_compare(demo: mleflow.Run) -> None:
     assert {"name": "seeds", "was": "1", "is": "2"} in difference.record["variables"]
     assert difference.scores("records") == []
     assert "seeds" in difference._repr_html_()
+    assert [a["agent"] for a in difference.record["agents"]] == ["baseline", "dummy"]
+    first = difference.sentences[0]
+    assert first.startswith(f"baseline of {demo.id} ") and "2 and 4 attempts" in first and first in difference._repr_html_()
+    same = mleflow.compare(demo, demo)
+    assert "have the same 2 attempts: nothing differs" in str(same)
+
+
+def test_compare_of_other_conditions(folder: Path) -> None:
+    """Attempts under other limits are not compared."""
+    text = Path("classes.hcl").read_text()
+    Path("longer.hcl").write_text(text.replace('"10m"', '"20m"'))
+    difference = mleflow.compare(mleflow.apply("classes.hcl"), mleflow.apply("longer.hcl"))
+    assert "the same conditions" in difference.sentences[0] and "1 attempt" in difference.sentences[1], difference.sentences
 
 
 def test_infinite_numbers() -> None:

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -267,5 +268,5 @@ func (c *completion) completeSteps(_ *cobra.Command, args []string, _ string) (a
 // completeRetry completes the values of -retry: its words, then addresses.
 func (c *completion) completeRetry(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
 	steps, directive := c.completeSteps(cmd, args, start)
-	return slices.Concat(app.RetryWords, steps), directive
+	return slices.Concat(outcome.RetryWords(), steps), directive
 }

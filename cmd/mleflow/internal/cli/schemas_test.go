@@ -27,12 +27,14 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/rehearse"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/harbor"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/rehearsal"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -40,9 +42,9 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
 )
 
-// outputs are what commands print with --json, by command: a value of each type
+// printed are what commands print with --json, by command: a value of each type
 // that it can be. Several types are alternatives.
-func outputs() map[string][]any {
+func printed() map[string][]any {
 	type path struct {
 		Path string `json:"path"`
 	}
@@ -85,13 +87,13 @@ func outputs() map[string][]any {
 		"competition test": {struct {
 			Checks []competition.CheckJSON `json:"checks"`
 		}{}},
-		"diff": {results.Difference{}},
+		"diff": {outputs.Difference{}},
 		"doctor": {struct {
 			OK     bool            `json:"ok"`
 			Checks []machine.Check `json:"checks"`
 		}{}},
 		"explain": {pipeline.ExplanationJSON{}},
-		"export":  {exportcmd.ExportedJSON{}, rowsOf(func(r []export.Record) (*table.Table, error) { return export.Attempts(r) }), rowsOf(export.Snapshots)},
+		"export":  {exportcmd.ExportedJSON{}, rowsOf(func(r []*results.Attempt) (*table.Table, error) { return export.Attempts(r) }), rowsOf(export.Snapshots)},
 		"export atif": {atif.Trajectory{}, struct {
 			Path      string `json:"path"`
 			Steps     int    `json:"steps"`
@@ -113,7 +115,7 @@ func outputs() map[string][]any {
 		"fingerprint compare": {proof.Comparison{}},
 		"mask salt":           {competition.SaltCommitment{}},
 		"mask data":           {competition.MaskedData{}},
-		"get": {results.Written{}, struct {
+		"get": {outputs.Written{}, struct {
 			Paths []string `json:"paths"`
 		}{}},
 		"grade": {grading.Summary{}, struct {
@@ -121,7 +123,7 @@ func outputs() map[string][]any {
 		}{}},
 		"grade-sample": {grading.Report{}},
 		"init":         {path{}},
-		"leaderboard":  {boards.JSON{}},
+		"leaderboard":  {boards.JSON{}, boards.AllJSON{}},
 		"graph":        {pipeline.GraphJSON{}},
 		"lock":         {pipeline.LockJSON{}},
 		"logs":         {runs.ShownTurn{}},
@@ -158,7 +160,7 @@ type rows []struct {
 	kind table.Kind
 }
 
-func rowsOf(build func([]export.Record) (*table.Table, error)) rows {
+func rowsOf(build func([]*results.Attempt) (*table.Table, error)) rows {
 	t, err := build(nil)
 	if err != nil {
 		panic(err)
@@ -243,6 +245,8 @@ func (g *generator) of(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[outcome.End]():
+		return object{"enum": outcome.Ends()}
 	case t == reflect.TypeFor[grading.Number]():
 		return object{"anyOf": []object{{"type": "number"}, {"enum": []string{"nan", "inf", "-inf"}}}}
 	case t == reflect.TypeFor[grading.Cutoff]():
@@ -360,7 +364,7 @@ func indirect(t reflect.Type) reflect.Type {
 // is tested where they are made, in the scripts of cmd/mleflow.
 func TestSchemas(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "..", "docs", "schemas")
-	all := outputs()
+	all := printed()
 	written := map[string]bool{}
 	for _, command := range slices.Sorted(maps.Keys(all)) {
 		name := strings.ReplaceAll(command, " ", "-") + ".json"

@@ -22,8 +22,9 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/step"
@@ -217,16 +218,16 @@ func (r *Run) try(s *instance, e event.StepFinished, rec *cache.Record) trace.Sp
 		x.attrs = append(x.attrs, texts(string(semconv.GenAIAgentVersionKey), at.AgentVersion, "mleflow.competition", at.Competition, "mleflow.competition.version", at.CompetitionVersion,
 			"mleflow.seed", at.Seed, "mleflow.image", at.Image, "mleflow.image.digest", at.ImageDigest, "mleflow.network", at.Network.Policy)...)
 	}
-	if outcome := decoded[string](e, "outcome"); outcome != "" {
-		x.attrs = append(x.attrs, attribute.String("mleflow.outcome", outcome))
-		if outcome != "finished" {
-			x.failed, x.class = "the attempt ended with "+outcome, outcome
+	if end := decoded[outcome.End](e, "outcome"); end != "" {
+		x.attrs = append(x.attrs, attribute.String("mleflow.outcome", string(end)))
+		if end != outcome.Finished {
+			x.failed, x.class = "the attempt ended with "+string(end), string(end)
 		}
 	}
 	if e.Outputs["stats"] != "" {
 		stats := decoded[agentrun.Stats](e, "stats")
 		x.attrs = append(x.attrs, attribute.Float64("mleflow.wall_seconds", stats.WallSeconds), attribute.Float64("mleflow.cpu_seconds", stats.CPUSeconds), attribute.Int64("mleflow.peak_memory_bytes", stats.PeakMemoryBytes))
-		if u := export.Measured(stats.Models); u != nil {
+		if u := results.Measured(stats.Models); u != nil {
 			x.attrs = append(x.attrs, attribute.Int64("mleflow.requests", int64(*u.Requests)), attribute.Int64("mleflow.input_tokens", int64(*u.InputTokens)),
 				attribute.Int64("mleflow.output_tokens", int64(*u.OutputTokens)), attribute.Float64("mleflow.cost_usd", *u.CostUSD))
 			for name, usd := range map[string]*float64{"mleflow.estimated_cost_usd": u.EstimatedUSD, "mleflow.list_cost_usd": u.ListUSD} {

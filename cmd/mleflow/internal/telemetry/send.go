@@ -162,8 +162,7 @@ func (s *Sender) Err() error {
 
 // plain removes secrets from an error, and the address, which messages give.
 func (s *Sender) plain(err error) error {
-	var inner *url.Error
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*url.Error](err); ok {
 		err = inner.Err
 	}
 	return s.secrets.Error(err)

@@ -39,12 +39,7 @@ func (s *State) block(name string) *blockCounts {
 	return b
 }
 
-func (b *blockCounts) done() (n int) {
-	for _, count := range b.Counts {
-		n += count
-	}
-	return n
-}
+func (b *blockCounts) done() int { return event.Done(b.Counts) }
 
 // calm reports whether all of the block's steps have ended without a failure.
 func (b *blockCounts) calm() bool {

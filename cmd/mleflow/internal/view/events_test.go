@@ -135,6 +135,7 @@ func TestClosingLines(t *testing.T) {
 		{"nothing ran", event.RunFinished{Status: event.Ran, Cached: 1500}, "Nothing to do: all 1,500 steps are cached."},
 		{"one step", event.RunFinished{Status: event.Ran, Cached: 1}, "Nothing to do: the only step is cached."},
 		{"no step", event.RunFinished{Status: event.Ran}, "Nothing to do: the pipeline has no steps."},
+		{"paused", event.RunFinished{Run: "r1", Status: event.Cancelled, Paused: true, Ran: 1, Cancelled: 2}, "Paused: 1 ran, 0 cached, 2 cancelled in 0.00s. mleflow runs continue r1 resumes it."},
 		{"stopped", event.RunFinished{Status: event.Cancelled, Ran: 1, Cancelled: 2}, "Interrupted: 1 ran, 0 cached, 2 cancelled in 0.00s. Run apply again to continue."},
 	}
 	for _, tt := range tests {

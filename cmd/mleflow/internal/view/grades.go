@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -115,10 +115,10 @@ func (g *Grades) gradeText(e event.StepFinished) string {
 	if seed := r.Labels["seed"]; seed != "" {
 		parts = append(parts, "seed "+OneLine(seed))
 	}
-	if export.Unscored(r.Report, export.Attempt{}) == "" && r.Score != nil {
+	if (&results.Attempt{Report: r.Report}).NoScore() == "" && r.Score != nil {
 		parts = append(parts, Score(float64(*r.Score)))
 	}
-	if medal := export.Medal(r.Report); medal != "" {
+	if medal := results.Medal(r.Report); medal != "" {
 		parts = append(parts, medal)
 	}
 	return ": " + strings.Join(parts, ", ")

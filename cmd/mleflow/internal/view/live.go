@@ -88,8 +88,11 @@ func (l *Live) notices() []string {
 		_ = Preflights(&b, l.state.Preflights, l.style)
 		lines = append(lines, strings.TrimRight(b.String(), "\n"))
 	}
-	for _, w := range l.state.Warnings[l.warned:] {
-		lines = append(lines, l.style.Warn("Warning:")+" "+WarningText(w))
+	for i, w := range l.state.Warnings[l.warned:] {
+		told := l.state.Warnings[:l.warned+i]
+		if !slices.ContainsFunc(told, func(t event.Warning) bool { return t.Message == w.Message }) { // mleflow show counts them
+			lines = append(lines, l.style.Warn("Warning:")+" "+WarningText(w))
+		}
 	}
 	l.warned = len(l.state.Warnings)
 	for i, f := range l.state.Failures[l.reported:] {

@@ -1,17 +1,16 @@
 package view
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -24,16 +23,11 @@ const (
 	causesSought  = 1000
 )
 
-// The outcomes that are no problem, and the one that grading has no name for: a score
-// that is not a finite number.
+// The outcomes that are no problem.
 const (
-	finished  = "finished"
-	scored    = "scored"
-	nonFinite = "scored, not finite"
+	finished = string(outcome.Finished)
+	scored   = string(outcome.Scored)
 )
-
-// outcomeOrder is the order of outcomes in counts; others follow by name.
-var outcomeOrder = []string{finished, scored, nonFinite, "invalid", "missing", "no_submission", "timed_out", "out_of_memory", "out_of_disk", "out_of_budget", "provider_failed", "budget_too_small", "data_changed", "agent_failed"}
 
 // Outcomes counts the outcomes of agents' attempts and of the grading of their
 // submissions, from the outputs of steps. None of them is a failure of a step.
@@ -43,8 +37,8 @@ type Outcomes struct {
 	// Checked are the rule checks of attempts, with and without warnings.
 	Checked map[string]int `json:"checked,omitempty"`
 	// Problems are the attempts that did not finish and the submissions without a finite
-	// score, in order of appearance. A missing submission is not listed if its attempt
-	// is.
+	// score that counts, in order of appearance. A submission that is missing or does not
+	// count is not listed if its attempt is.
 	Problems []Problem `json:"problems,omitempty"`
 	// Models is the attempts' use of models; nil without any.
 	Models *Used `json:"models,omitempty"`
@@ -64,80 +58,72 @@ type Problem struct {
 	attempt bool
 }
 
-// outcomeOutputs are the outputs that tell how an attempt, or its grading, ended.
-type outcomeOutputs struct {
-	outcome, reason string
-	score           *float64
-	stats           struct {
-		WallSeconds     float64 `json:"wall_seconds"`
-		PeakMemoryBytes int64   `json:"peak_memory_bytes"`
-		ExitCode        int     `json:"exit_code"`
-		Models          map[string]export.ModelUse
-	}
-}
-
-func outcomeOf(outputs map[string]string) (out outcomeOutputs, ok bool) {
-	if outputs["outcome"] == "" {
-		return out, false
-	}
-	for name, to := range map[string]any{"outcome": &out.outcome, "reason": &out.reason, "score": &out.score, "stats": &out.stats} {
-		if text := outputs[name]; text != "" {
-			_ = json.Unmarshal([]byte(text), to) // what is not of this form says nothing
-		}
-	}
-	out.outcome, out.reason = OneLine(out.outcome), OneLine(out.reason)
-	return out, out.outcome != ""
-}
-
 // Add counts a step with a result if its kind has outcomes.
 func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 	if judged := e.Outputs["judge_models"]; judged != "" && e.Kind == conditions.CheckKind {
-		var models map[string]export.ModelUse
+		var models map[string]results.ModelUse
 		_ = json.Unmarshal([]byte(judged), &models) // other forms are ignored
 		o.use(models, e.Status == event.Cached)
 	}
 	if e.Kind == conditions.CheckKind && (e.Status == event.Ran || e.Status == event.Cached) {
 		o.check(e.Outputs["warnings"])
 	}
-	out, ok := outcomeOf(e.Outputs)
-	if !ok || e.Status != event.Ran && e.Status != event.Cached {
+	if e.Outputs["outcome"] == "" || e.Status != event.Ran && e.Status != event.Cached {
 		return
 	}
 	if e.MadeIn != "" {
 		run = e.MadeIn
 	}
-	p := Problem{Address: e.Address, Run: run, Outcome: out.outcome, Reason: out.reason}
+	p := Problem{Address: e.Address, Run: run}
 	_, key, _ := strings.Cut(e.Address, "[")
 	switch e.Kind {
 	case conditions.AttemptKind:
-		count(&o.Attempts, out.outcome)
-		o.use(out.stats.Models, e.Status == event.Cached)
-		if out.outcome == finished {
+		if !o.addAttempt(&p, e, tail) {
 			return
 		}
 		if o.told == nil {
 			o.told = map[string]bool{}
 		}
 		o.told[key] = key != ""
-		p.attempt, p.Reason = true, out.attemptReason()
-		if t := e.Tries; t != nil && t.Why != "" {
-			if p.Reason = t.Why; t.Provisional != "" {
-				p.Reason += "; the next apply runs it again"
-			}
-		}
-		p.explain(tail)
 	case conditions.GradeKind:
-		if out.outcome == scored && out.score == nil {
-			p.Outcome = nonFinite
+		a := results.Attempt{}
+		a.GradedBy(e.Outputs, e.Conditions)
+		p.Outcome, p.Reason = OneLine(string(a.Report.Outcome)), OneLine(a.Report.Reason)
+		final := conditions.Final(e.Conditions)
+		switch {
+		case !final:
+			p.Outcome = strings.ReplaceAll(a.NoScore(), " ", "_")
+		case p.Outcome == scored && a.Report.Score == nil:
+			p.Outcome = string(outcome.NotFinite)
 		}
 		count(&o.Graded, p.Outcome)
-		if p.Outcome == scored || p.Outcome == "missing" && o.told[key] {
+		if p.Outcome == scored || o.told[key] && (!final || a.Report.Outcome == outcome.Missing) {
 			return
 		}
 	default:
 		return
 	}
 	o.Problems = append(o.Problems, p)
+}
+
+// addAttempt counts an attempt, and reports whether it is a problem.
+func (o *Outcomes) addAttempt(p *Problem, e event.StepFinished, tail []string) bool {
+	var a results.Attempt
+	models, _ := a.MadeBy(e.Outputs["outcome"], e.Outputs["stats"])
+	p.Outcome = OneLine(string(a.Made.Outcome))
+	count(&o.Attempts, p.Outcome)
+	o.use(models, e.Status == event.Cached)
+	if p.Outcome == finished {
+		return false
+	}
+	p.attempt, p.Reason = true, OneLine(a.Reason())
+	if t := e.Tries; t != nil && t.Why != "" {
+		if p.Reason = t.Why; t.Provisional != "" {
+			p.Reason += "; the next apply runs it again"
+		}
+	}
+	p.explain(tail)
+	return true
 }
 
 // check counts a rule check by its number of warnings.
@@ -195,38 +181,11 @@ func (o *Outcomes) Causes() (list []*Cause) {
 	return list
 }
 
-// attemptReason explains an attempt's outcome by its figures.
-func (o outcomeOutputs) attemptReason() string {
-	switch o.outcome {
-	case "no_submission":
-		return "the agent ended with exit status 0 and left no submission"
-	case "timed_out":
-		return "stopped after " + Duration(time.Duration(o.stats.WallSeconds*float64(time.Second)))
-	case "out_of_memory":
-		return "used " + Bytes(o.stats.PeakMemoryBytes)
-	case "out_of_disk":
-		return "stored more than its disk limit, or filled the disk"
-	case "out_of_budget":
-		var limits []string
-		for _, name := range slices.Sorted(maps.Keys(o.stats.Models)) {
-			if by := o.stats.Models[name].ExhaustedBy; len(by) > 0 {
-				limits = append(limits, OneLine(name+": "+strings.ReplaceAll(strings.Join(by, ", "), "run_", "the run's ")))
-			}
-		}
-		return strings.TrimSuffix("a budget of its models was exhausted ("+strings.Join(limits, "; ")+")", " ()")
-	case "data_changed":
-		return "the agent changed its data, which are read-only"
-	case "agent_failed":
-		return fmt.Sprintf("exit status %d", o.stats.ExitCode)
-	}
-	return ""
-}
-
-func count(counts *map[string]int, outcome string) {
+func count(counts *map[string]int, name string) {
 	if *counts == nil {
 		*counts = map[string]int{}
 	}
-	(*counts)[outcome]++
+	(*counts)[name]++
 }
 
 // AgentFailed reports whether an attempt did not finish or its submission has
@@ -292,18 +251,13 @@ func (o *Outcomes) short() string {
 
 func countsOf(counts map[string]int) string {
 	var parts []string
-	for _, name := range sortedOutcomes(counts) {
+	for _, name := range slices.SortedFunc(maps.Keys(counts), outcome.Compare) {
 		parts = append(parts, fmt.Sprintf("%d %s", counts[name], outcomeText(name)))
 	}
 	return strings.Join(parts, ", ")
 }
 
-func sortedOutcomes(counts map[string]int) []string {
-	place := func(name string) uint { return uint(slices.Index(outcomeOrder, name)) } // of others, the largest
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b)) })
-}
-
-func outcomeText(outcome string) string { return OneLine(strings.ReplaceAll(outcome, "_", " ")) }
+func outcomeText(name string) string { return OneLine(outcome.Words(name)) }
 
 // line returns the problem on one line: outcome, address and reason.
 func (p Problem) line(style Style) string {

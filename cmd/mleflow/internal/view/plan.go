@@ -54,6 +54,7 @@ func planChoices(w io.Writer, p *plan.Plan, style Style) {
 			list = append(slices.Clip(list), step.Choice{Value: s.OnLoss})
 		}
 		for _, c := range list {
+			c.Why, c.Warning = plan.Neutral(s.Agent, c.Why), ""
 			if count[c]++; count[c] == 1 {
 				order = append(order, c)
 			}
@@ -71,15 +72,13 @@ func planChoices(w io.Writer, p *plan.Plan, style Style) {
 // planMissing lists the requirements of steps that this machine lacks and the secrets
 // that cannot be masked, each once.
 func planMissing(w io.Writer, p *plan.Plan, style Style) {
-	told := map[string]bool{}
+	var list plan.Remarks
 	for i := range p.Steps {
 		for _, text := range slices.Concat(p.Steps[i].Missing, p.Steps[i].Unmasked) {
-			if !told[text] {
-				told[text] = true
-				fmt.Fprintf(w, "%s %s\n", style.Warn("Warning:"), OneLine(text))
-			}
+			list.Add(p.Steps[i].Agent, text)
 		}
 	}
+	list.Each(func(text, _ string) { fmt.Fprintf(w, "%s %s\n", style.Warn("Warning:"), OneLine(text)) })
 }
 
 // planPlaces lists the steps that run on the backends of a cluster, and those that none

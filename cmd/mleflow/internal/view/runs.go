@@ -4,16 +4,19 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cache/leaf/plain"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // Difference writes what differs between two runs; with verbose, the inputs of all steps.
-func Difference(w io.Writer, d *results.Difference, style Style, verbose bool) error {
+func Difference(w io.Writer, d *outputs.Difference, style Style, verbose bool) error {
 	fmt.Fprintf(w, "%s\n", style.Bold("From run "+d.From+" to "+d.To))
 	if d.Empty() {
 		fmt.Fprintln(w, "No differences.")
@@ -24,7 +27,7 @@ func Difference(w io.Writer, d *results.Difference, style Style, verbose bool) e
 	}
 	for _, part := range []struct {
 		title string
-		list  []results.Change
+		list  []outputs.Change
 	}{
 		{"Variables", d.Variables}, {"Environment", d.Environment}, {"Steps of one run only", d.Only}, {"Outcomes", d.Outcomes}, {"Outputs", d.Outputs},
 	} {
@@ -38,6 +41,23 @@ func Difference(w io.Writer, d *results.Difference, style Style, verbose bool) e
 	if err := writeScores(w, style, d.Scores); err != nil {
 		return err
 	}
+	if len(d.MedalsWon)+len(d.MedalsLost) > 0 {
+		names := func(list []outputs.Change) (out []string) {
+			for _, c := range list {
+				out = append(out, fmt.Sprintf("%s (%s, was %s)", c.Name, c.Is, c.Was))
+			}
+			return out
+		}
+		fmt.Fprintf(w, "\n%s\n", OneLine(MedalsText(names(d.MedalsWon), names(d.MedalsLost))))
+	}
+	for _, c := range d.Agents {
+		fmt.Fprintf(w, "\n%s\n", OneLine(c.Sentence))
+		for _, side := range [][2]string{{d.From, c.FromAside}, {d.To, c.ToAside}} {
+			if side[1] != "" {
+				fmt.Fprintf(w, "Of run %s, %s.\n", side[0], OneLine(side[1]))
+			}
+		}
+	}
 	for _, side := range []struct {
 		run       string
 		untrusted bool
@@ -49,7 +69,7 @@ func Difference(w io.Writer, d *results.Difference, style Style, verbose bool) e
 	return nil
 }
 
-func writeChanges(w io.Writer, style Style, title string, list []results.Change) error {
+func writeChanges(w io.Writer, style Style, title string, list []outputs.Change) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -64,7 +84,7 @@ func writeChanges(w io.Writer, style Style, title string, list []results.Change)
 // shownSteps is the number of changed steps that are listed with their inputs.
 const shownSteps = 20
 
-func writeInputs(w io.Writer, style Style, steps []results.StepChange, verbose bool) error {
+func writeInputs(w io.Writer, style Style, steps []outputs.StepChange, verbose bool) error {
 	if len(steps) == 0 {
 		return nil
 	}
@@ -89,7 +109,7 @@ func writeInputs(w io.Writer, style Style, steps []results.StepChange, verbose b
 	return t.Write(w, style)
 }
 
-func writeScores(w io.Writer, style Style, scores []results.Score) error {
+func writeScores(w io.Writer, style Style, scores []outputs.Score) error {
 	if len(scores) == 0 {
 		return nil
 	}
@@ -99,12 +119,14 @@ func writeScores(w io.Writer, style Style, scores []results.Score) error {
 		if score == nil {
 			return outcome
 		}
-		return Score(*score)
+		return aggregate.ScoreText(*score)
 	}
 	for _, s := range scores {
 		difference := ""
 		if s.Difference != nil {
-			difference = strconv.FormatFloat(*s.Difference, 'g', 6, 64)
+			if difference = aggregate.ScoreText(*s.Difference); math.Abs(*s.Difference) < 1e-5 {
+				difference = strconv.FormatFloat(*s.Difference, 'g', 3, 64)
+			}
 			if *s.Difference > 0 {
 				difference = "+" + difference
 			}
@@ -112,6 +134,11 @@ func writeScores(w io.Writer, style Style, scores []results.Score) error {
 		t.Row(s.Address, side(s.Was, s.WasOutcome), side(s.Is, s.IsOutcome), difference)
 	}
 	return t.Write(w, style)
+}
+
+// MedalsText names where medals were won and where they were lost.
+func MedalsText(won, lost []string) string {
+	return fmt.Sprintf("Medals won: %s. Medals lost: %s.", cmp.Or(plain.List(won), "none"), cmp.Or(plain.List(lost), "none"))
 }
 
 // brief returns a value on one line, cut to fit a table.
@@ -143,10 +170,13 @@ func Steps(w io.Writer, sum *ledger.Summary, style Style, verbose bool) error {
 		outcome := string(s.Status)
 		switch {
 		case outcome != "":
-		case sum.State == ledger.Running && !s.Started.IsZero():
-			outcome, s.Duration = "running", time.Since(s.Started)
+		case s.Started.IsZero():
+			outcome = "not started"
 		default:
-			outcome = "did not end"
+			outcome, s.Duration = string(ledger.Interrupted), sum.Took(&s, time.Now())
+			if sum.State == ledger.Running {
+				outcome = "running"
+			}
 		}
 		row := []string{s.Address, outcome}
 		if !s.Started.IsZero() {

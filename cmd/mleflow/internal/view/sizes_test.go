@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -69,7 +69,7 @@ func TestNothingToShow(t *testing.T) {
 		},
 		"steps":      func(w io.Writer) { _ = Steps(w, &ledger.Summary{}, Style{}, true) },
 		"nodes":      func(w io.Writer) { _ = Nodes(w, nil, Style{}) },
-		"difference": func(w io.Writer) { _ = Difference(w, &results.Difference{}, Style{}, true) },
+		"difference": func(w io.Writer) { _ = Difference(w, &outputs.Difference{}, Style{}, true) },
 	} {
 		t.Run(name, func(*testing.T) { show(io.Discard) })
 	}

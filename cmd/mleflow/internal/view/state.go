@@ -232,14 +232,8 @@ func (s *State) refused(address string) bool {
 	})
 }
 
-// Done returns the number of steps that have ended, whatever their outcome.
-func (s *State) Done() int {
-	n := 0
-	for _, count := range s.Counts {
-		n += count
-	}
-	return n
-}
+// Done returns the number of steps that are done; see event.Done.
+func (s *State) Done() int { return event.Done(s.Counts) }
 
 // running lists the running attempts, the longest first.
 func (s *State) Running() []*running {

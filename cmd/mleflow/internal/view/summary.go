@@ -70,6 +70,8 @@ func writeFailure(w io.Writer, r *reason, f Failure, run string, style Style) {
 func closingLine(s *State, style Style) string {
 	e := *s.Finish
 	switch {
+	case e.Paused:
+		return style.Warn("Paused:") + " " + countsText(e) + ". mleflow runs continue " + OneLine(e.Run) + " resumes it."
 	case e.Status == event.Cancelled:
 		return style.Warn("Interrupted:") + " " + countsText(e) + ". Run apply again to continue."
 	case e.Status == event.Failed:

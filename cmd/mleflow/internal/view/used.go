@@ -3,7 +3,7 @@ package view
 import (
 	"fmt"
 
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/models/gateway"
 )
 
@@ -21,7 +21,7 @@ type Used struct {
 }
 
 // use adds an attempt's use.
-func (o *Outcomes) use(models map[string]export.ModelUse, cached bool) {
+func (o *Outcomes) use(models map[string]results.ModelUse, cached bool) {
 	if len(models) == 0 {
 		return
 	}

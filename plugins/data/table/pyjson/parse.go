@@ -9,6 +9,8 @@ import (
 	"math"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/plugins/data/jsontoken"
 )
 
 // maxDepth is how deep arrays and objects may nest.
@@ -92,16 +94,7 @@ func (p *parser) document() (Value, error) {
 	return v, nil
 }
 
-func (p *parser) space() {
-	for p.pos < len(p.data) {
-		switch p.data[p.pos] {
-		case ' ', '\t', '\n', '\r':
-			p.pos++
-		default:
-			return
-		}
-	}
-}
+func (p *parser) space() { p.pos = jsontoken.Space(p.data, p.pos) }
 
 // peek skips blanks and returns the next byte, 0 at the end.
 func (p *parser) peek() byte {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // window is the part of a string that a parser looks at. Of a string that is
@@ -70,17 +72,12 @@ func (w *window) check() {
 	if w.checked >= end {
 		return
 	}
-	if utf8.Valid(w.data[w.checked:end]) {
+	bad := table.InvalidUTF8(w.data[w.checked:end])
+	if bad < 0 {
 		w.checked = end
 		return
 	}
-	for {
-		r, n := utf8.DecodeRune(w.data[w.checked:])
-		if r == utf8.RuneError && n == 1 {
-			break
-		}
-		w.checked += n
-	}
+	w.checked += bad
 	if w.fault == nil {
 		w.fault = fmt.Errorf("byte 0x%02x is not UTF-8", w.data[w.checked])
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
-	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // Type is the type that pandas gives a column.
@@ -129,7 +129,7 @@ func (x cell) float() (float64, bool) {
 		return math.Float64frombits(x.bits), true
 	case cellText:
 		if v, err := parse(x.src); err == nil {
-			return metric.PythonFloat(v.Text())
+			return pytext.Float(v.Text())
 		}
 	}
 	return 0, false
@@ -184,7 +184,7 @@ func (c *Columns) Check() error {
 			slices.Contains([]string{"modified", "date", "datetime"}, name) {
 			return fmt.Errorf("pandas looks for dates in a member of the name %q, which is not supported", col.name)
 		}
-		_, number := metric.PythonFloat(col.name)
+		_, number := pytext.Float(col.name)
 		numbers = numbers && number
 	}
 	if numbers {

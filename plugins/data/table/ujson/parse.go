@@ -9,6 +9,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/plugins/data/jsontoken"
+	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
 )
 
@@ -60,17 +62,11 @@ func (p *parser) document() (pyjson.Value, error) {
 
 // valid refuses bytes that are not UTF-8.
 func (p *parser) valid() error {
-	if utf8.Valid(p.data) {
-		return nil
+	if bad := table.InvalidUTF8(p.data); bad >= 0 {
+		p.pos = bad
+		return errors.New("not UTF-8")
 	}
-	for p.pos < len(p.data) {
-		r, n := utf8.DecodeRune(p.data[p.pos:])
-		if r == utf8.RuneError && n == 1 {
-			break
-		}
-		p.pos += n
-	}
-	return errors.New("not UTF-8")
+	return nil
 }
 
 // end makes sure that only blanks follow.
@@ -81,16 +77,7 @@ func (p *parser) end() error {
 	return nil
 }
 
-func (p *parser) space() {
-	for p.pos < len(p.data) {
-		switch p.data[p.pos] {
-		case ' ', '\t', '\r', '\n':
-			p.pos++
-		default:
-			return
-		}
-	}
-}
+func (p *parser) space() { p.pos = jsontoken.Space(p.data, p.pos) }
 
 // at returns the byte at i, 0 after the end.
 func (p *parser) at(i int) byte {

@@ -1,93 +1,35 @@
 package message
 
-import "bytes"
-
-// The functions of this file locate the values of a JSON text without decoding
-// them. Text that is not JSON yields nothing or undecodable values.
-
-// value returns the end of the value at raw[at], or -1 if it has none.
-func value(raw []byte, at int) int {
-	depth := 0
-	for at < len(raw) {
-		switch raw[at] {
-		case '"':
-			if at = closing(raw, at+1); at < 0 {
-				return -1
-			}
-		case '{', '[':
-			depth++
-			at++
-		case '}', ']':
-			depth--
-			at++
-		case ',', ':', ' ', '\t', '\n', '\r':
-			at++
-			continue
-		default:
-			for at < len(raw) && bytes.IndexByte([]byte(",:]} \t\n\r"), raw[at]) < 0 {
-				at++
-			}
-		}
-		if depth <= 0 {
-			return at
-		}
-	}
-	return -1
-}
-
-// closing returns the end of a string whose content begins at raw[at].
-func closing(raw []byte, at int) int {
-	for {
-		n := bytes.IndexByte(raw[at:], '"')
-		if n < 0 {
-			return -1
-		}
-		escapes := 0
-		for escapes < n && raw[at+n-escapes-1] == '\\' {
-			escapes++
-		}
-		if at += n + 1; escapes%2 == 0 {
-			return at
-		}
-	}
-}
-
-// space skips blanks and returns the position of the next byte.
-func space(raw []byte, at int) int {
-	for at < len(raw) && (raw[at] == ' ' || raw[at] == '\t' || raw[at] == '\n' || raw[at] == '\r') {
-		at++
-	}
-	return at
-}
+import "github.com/mleflow/mleflow/plugins/data/jsontoken"
 
 // values returns the elements of an array, or alternating names and values of
-// an object. It returns nil if raw does not start with open or is malformed.
+// an object, without decoding them. It returns nil if raw does not start with
+// open or is malformed.
 func values(raw []byte, open byte) (all [][]byte) {
-	at := space(raw, 0)
-	if at >= len(raw) || raw[at] != open {
+	const ended = 1 // the kind of no token
+	want, start := open, 0
+	for t := jsontoken.New(raw); t.Next(); {
+		switch {
+		case t.Kind == jsontoken.Open || t.Depth <= 0 && t.Kind != want:
+			return nil
+		case t.Depth <= 0 && want == open:
+			want = open + 2 // the ASCII codes of { and }, of [ and ] are 2 apart
+		case t.Depth <= 0:
+			want = ended
+		case t.Depth > 1 || t.Kind == ',' || t.Kind == ':':
+		case t.Kind == '{' || t.Kind == '[':
+			start = t.Start
+		default:
+			if t.Kind != '}' && t.Kind != ']' {
+				start = t.Start
+			}
+			all = append(all, raw[start:t.End])
+		}
+	}
+	if want != ended {
 		return nil
 	}
-	for at++; ; {
-		at = space(raw, at)
-		if at < len(raw) && (raw[at] == ',' || raw[at] == ':') {
-			at = space(raw, at+1)
-		}
-		if at >= len(raw) {
-			return nil
-		}
-		if raw[at] == open+2 { // the ASCII codes of { and }, of [ and ] are 2 apart
-			if space(raw, at+1) < len(raw) {
-				return nil
-			}
-			return all
-		}
-		end := value(raw, at)
-		if end <= at {
-			return nil
-		}
-		all = append(all, raw[at:end])
-		at = end
-	}
+	return all
 }
 
 // skimmed returns an object with undecoded members, or nil if raw is not one.

@@ -1,6 +1,7 @@
 package containerd
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -294,10 +295,7 @@ func (r *run) launch(ctx context.Context, logs io.Writer) error {
 
 func (r *run) newRecord() record {
 	l := r.spec.Limits
-	grace := l.Grace
-	if grace == 0 {
-		grace = executor.DefaultGrace
-	}
+	grace := cmp.Or(l.Grace, executor.DefaultGrace)
 	return record{
 		ID: r.spec.ID, Resume: r.spec.Resume, Boot: claim.BootID(), Timeout: l.Timeout, Grace: grace,
 		LogBytes: l.LogBytes, Socket: r.e.opts.Socket, Namespace: r.e.opts.Namespace, Container: r.id,

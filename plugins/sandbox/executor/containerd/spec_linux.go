@@ -152,10 +152,7 @@ func (b *blueprint) fileSystem(_ context.Context, _ oci.Client, _ *containers.Co
 	// This folder names the files behind loop devices, which are in folders of the
 	// host.
 	s.Linux.MaskedPaths = append(s.Linux.MaskedPaths, "/sys/devices/virtual/block")
-	shm := b.spec.Sandbox.ShmBytes
-	if shm == 0 {
-		shm = executor.DefaultShmBytes
-	}
+	shm := cmp.Or(b.spec.Sandbox.ShmBytes, executor.DefaultShmBytes)
 	s.Mounts = slices.DeleteFunc(s.Mounts, func(m specs.Mount) bool {
 		return m.Destination == "/dev/shm" || m.Destination == "/run"
 	})
@@ -164,10 +161,7 @@ func (b *blueprint) fileSystem(_ context.Context, _ oci.Client, _ *containers.Co
 		specs.Mount{Type: "bind", Source: b.pause, Destination: pausePath, Options: bindOptions(true)},
 	)
 	if !b.build {
-		tmp := b.spec.Limits.DiskBytes
-		if tmp == 0 {
-			tmp = executor.TmpBytes
-		}
+		tmp := cmp.Or(b.spec.Limits.DiskBytes, executor.TmpBytes)
 		s.Mounts = append(s.Mounts, tmpfs("/run", "1777", executor.RunBytes), tmpfs("/tmp", "1777", tmp))
 	}
 	machine, err := b.machine()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
 	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/containers"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/snapshots"
 	"github.com/containerd/errdefs"
@@ -213,7 +214,7 @@ func (e *Executor) sweepImages(ctx context.Context, c *client.Client, all bool) 
 	if err != nil {
 		return fmt.Errorf("sweep images: %w", err)
 	}
-	containers, err := c.ContainerService().List(ctx)
+	users, err := c.ContainerService().List(ctx)
 	if err != nil {
 		return fmt.Errorf("sweep images: %w", err)
 	}
@@ -223,11 +224,7 @@ func (e *Executor) sweepImages(ctx context.Context, c *client.Client, all bool) 
 		if err != nil || (!all && time.Since(used) < e.opts.ImageAge) {
 			continue
 		}
-		inUse := false
-		for _, ct := range containers {
-			inUse = inUse || ct.Image == image.Name
-		}
-		if inUse {
+		if slices.ContainsFunc(users, func(ct containers.Container) bool { return ct.Image == image.Name }) {
 			continue
 		}
 		if err := c.ImageService().Delete(ctx, image.Name, images.SynchronousDelete()); err != nil && !errdefs.IsNotFound(err) {

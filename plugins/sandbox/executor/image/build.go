@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -238,12 +239,8 @@ func configure(img v1.Image, c Config) (v1.Image, error) {
 		return nil, err
 	}
 	file := old.DeepCopy()
-	if file.OS == "" {
-		file.OS = "linux"
-	}
-	if file.Architecture == "" {
-		file.Architecture = runtime.GOARCH
-	}
+	file.OS = cmp.Or(file.OS, "linux")
+	file.Architecture = cmp.Or(file.Architecture, runtime.GOARCH)
 	file.Created = v1.Time{Time: epoch}
 	file.Config.Env = merge(file.Config.Env, c.pairs())
 	if len(c.Entrypoint) > 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -28,11 +29,7 @@ func writeLayer(w io.Writer, files []File, work *progress.Work) error {
 			return fmt.Errorf("add %s: %w", f.Guest, err)
 		}
 	}
-	var names []string
-	for guest := range entries {
-		names = append(names, guest)
-	}
-	for _, guest := range names {
+	for _, guest := range slices.Collect(maps.Keys(entries)) {
 		for dir := path.Dir(guest); dir != "/"; dir = path.Dir(dir) {
 			if _, ok := entries[dir]; !ok {
 				entries[dir] = entry{guest: dir, mode: fs.ModeDir | 0o755}
@@ -40,11 +37,7 @@ func writeLayer(w io.Writer, files []File, work *progress.Work) error {
 		}
 	}
 	out := tar.NewWriter(w)
-	names = names[:0]
-	for guest := range entries {
-		names = append(names, guest)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(entries))
 	work.Begin("adding files", int64(len(names)), 0)
 	for _, guest := range names {
 		if guest != "/" {

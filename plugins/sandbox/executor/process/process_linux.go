@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,9 +30,7 @@ type Executor struct {
 // New returns the runtime's Executor. self is the program that it starts as a
 // supervisor, which must import this package; "" is the running binary.
 func New(self string) *Executor {
-	if self == "" {
-		self = "/proc/self/exe"
-	}
+	self = cmp.Or(self, "/proc/self/exe")
 	return &Executor{self: self}
 }
 
@@ -144,10 +143,7 @@ func newOrder(spec executor.Spec, marker string) (supervise.Order, error) {
 	if err != nil {
 		return supervise.Order{}, err
 	}
-	grace := spec.Limits.Grace
-	if grace == 0 {
-		grace = executor.DefaultGrace
-	}
+	grace := cmp.Or(spec.Limits.Grace, executor.DefaultGrace)
 	return supervise.Order{
 		Path: path, Command: spec.Command, Env: append(env, marker), Dir: spec.Dir,
 		Timeout: spec.Limits.Timeout, Grace: grace,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -80,12 +81,7 @@ func hostMounts(private []string) (mounts []mountPlan, masked []hostText) {
 
 // visible reports whether a path without links is in a folder that the guest sees.
 func visible(path string) bool {
-	for _, name := range hostFolders {
-		if inside(path, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(hostFolders, func(name string) bool { return inside(path, name) })
 }
 
 func inside(path, dir string) bool { return strings.HasPrefix(path, dir+"/") }

@@ -1,4 +1,4 @@
-"""Makes bcj.7z and delta.7z with py7zr: data full of branches and of waves. Prints the MD5 of each file."""
+"""Makes bcj.7z, delta.7z and delta-256.7z with py7zr: data full of branches and of waves. Prints the MD5 of each file."""
 import hashlib
 import math
 import random
@@ -16,6 +16,7 @@ DATA = {
 for name, filters in {
     "bcj": [{"id": py7zr.FILTER_X86}, {"id": py7zr.FILTER_LZMA2, "preset": 6}],
     "delta": [{"id": py7zr.FILTER_DELTA, "dist": 4}, {"id": py7zr.FILTER_LZMA, "preset": 6}],
+    "delta-256": [{"id": py7zr.FILTER_DELTA, "dist": 256}, {"id": py7zr.FILTER_LZMA, "preset": 6}],
 }.items():
     with py7zr.SevenZipFile(f"{name}.7z", "w", filters=filters) as z:
         for path, data in DATA.items():

@@ -15,7 +15,7 @@ from ._attempt import Attempt
 from ._binary import binary, version
 from ._board import Leaderboard
 from ._compare import Comparison, compare
-from ._errors import Diagnostic, Error, NotInstalled, Position
+from ._errors import Diagnostic, Error, NotInstalled, Position, RunWarning
 from ._frames import Frame, Record
 from ._grade import grade, prepare
 from ._mlflow import export_mlflow
@@ -35,6 +35,7 @@ __all__ = [
     "Position",
     "Record",
     "Run",
+    "RunWarning",
     "__version__",
     "apply",
     "binary",

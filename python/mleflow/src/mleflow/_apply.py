@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from . import _progress, _vars
 from ._binary import PathLike, json_or_none, operand, stream
-from ._errors import Diagnostic, Error, parse
+from ._errors import Diagnostic, Error, RunWarning, parse
 from ._run import Run
 
 Event = Dict[str, Any]
@@ -41,6 +43,10 @@ def apply(
     Returns:
         The run, in which no step failed.
 
+    Warns:
+        RunWarning: The run warned of something, such as agents that are not
+            isolated; or attempts ended without a score, which is their result.
+
     Raises:
         Error: The pipeline is not valid, or a step failed. ``run`` is the id
             of the run if it started.
@@ -73,7 +79,20 @@ def apply(
         line.close()
     if status != 0:
         raise Error(command, status, failed or _vars.without_file(parse(stderr), variables), run=run[0] if run else None)
-    return Run(run[0])
+    done = Run(run[0])
+    for text in _warned(done.record()):
+        warnings.warn(text, RunWarning, stacklevel=2)
+    return done
+
+
+def _warned(record: Mapping[str, Any]) -> List[str]:
+    """List the warnings of a run and what went wrong in attempts, each once."""
+    texts = [w["message"] for w in record.get("warnings") or [] if not w.get("address")]
+    problems = (record.get("outcomes") or {}).get("problems") or []
+    groups = Counter((p["outcome"].replace("_", " "), p.get("reason") or "") for p in problems)
+    for (outcome, reason), n in groups.items():
+        texts.append(f"{n} attempt{'s' if n > 1 else ''} ended without a score: {': '.join(filter(None, (outcome, reason)))}")
+    return texts
 
 
 def rehearse(

@@ -34,14 +34,17 @@ class Leaderboard:
     def frame(self, frame: Optional[Frame] = None) -> Any: ...
 
     def frame(self, frame: Optional[Frame] = None) -> Any:
-        """Make a table with a row for each agent, in order of place.
+        """Make a table with a row for each agent, by class and place.
 
-        Columns are ``place``, ``tied``, ``agent``, ``competitions`` and
-        ``seeds`` (numbers of them), ``isolation``, ``untrusted``, ``task``,
+        Columns are ``class_letter``, ``place``, ``tied``, ``agent``,
+        ``competitions`` and ``seeds`` (numbers of them), ``isolation``,
+        ``untrusted``, ``task``, ``class`` (the conditions of the attempts),
         and for each figure such as ``any_medal_percentage`` its mean over
         seeds in percent, and with the suffix ``_sem`` the standard error of
-        the mean. Figures without a value, such as medals of a rehearsal, are
-        missing.
+        the mean. Places are given within a class: if there are several,
+        ``class_letter`` names them A, B and so on, and otherwise is missing.
+        The place of an agent without figures is missing, and so are figures
+        without a value, such as medals of a rehearsal.
 
         Args:
             frame: "pandas", "polars" or "records"; default pandas, and
@@ -64,10 +67,11 @@ class Leaderboard:
     def figures(self, frame: Optional[Frame] = None) -> Any:
         """Make a tidy table with a row for each agent, group and figure.
 
-        Columns are ``agent``, ``group`` (``"all"`` or a complexity),
-        ``figure``, ``mean``, ``sem`` (standard error), ``ci_lower`` and
-        ``ci_upper`` (the reference's interval: 1.96 standard errors), in percent, ``seeds`` and
-        ``competitions`` (numbers of them).
+        Columns are ``class_letter`` (as of Leaderboard.frame), ``agent``,
+        ``group`` (``"all"`` or a complexity), ``figure``, ``mean``, ``sem``
+        (standard error), ``ci_lower`` and ``ci_upper`` (the reference's
+        interval: 1.96 standard errors), in percent, ``seeds`` and
+        ``competitions`` (numbers of them), and ``class``.
 
         Args:
             frame: As of Leaderboard.frame.
@@ -78,7 +82,7 @@ class Leaderboard:
         rows: List[Record] = []
         for agent in self.record["agents"]:
             for group in [agent["overall"], *(agent.get("groups") or [])]:
-                rows += _tidy(agent["name"], group)
+                rows += _tidy(agent, group)
         return _frames.make(rows, _frames.choose(frame))
 
     def __repr__(self) -> str:
@@ -91,12 +95,14 @@ class Leaderboard:
         return (_page.leaderboard(self._page) if self._page else None) or self._table()
 
     def _table(self) -> str:
-        rows = [_drawn(row) for row in self.frame("records")]
+        agents = self.frame("records")
         columns = ["place", "agent", "any medal", "gold", "above median", "valid", "seeds", "isolation"]
         note = "Mean ± standard error over seeds, in percent."
+        for letter, name in {row["class_letter"]: row["class"] for row in agents}.items():
+            note += f" Class {letter}: {name}." if letter else ""
         if self.record.get("untrusted"):
             note += " Untrusted: attempts were not isolated."
-        return _html.table("Leaderboard", columns, rows, note)
+        return _html.table("Leaderboard", columns, [_drawn(row) for row in agents], note)
 
 
 def decode(address: str, text: str, data: bytes, page: Optional[str] = None) -> Leaderboard:
@@ -107,7 +113,8 @@ def decode(address: str, text: str, data: bytes, page: Optional[str] = None) -> 
 def _wide(agent: Mapping[str, Any]) -> Record:
     overall = agent["overall"]
     row: Record = {
-        "place": agent.get("place"),
+        "class_letter": agent.get("class_letter"),
+        "place": agent.get("place") or None,
         "tied": agent.get("tied", False),
         "agent": agent["name"],
         "competitions": len(overall.get("competitions") or []),
@@ -115,6 +122,7 @@ def _wide(agent: Mapping[str, Any]) -> Record:
         "isolation": overall.get("isolation"),
         "untrusted": overall.get("untrusted", False),
         "task": overall.get("task"),
+        "class": agent.get("class"),
     }
     for figure, value in (overall.get("percentages") or {}).items():
         row[figure] = _frames.number(value["mean"])
@@ -122,15 +130,17 @@ def _wide(agent: Mapping[str, Any]) -> Record:
     return row
 
 
-def _tidy(agent: str, group: Mapping[str, Any]) -> List[Record]:
+def _tidy(agent: Mapping[str, Any], group: Mapping[str, Any]) -> List[Record]:
     return [
         {
-            "agent": agent,
+            "class_letter": agent.get("class_letter"),
+            "agent": agent["name"],
             "group": group["name"],
             "figure": figure,
             **{key: _frames.number(value.get(key)) for key in ("mean", "sem", "ci_lower", "ci_upper")},
             "seeds": group.get("seeds"),
             "competitions": len(group.get("competitions") or []),
+            "class": agent.get("class"),
         }
         for figure, value in (group.get("percentages") or {}).items()
     ]
@@ -145,4 +155,5 @@ def _drawn(row: Record) -> List[Any]:
         return f"{mean:.1f} ± {sem:.1f}" if known else f"{mean:.1f}"
 
     figures = [percent(f) for f in ("any_medal", "gold_medal", "above_median", "valid_submissions")]
-    return [row["place"], row["agent"], *figures, row["seeds"], row["isolation"]]
+    place = " ".join(str(part) for part in (row["class_letter"], row["place"]) if part)
+    return [place, row["agent"], *figures, row["seeds"], row["isolation"]]

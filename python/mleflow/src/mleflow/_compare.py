@@ -19,6 +19,7 @@ class Comparison:
         record: What ``mleflow diff --json`` prints: differences of
             ``variables``, ``environment``, ``steps`` (inputs by digest),
             ``outcomes``, ``outputs`` and ``scores``. None is no difference.
+            ``agents`` compares each agent of both runs with itself.
     """
 
     def __init__(self, record: Mapping[str, Any]) -> None:
@@ -46,6 +47,24 @@ class Comparison:
         rows = [{c: _frames.number(s.get(c)) for c in _COLUMNS} for s in self.record["scores"] or []]
         return _frames.make(rows, _frames.choose(frame))
 
+    @property
+    def sentences(self) -> List[str]:
+        """Each agent of both runs compared with itself, in words.
+
+        Attempts are compared under the same conditions only; the sentences
+        say how many of which run are not, and why.
+        """
+        texts: List[str] = []
+        for agent in self.record.get("agents") or []:
+            texts.append(agent["sentence"])
+            for run, side in (("from", "from_aside"), ("to", "to_aside")):
+                if agent.get(side):
+                    texts.append(f"Of run {self.record[run]}, {agent[side]}.")
+        return texts
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences) or repr(self)
+
     def __repr__(self) -> str:
         return f"<mleflow.Comparison of {self.record['from']} with {self.record['to']}>"
 
@@ -54,7 +73,7 @@ class Comparison:
         changes = [(kind, c) for kind in ("variables", "outcomes") for c in self.record[kind] or []]
         rows: List[List[Any]] = [[kind, c["name"], c["was"], c["is"]] for kind, c in changes]
         rows += [["score", s["address"], s["was"], s["is"]] for s in self.scores("records")]
-        return _html.table(title, ["what", "name", "was", "is"], rows)
+        return _html.table(title, ["what", "name", "was", "is"], rows, " ".join(self.sentences))
 
 
 def compare(a: Union[Run, str], b: Union[Run, str]) -> Comparison:

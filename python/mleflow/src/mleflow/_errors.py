@@ -47,6 +47,10 @@ class Diagnostic:
         return f"{where}{self.summary}{detail}"
 
 
+class RunWarning(UserWarning):
+    """A run warned of something, or an agent in it has no score."""
+
+
 class Error(Exception):
     """The program could not do what it was asked for.
 

@@ -57,8 +57,7 @@ func valueError(err error) error {
 	if !errors.As(err, &invalid) {
 		return nil
 	}
-	var twice errGivenTwice
-	if errors.As(err, &twice) {
+	if twice, ok := errors.AsType[errGivenTwice](err); ok {
 		return fmt.Errorf("flag --%s %.60q: %w", invalid.GetFlag().Name, invalid.GetValue(), twice)
 	}
 	want := invalid.GetFlag().Value.Type()

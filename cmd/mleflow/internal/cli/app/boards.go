@@ -11,8 +11,9 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/report"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
@@ -36,7 +37,7 @@ func (a *App) Grades(ctx context.Context, c cache.Store) *view.Grades {
 }
 
 func readGrade(ctx context.Context, c cache.Store, e event.StepFinished) (grading.Graded, bool) {
-	g, err := results.Read[grading.Graded](ctx, c, e.Outputs["report"])
+	g, err := outputs.Read[grading.Graded](ctx, c, e.Outputs["report"])
 	return g, err == nil
 }
 
@@ -79,10 +80,14 @@ func (l *Library) BoardOf(reports []grading.Graded) (*aggregate.Board, error) {
 func (a *App) DrawBoards(ctx context.Context, opened *disk.Cache, past *ledger.Past, sum *ledger.Summary, full bool) error {
 	draw := func(c ResultCache) (err error) {
 		sum.Outputs, err = report.DrawBoards(ctx, c, sum, func(b *aggregate.Board, address, title string) (string, error) {
+			if p, err := past.Plan(); b != nil && err == nil {
+				j := attempts.JournalOf(p, sum)
+				b.Explain(j.List())
+			}
 			if b != nil || !full {
 				return Drawn(a.Terminal, b, title, full), nil
 			}
-			return boardText(ctx, &results.Source{Store: c, Index: c, Run: sum}, address)
+			return boardText(ctx, &outputs.Source{Store: c, Index: c, Run: sum}, address)
 		})
 		return err
 	}
@@ -109,7 +114,7 @@ func Drawn(t *Terminal, b *aggregate.Board, title string, full bool) string {
 }
 
 // boardText is the leaderboard of a step with all tables, as the step kept it.
-func boardText(ctx context.Context, src *results.Source, address string) (string, error) {
+func boardText(ctx context.Context, src *outputs.Source, address string) (string, error) {
 	var text []byte
 	rec, err := src.Record(ctx, address)
 	if err == nil {

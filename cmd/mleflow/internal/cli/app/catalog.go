@@ -48,8 +48,7 @@ func (l *Library) OwnFolders() []competitions.Folder {
 // Shown makes what is wrong with definitions an error that is shown with the
 // lines it is about.
 func Shown(err error) error {
-	var bad *competitions.LoadError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*competitions.LoadError](err); ok {
 		return &DiagError{List: bad.Diags, files: bad.Files}
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -98,7 +99,7 @@ func (d *Display) Conclude(ctx context.Context, c *disk.Cache, full bool) error 
 		return err
 	}
 	if len(d.State.Outputs) > 0 {
-		sum, err := past.Summary("aggregate")
+		sum, err := past.Summary("aggregate", conditions.AttemptKind)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
@@ -117,7 +118,10 @@ func (t *Terminal) interrupted(signals <-chan os.Signal, cancel context.CancelCa
 			cancel(executor.ErrLeave)
 		default:
 			t.Say(stopping(first))
-			cancel(nil)
+			if first == PauseSignal {
+				cancel(engine.ErrPaused)
+			}
+			cancel(nil) // says nothing after another cause
 		}
 		return first, true
 	}

@@ -11,7 +11,9 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -197,4 +199,26 @@ func (s *Store) WithRemote(address string, run func(*remote.Tier) error) (err er
 	t := remote.New(c, loc, remote.Options{})
 	defer func() { err = errors.Join(err, t.Close(), c.Close()) }()
 	return run(t)
+}
+
+// WithRecord opens the results of a run with the record of one of its steps.
+func (s *Store) WithRecord(ctx context.Context, past *ledger.Past, address string, use func(ResultCache, *cache.Record) error) error {
+	parsed, err := addr.Parse(address)
+	if err != nil {
+		return Wrong(err)
+	}
+	sum, err := past.Summary()
+	if err != nil {
+		return err
+	}
+	return s.WithResults(past, func(c ResultCache) error {
+		rec, err := (&outputs.Source{Store: c, Index: c, Run: sum}).Record(ctx, parsed.String())
+		if errors.Is(err, outputs.ErrNone) {
+			return Wrong(err)
+		}
+		if err != nil {
+			return err
+		}
+		return use(c, rec)
+	})
 }

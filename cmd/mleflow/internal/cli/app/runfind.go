@@ -44,10 +44,10 @@ func NamesFile(arg string) bool {
 	return err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist) && (filepath.Base(arg) != arg || filepath.Ext(arg) != "")
 }
 
-// AttemptsOf counts the attempts of a run by how they were isolated.
+// AttemptsOf counts the attempts of a run that have a result by how they were isolated.
 func AttemptsOf(sum *ledger.Summary) (t conditions.Tally) {
 	for _, s := range sum.Steps {
-		if s.Status != event.Unneeded {
+		if s.Status == event.Ran || s.Status == event.Cached {
 			t.Add(s.Kind, s.Conditions)
 		}
 	}

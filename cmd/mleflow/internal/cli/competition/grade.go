@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 type gradeOptions struct {
@@ -137,7 +138,7 @@ func showFailures(t *app.Terminal, s grading.Summary, place string) {
 // verdictText says in a few words what became of a submission.
 func verdictText(r grading.Report) string {
 	switch {
-	case r.Outcome != grading.Scored:
+	case r.Outcome != outcome.Scored:
 		return string(r.Outcome) + ": " + view.OneLine(r.Reason)
 	case r.GoldMedal:
 		return view.Score(float64(*r.Score)) + ", gold medal"

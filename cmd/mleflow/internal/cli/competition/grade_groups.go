@@ -10,6 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/rungroup"
 )
 
@@ -18,7 +19,7 @@ type GradedGroup struct {
 	Name   string `json:"run_group"`
 	Report string `json:"report"`
 	// Outcomes counts the runs by how they ended.
-	Outcomes map[rungroup.Outcome]int `json:"outcomes"`
+	Outcomes map[outcome.End]int `json:"outcomes"`
 	grading.Summary
 }
 
@@ -104,14 +105,14 @@ func gradeRunGroups(ctx context.Context, t *app.Terminal, o gradeOptions, batch 
 // gradeRunGroup grades one group and returns how many of its runs were left
 // out as asked.
 func gradeRunGroup(ctx context.Context, t *app.Terminal, o gradeOptions, batch grading.Batch, group groupToGrade) (GradedGroup, int, error) {
-	out := GradedGroup{Name: group.Name, Outcomes: map[rungroup.Outcome]int{}}
+	out := GradedGroup{Name: group.Name, Outcomes: map[outcome.End]int{}}
 	warnRunGroup(t, o, group.Group)
 	var entries []grading.Entry
 	var left []grading.Failure
 	for i, e := range group.Entries() {
 		run := group.Runs[i]
 		out.Outcomes[run.Outcome]++
-		if o.skipFailed && run.Outcome == rungroup.MachineFailed {
+		if o.skipFailed && run.Outcome == outcome.MachineFailed {
 			left = append(left, grading.Failure{Line: e.Line, CompetitionID: e.CompetitionID, Reason: run.ID + ": " + run.Note})
 			continue
 		}
@@ -144,7 +145,7 @@ func warnRunGroup(t *app.Terminal, o gradeOptions, group *rungroup.Group) {
 	}
 	failed := 0
 	for _, run := range group.Runs {
-		if run.Outcome == rungroup.MachineFailed {
+		if run.Outcome == outcome.MachineFailed {
 			failed++
 		}
 		if run.Refused != "" {
@@ -161,11 +162,11 @@ func warnRunGroup(t *app.Terminal, o gradeOptions, group *rungroup.Group) {
 }
 
 // outcomesText counts the ways in which runs ended.
-func outcomesText(counts map[rungroup.Outcome]int) string {
+func outcomesText(counts map[outcome.End]int) string {
 	var parts []string
-	for _, o := range rungroup.Outcomes() {
+	for _, o := range outcome.Ends() {
 		if n := counts[o]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, o))
+			parts = append(parts, fmt.Sprintf("%d %s", n, o.Text()))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -11,9 +11,10 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/harbor"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 type gradeSampleOptions struct {
@@ -98,7 +99,7 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 	if hint := grading.Hint(report, path); hint != "" {
 		fmt.Fprintf(a.Stderr, "Hint: %s.\n", hint)
 	}
-	if report.Outcome != grading.Scored {
+	if report.Outcome != outcome.Scored {
 		return fmt.Errorf("%w: %w", app.ErrSilent, app.ErrInvalidSubmission)
 	}
 	return nil
@@ -110,7 +111,7 @@ func showReport(t *app.Terminal, r grading.Report, medals competitions.Medals) e
 	}
 	fmt.Fprintf(t.Stdout, "%s: %s\n", r.CompetitionID, verdictText(r))
 	if r.Rank != nil {
-		fmt.Fprintf(t.Stdout, "place %s human teams\n", export.Place(*r.Rank, r.Teams))
+		fmt.Fprintf(t.Stdout, "place %s human teams\n", results.Place(*r.Rank, r.Teams))
 	}
 	better := "higher is better"
 	if r.LowerIsBetter {

@@ -206,8 +206,7 @@ func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.De
 		return nil, err
 	}
 	lock, err := verify.NewLock(ctx, def, prepared, verify.LockOptions{Reference: reference, Force: o.force, Work: work})
-	var against *verify.ReferenceError
-	if errors.As(err, &against) {
+	if _, ok := errors.AsType[*verify.ReferenceError](err); ok {
 		err = step.Mismatch(fmt.Errorf("%w\nNothing was written; --force changes them anyway", err))
 	}
 	return lock, err

@@ -73,8 +73,7 @@ func makeRehearsal(ctx context.Context, a *app.App, folder, raw string, o rehear
 	}
 	defer func() { _ = os.RemoveAll(work) }()
 	_, err = a.PrepareShipped(ctx, dataset.Job{Def: def.Rehearsed(), Layout: dataset.Layout{Dir: work}, SkipVerification: true})
-	var diags hcl.Diagnostics
-	if errors.As(err, &diags) {
+	if diags, ok := errors.AsType[hcl.Diagnostics](err); ok {
 		a.ShowDiagnostics(diags, def.Files())
 		err = app.ErrSilent
 	}

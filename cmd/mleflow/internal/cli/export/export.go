@@ -22,6 +22,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
@@ -97,7 +98,7 @@ type ExportedJSON struct {
 }
 
 func exportRows(ctx context.Context, a *app.App, o exportOptions, args []string) error {
-	var records []export.Record
+	var records []*results.Attempt
 	for _, arg := range args {
 		list, err := leaderboard.RecordsOf(ctx, a, arg)
 		if err != nil {
@@ -105,7 +106,7 @@ func exportRows(ctx context.Context, a *app.App, o exportOptions, args []string)
 		}
 		records = append(records, list...)
 	}
-	records = leaderboard.WithoutFound(a, o.rules, records)
+	records = leaderboard.WithoutFound(a, o.rules, results.Rows(records))
 	t, err := export.Attempts(records, o.at...)
 	if o.table == "snapshots" {
 		t, err = export.Snapshots(records)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -60,17 +61,19 @@ func newImportInspect(a *app.App) *cobra.Command {
 		Use:   "inspect LOG.eval --sample ID -c ID --submission FILE -o DIR",
 		Short: "Take an attempt by a sample of a log of Inspect AI",
 		Args:  app.Needs(app.Takes(1, 1), "sample", "competition", "output"),
-		RunE: a.Action(func(_ *cobra.Command, args []string) error {
-			f, err := os.Open(args[0])
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			log, err := filepath.Abs(args[0])
+			if err == nil {
+				_, err = os.Stat(log)
+			}
 			if err != nil {
 				return fmt.Errorf("read log: %w", err)
 			}
-			defer f.Close()
-			info, err := f.Stat()
+			out, err := inPython(cmd.Context(), a, func(io.Writer) error { return nil }, "import", log, o.sample, strconv.Itoa(o.epoch))
 			if err != nil {
-				return fmt.Errorf("read log: %w", err)
+				return fmt.Errorf("read %s: %w", args[0], err)
 			}
-			claim, err := rungroup.ReadInspect(f, info.Size(), o.sample, o.epoch)
+			claim, err := rungroup.ReadClaim(out)
 			if err != nil {
 				return app.Usagef("%s: %w", args[0], err)
 			}

@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,21 +19,20 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/inspectlog"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
-	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 func newExportInspect(a *app.App) *cobra.Command {
@@ -52,6 +52,38 @@ func newExportInspect(a *app.App) *cobra.Command {
 	return cmd
 }
 
+// inspectLog is the first line of a log in the stream to the Python package, which documents the
+// stream. Its attempts follow.
+type inspectLog struct {
+	Agent    string         `json:"agent"`
+	Run      string         `json:"run"`
+	Pipeline string         `json:"pipeline"`
+	Created  int64          `json:"created_ms"`
+	Status   string         `json:"status"`
+	Tags     []string       `json:"tags"`
+	Metadata map[string]any `json:"metadata"`
+	Samples  int            `json:"samples"`
+	attempts []*inspectAttempt
+}
+
+// inspectAttempt is the line of an attempt. Its rows are those of the tables that export writes.
+type inspectAttempt struct {
+	Row       json.RawMessage `json:"row"`
+	Snapshots json.RawMessage `json:"snapshots"`
+	Epoch     int             `json:"epoch"`
+	Counts    bool            `json:"counts"`
+	Failed    bool            `json:"failed"`
+	Error     string          `json:"error"`
+	Started   int64           `json:"started_ms"`
+	Ended     int64           `json:"ended_ms"`
+	// Exchanges are nil without a transcript.
+	Exchanges []*transcript.Event `json:"exchanges"`
+
+	of         *results.Attempt
+	transcript cache.Ref
+	talk       *atif.Trajectory // the next line; nil without a conversation
+}
+
 // WrittenLog is a log in export inspect --json.
 type WrittenLog struct {
 	Path    string `json:"path"`
@@ -65,12 +97,17 @@ func exportInspect(ctx context.Context, a *app.App, past *ledger.Past, c app.Res
 	if err != nil {
 		return err
 	}
-	written := []WrittenLog{}
-	for _, l := range logs {
-		written = append(written, WrittenLog{filepath.Join(dir, l.FileName()), l.Agent, len(l.Attempts)})
+	folder, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("write logs: %w", err)
 	}
-	if err := writeLogs(dir, logs); err != nil {
+	out, err := inPython(ctx, a, func(w io.Writer) error { return x.send(ctx, json.NewEncoder(w), logs) }, "export", folder, dir, strconv.Itoa(len(logs)))
+	if err != nil {
 		return err
+	}
+	var written []WrittenLog
+	if err := json.Unmarshal(out, &written); err != nil {
+		return fmt.Errorf("write logs: %w", err)
 	}
 	if a.JSON {
 		return app.WriteJSON(a.Stdout, map[string]any{"logs": written})
@@ -81,52 +118,26 @@ func exportInspect(ctx context.Context, a *app.App, past *ledger.Past, c app.Res
 	return nil
 }
 
-// writeLogs writes all logs next to the folder before it moves them there. A file
-// that is there already must be equal.
-func writeLogs(dir string, logs []*inspectlog.Log) error {
-	dir = filepath.Clean(dir)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
-		return fmt.Errorf("write logs: %w", err)
-	}
-	work, err := os.MkdirTemp(filepath.Dir(dir), ".mleflow-inspect-*")
-	if err != nil {
-		return fmt.Errorf("write logs: %w", err)
-	}
-	defer os.RemoveAll(work)
+// send writes the logs, attempt by attempt. What is read for an attempt is not kept.
+func (x *inspector) send(ctx context.Context, lines *json.Encoder, logs []*inspectLog) error {
 	for _, l := range logs {
-		if err := wholefile.Create(filepath.Join(work, l.FileName()), 0o666, l.Write); err != nil {
-			return fmt.Errorf("write log of %s: %w", l.Agent, err)
+		if err := lines.Encode(l); err != nil {
+			return err
 		}
-		switch same, err := sameFile(filepath.Join(work, l.FileName()), filepath.Join(dir, l.FileName())); {
-		case err != nil:
-			return fmt.Errorf("write logs: %w", err)
-		case !same:
-			return app.Usagef("%s already exists and differs; move it away, or write elsewhere", filepath.Join(dir, l.FileName()))
+		for _, one := range l.attempts {
+			whole := *one
+			if err := x.complete(ctx, &whole); err != nil {
+				return err
+			}
+			if err := lines.Encode(whole); err != nil {
+				return err
+			}
+			if err := lines.Encode(whole.talk); err != nil {
+				return err
+			}
 		}
-	}
-	err = os.MkdirAll(dir, 0o777)
-	for _, l := range logs {
-		if err == nil {
-			err = os.Rename(filepath.Join(work, l.FileName()), filepath.Join(dir, l.FileName()))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("write logs: %w", err)
 	}
 	return nil
-}
-
-// sameFile reports whether the old file is missing or equals the new one.
-func sameFile(made, old string) (bool, error) {
-	was, err := os.ReadFile(old)
-	if errors.Is(err, os.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	is, err := os.ReadFile(made)
-	return bytes.Equal(was, is), err
 }
 
 // inspector gathers the attempts of a run for logs.
@@ -138,7 +149,7 @@ type inspector struct {
 }
 
 // logs returns the logs of a run, by agent.
-func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]*inspectlog.Log, error) {
+func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]*inspectLog, error) {
 	catalog, err := a.Catalog()
 	if err != nil {
 		return nil, err
@@ -151,17 +162,19 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]
 	if err != nil {
 		return nil, err
 	}
-	records, left, err := tidy.Collect(ctx, run)
+	records, left, err := attempts.Collect(ctx, run)
 	if err != nil {
 		return nil, err
 	}
 	x.started, x.agents = run.Started, map[string]string{}
-	by := map[string]*inspectlog.Log{}
-	add := func(one *inspectlog.Attempt) {
-		if by[one.Agent] == nil {
-			by[one.Agent] = newLog(run, sum.State, one.Agent)
+	by := map[string]*inspectLog{}
+	add := func(one *inspectAttempt) *inspectLog {
+		agent := one.of.Agent
+		if by[agent] == nil {
+			by[agent] = newLog(run, sum.State, agent)
 		}
-		by[one.Agent].Attempts = append(by[one.Agent].Attempts, one)
+		by[agent].attempts = append(by[agent].attempts, one)
+		return by[agent]
 	}
 	for _, r := range records {
 		one, err := x.attempt(ctx, r)
@@ -172,9 +185,8 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]
 	}
 	for _, s := range run.Steps {
 		if one := x.failed(s); one != nil {
-			left = slices.DeleteFunc(left, func(l tidy.Left) bool { return l.Address == s.Address })
-			add(one)
-			if l := by[one.Agent]; l.Status == "success" {
+			left = slices.DeleteFunc(left, func(l attempts.Left) bool { return l.Address == s.Address })
+			if l := add(one); l.Status == "success" {
 				l.Status = "error"
 			}
 		}
@@ -183,19 +195,20 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]
 	if len(by) == 0 {
 		return nil, app.Usagef("run %s has no attempt of an agent and no grade to write", run.ID)
 	}
-	var logs []*inspectlog.Log
+	var logs []*inspectLog
 	for _, agent := range slices.Sorted(maps.Keys(by)) {
+		by[agent].count()
 		logs = append(logs, by[agent])
 	}
 	return logs, nil
 }
 
-func newLog(run tidy.Run, state ledger.State, agent string) *inspectlog.Log {
-	l := &inspectlog.Log{Agent: agent, Run: run.ID, Pipeline: run.Pipeline, Created: run.Started, Status: "success"}
+func newLog(run attempts.Run, state ledger.State, agent string) *inspectLog {
+	l := &inspectLog{Agent: agent, Run: run.ID, Pipeline: run.Pipeline, Created: run.Started.UnixMilli(), Status: "success"}
 	switch state {
 	case ledger.Running:
 		l.Status = "started"
-	case ledger.Cancelled, ledger.Interrupted:
+	case ledger.Paused, ledger.Cancelled, ledger.Interrupted:
 		l.Status = "cancelled"
 	}
 	l.Metadata = map[string]any{"mleflow": run.Version, "run": run.ID, "run_name": run.About.Called(run.ID), "pipeline": run.Pipeline, "standing": run.Standing}
@@ -208,12 +221,25 @@ func newLog(run tidy.Run, state ledger.State, agent string) *inspectlog.Log {
 	return l
 }
 
-// attempt completes a record by the times, exit status and transcript of its
-// attempt.
-func (x *inspector) attempt(ctx context.Context, r export.Record) (*inspectlog.Attempt, error) {
-	at := &inspectlog.Attempt{Record: r, Started: x.started, Ended: x.started}
+// count numbers the epochs, which are the places of the seeds among those of the log.
+func (l *inspectLog) count() {
+	var seeds []string
+	for _, one := range l.attempts {
+		seeds = append(seeds, one.of.Seed)
+	}
+	slices.SortFunc(seeds, func(x, y string) int { return cmp.Or(results.CompareSeeds(x, y), cmp.Compare(x, y)) })
+	seeds = slices.Compact(seeds)
+	for _, one := range l.attempts {
+		one.Epoch = 1 + slices.Index(seeds, one.of.Seed)
+	}
+	l.Samples = len(l.attempts)
+}
+
+// attempt returns an attempt with the times of its step.
+func (x *inspector) attempt(ctx context.Context, r *results.Attempt) (*inspectAttempt, error) {
+	one := &inspectAttempt{of: r, Counts: r.Uncounted() == "", Failed: r.Made.Outcome.Failed(), Started: x.started.UnixMilli(), Ended: x.started.UnixMilli()}
 	if r.AttemptAction == "" {
-		return at, nil
+		return one, nil
 	}
 	id, err := digest.ParseActionID(r.AttemptAction)
 	if err != nil {
@@ -224,46 +250,58 @@ func (x *inspector) attempt(ctx context.Context, r export.Record) (*inspectlog.A
 		return nil, fmt.Errorf("look up %s: %w", r.Address, err)
 	}
 	x.agents[blockOf(r.Address)] = r.Agent
-	at.Started = time.UnixMilli(rec.StartedUnixMilli)
-	at.Ended = at.Started.Add(time.Duration(rec.DurationMillis) * time.Millisecond)
-	var stats agentrun.Stats
-	if json.Unmarshal(rec.Outputs["stats"].JSON, &stats) == nil {
-		at.ExitCode = stats.ExitCode
-	}
-	if ref := rec.Outputs["transcript"].Ref; ref.Files > 0 { // without models it is empty
-		at.Talk = func() (*atif.Trajectory, map[string]*inspectlog.Usage, error) { return x.talk(ctx, ref, r) }
-	}
-	return at, nil
+	one.Started, one.Ended = rec.StartedUnixMilli, rec.StartedUnixMilli+rec.DurationMillis
+	one.transcript = rec.Outputs["transcript"].Ref
+	return one, nil
 }
 
-// talk reads a transcript.
-func (x *inspector) talk(ctx context.Context, ref cache.Ref, about export.Record) (*atif.Trajectory, map[string]*inspectlog.Usage, error) {
-	r, err := transcript.OpenReader(tree.NewFS(ctx, x.c, ref))
+// complete adds an attempt's rows and its transcript.
+func (x *inspector) complete(ctx context.Context, one *inspectAttempt) (err error) {
+	if one.Row, err = rowsOf(export.Attempts([]*results.Attempt{one.of})); err != nil {
+		return err
+	}
+	if one.Snapshots, err = rowsOf(export.Snapshots([]*results.Attempt{one.of})); err != nil {
+		return err
+	}
+	if one.transcript.Files == 0 { // without models it is empty
+		return nil
+	}
+	r, err := transcript.OpenReader(tree.NewFS(ctx, x.c, one.transcript))
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	defer r.Close()
-	used, err := inspectlog.Measured(r)
-	if err != nil {
-		return nil, nil, err
+	one.Exchanges = []*transcript.Event{}
+	for e, err := range r.Events() {
+		if err != nil {
+			return err
+		}
+		one.Exchanges = append(one.Exchanges, e)
 	}
-	tr, err := atif.Export(r, atif.Run{Agent: about.Agent, Version: about.AgentVersion})
+	one.talk, err = atif.Export(r, atif.Run{Agent: one.of.Agent, Version: one.of.AgentVersion})
 	if errors.Is(err, atif.ErrEmpty) {
-		return nil, used, nil
+		return nil
 	}
-	return tr, used, err
+	return err
+}
+
+func rowsOf(t *table.Table, err error) (json.RawMessage, error) {
+	var text bytes.Buffer
+	if err == nil {
+		err = export.Write(&text, t, export.JSON)
+	}
+	return text.Bytes(), err
 }
 
 // failed returns the attempt of a step that failed and has no result, or nil.
 // The step's block tells the agent if it has other attempts.
-func (x *inspector) failed(s ledger.StepSummary) *inspectlog.Attempt {
+func (x *inspector) failed(s ledger.StepSummary) *inspectAttempt {
 	if s.Kind != conditions.AttemptKind || s.Action != "" || s.Status != event.Failed {
 		return nil
 	}
-	one := &inspectlog.Attempt{Failed: cmp.Or(s.Error, "the step failed"), Started: s.Started, Ended: s.Ended}
-	one.Address, one.Agent = s.Address, cmp.Or(x.agents[blockOf(s.Address)], blockOf(s.Address))
+	one := &results.Attempt{Address: s.Address, Agent: cmp.Or(x.agents[blockOf(s.Address)], blockOf(s.Address))}
 	one.Report.CompetitionID = s.Address
-	return one
+	return &inspectAttempt{of: one, Error: cmp.Or(s.Error, "the step failed"), Started: s.Started.UnixMilli(), Ended: s.Ended.UnixMilli()}
 }
 
 func blockOf(address string) string {

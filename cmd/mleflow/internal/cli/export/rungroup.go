@@ -17,9 +17,9 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rungroup"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 type exportRunGroupOptions struct{ output, agent, experiment string }
@@ -170,7 +170,7 @@ func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptio
 		fmt.Fprintf(l.Stderr, "%s some competitions are not MLE-bench's; mlebench grade stops at them\n", l.ErrStyle().Warn("Note:"))
 	}
 	slices.SortStableFunc(attempts, func(x, y exported) int {
-		return cmp.Or(aggregate.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.Competition, y.Competition))
+		return cmp.Or(results.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.Competition, y.Competition))
 	})
 	return attempts, nil
 }
@@ -185,7 +185,7 @@ func forAgent(name string) string {
 func (at exported) record() rungroup.Record {
 	fine, seconds := true, at.Result.WallSeconds
 	return rungroup.Record{
-		ID: at.folder, Success: &fine, Address: at.Address, Seed: at.Seed, Outcome: rungroup.Outcome(at.Result.Outcome),
+		ID: at.folder, Success: &fine, Address: at.Address, Seed: at.Seed, Outcome: at.Result.Outcome,
 		WallSeconds: &seconds, Conditions: at.conditions,
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/rungroup"
 )
 
@@ -51,8 +52,8 @@ var resampling = []string{"resamples", "resampling-seed"}
 func NewLeaderboard(a *app.App) *cobra.Command {
 	var o leaderboardOptions
 	cmd := &cobra.Command{
-		Use:   "leaderboard REPORT.json...",
-		Short: "Aggregate grading reports, one per seed, as the reference does",
+		Use:   "leaderboard RUN|REPORT.json...",
+		Short: "Show the leaderboard of a run, or aggregate reports as the reference does",
 		Args:  app.Takes(0, -1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			for _, name := range resampling {
@@ -67,18 +68,20 @@ func NewLeaderboard(a *app.App) *cobra.Command {
 			if err := o.rules.Check(); err != nil {
 				return err
 			}
-			reports, done, err := WithRuns(cmd.Context(), a, reports, o.rules)
+			if err := o.check(a); err != nil {
+				return err
+			}
+			first, err := Gather(cmd.Context(), a, reports, o.rules)
 			if err != nil {
 				return app.Wrong(err)
 			}
-			defer done()
-			against, done, err := WithRuns(cmd.Context(), a, o.against, o.rules)
-			if err != nil {
-				return app.Wrong(err)
+			second := first
+			if len(o.against) > 0 {
+				if second, err = Gather(cmd.Context(), a, o.against, o.rules); err != nil {
+					return app.Wrong(err)
+				}
 			}
-			defer done()
-			o.against = against
-			return runLeaderboard(a, o, reports)
+			return runLeaderboard(a, o, first, second)
 		}),
 	}
 	flags := cmd.Flags()
@@ -124,45 +127,48 @@ func reportsToRead(t *app.Terminal, o leaderboardOptions, args []string) ([]stri
 	return found.Reports, nil
 }
 
-func runLeaderboard(a *app.App, o leaderboardOptions, paths []string) error {
-	if err := o.check(a); err != nil {
-		return err
-	}
+func runLeaderboard(a *app.App, o leaderboardOptions, own, other Gathered) error {
 	catalog, err := a.Catalog()
 	if err != nil {
 		return err
 	}
-	splits, err := o.splits(catalog)
+	file := own.File(a.Terminal, o.version)
+	splits, err := o.splits(catalog, own, file.Reports)
 	if err != nil {
 		return err
+	}
+	r := boards.Result{Splits: splits, Catalog: catalog}
+	if own.ofRuns() && o.whole() {
+		if err := r.Whole(file.Reports, o.class); err != nil {
+			return app.Wrong(err)
+		}
+		return showLeaderboard(a.Terminal, r, o.show)
 	}
 	q := board.Selection{
 		Agent: o.agent, Version: o.version, Class: o.class, Unflagged: o.withoutFlagged, Mixed: o.experiment != "",
 		Splits: splits, Seeds: board.Seeds{Count: o.seeds, PadMissing: o.padMissing}, Partial: o.compares(),
 	}
-	first, err := o.standing(q, paths)
+	first, err := o.standing(q, file, own)
 	if err != nil {
 		return app.Wrong(err)
 	}
 	if o.experiment != "" {
 		first.Name = o.experiment
 	}
-	r := boards.Result{Agents: []board.Standing{first}, Splits: splits, Catalog: catalog}
+	r.Agents = []board.Standing{first}
 	if r.Stopped, err = q.Stopped(first, o.at); err != nil {
 		return app.Wrong(err)
 	}
 	if o.compares() {
-		others := o.against
-		if len(others) == 0 {
-			others = paths
-		}
 		q.Agent, q.Version = cmp.Or(o.againstAgent, o.sameAgent()), cmp.Or(o.againstVersion, o.version)
-		second, err := o.standing(q, others)
+		if len(o.against) > 0 || o.againstVersion != "" {
+			file = other.File(a.Terminal, q.Version)
+		}
+		second, err := o.standing(q, file, other)
 		if err != nil {
 			return app.Wrong(fmt.Errorf("compare: %w", err))
 		}
-		r.Agents = append(r.Agents, second)
-		if r.Comparisons, err = board.CompareStandings(first, second, splits); err != nil {
+		if err := r.Compare(second); err != nil {
 			return app.Wrong(err)
 		}
 	}
@@ -174,6 +180,17 @@ func runLeaderboard(a *app.App, o leaderboardOptions, paths []string) error {
 		return app.Wrong(err)
 	}
 	return showLeaderboard(a.Terminal, r, o.show)
+}
+
+// whole reports whether the board is that of all agents of a run, as it stands.
+func (o leaderboardOptions) whole() bool {
+	return o.agent == "" && !o.compares() && o.asRun() && o.seeds == 0 && !o.padMissing && !o.withoutFlagged && len(o.at) == 0
+}
+
+// asRun reports whether the competitions of a run are its own: without a choice, or by the
+// name that its figures have.
+func (o leaderboardOptions) asRun() bool {
+	return !o.set.Given() || o.set == app.SetFlags{Split: string(competitions.Own)}
 }
 
 func (o *leaderboardOptions) check(a *app.App) error {
@@ -189,18 +206,34 @@ func (o *leaderboardOptions) check(a *app.App) error {
 	return o.checkAt()
 }
 
-func (o leaderboardOptions) splits(catalog *competitions.Catalog) ([]board.SplitIDs, error) {
+// splits are the sets of competitions to show. Those of runs are their own competitions and,
+// without a flag, the named sets that are complete.
+func (o leaderboardOptions) splits(catalog *competitions.Catalog, of Gathered, reports []grading.Graded) ([]board.SplitIDs, error) {
 	sets := []app.SetFlags{o.set}
 	if !o.set.Given() {
 		sets = []app.SetFlags{{Split: "low"}, {Split: "medium"}, {Split: "high"}, {Split: "all"}}
 	}
 	var splits []board.SplitIDs
+	var tried []string
+	own := of.ofRuns() && o.asRun()
+	if own {
+		for _, g := range reports {
+			tried = append(tried, g.CompetitionID)
+		}
+		slices.Sort(tried)
+		splits = []board.SplitIDs{{Name: string(competitions.Own), IDs: slices.Compact(tried)}}
+		if o.set.Given() {
+			return splits, nil
+		}
+	}
 	for _, set := range sets {
 		ids, err := set.Ids(catalog)
 		if err != nil {
 			return nil, app.Wrong(err)
 		}
-		splits = append(splits, board.SplitIDs{Name: set.Name(), IDs: ids})
+		if !own || !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(tried, id) }) {
+			splits = append(splits, board.SplitIDs{Name: set.Name(), IDs: ids})
+		}
 	}
 	return splits, nil
 }
@@ -215,8 +248,8 @@ func (o leaderboardOptions) sameAgent() string {
 
 // standing reads the reports of one agent, and names the version if that is what
 // differs.
-func (o leaderboardOptions) standing(q board.Selection, paths []string) (board.Standing, error) {
-	s, err := q.Standing(paths)
+func (o leaderboardOptions) standing(q board.Selection, file board.File, from Gathered) (board.Standing, error) {
+	s, err := q.Of(file, from.Paths)
 	if o.againstVersion != "" {
 		s.Name += " " + q.Version
 	}
@@ -285,15 +318,20 @@ func (o *showOptions) check(json bool) error {
 
 func showLeaderboard(t *app.Terminal, r boards.Result, o showOptions) error {
 	if o.name != "" {
+		if r.Board != nil && len(r.Agents) > 1 {
+			return app.Usagef("--name names one agent; choose one with --agent")
+		}
 		r.Agents[0].Name = o.name
 	}
 	var out bytes.Buffer
 	if err := renderLeaderboard(t, &out, r, o); err != nil {
 		return err
 	}
-	r.Warn(func(title, format string, args ...any) {
-		fmt.Fprintf(t.Stderr, "%s %s\n", t.ErrStyle().Warn(title), view.Text(fmt.Sprintf(format, args...)))
-	})
+	if r.Board == nil || o.format != "text" || o.table == "runs" { // else the board's notes say it
+		r.Warn(func(title, format string, args ...any) {
+			fmt.Fprintf(t.Stderr, "%s %s\n", t.ErrStyle().Warn(title), view.Text(fmt.Sprintf(format, args...)))
+		})
+	}
 	if o.output == "" {
 		_, err := t.Stdout.Write(out.Bytes())
 		return err
@@ -305,11 +343,18 @@ func renderLeaderboard(term *app.Terminal, out *bytes.Buffer, r boards.Result, o
 	layout := boards.Layout{Style: term.OutStyle(), Width: app.BoardWidth(term), Full: o.full}
 	switch o.format {
 	case "text":
-		if o.table == "runs" {
+		switch {
+		case o.table == "runs":
 			return layout.Runs(out, r)
+		case r.Board != nil:
+			out.WriteString(app.Drawn(term, r.Board, "Leaderboard", o.full))
+			return nil
 		}
 		return layout.Text(out, r)
 	case "json":
+		if r.Board != nil && len(r.Agents) > 1 {
+			return app.WriteJSON(out, r.All())
+		}
 		return app.WriteJSON(out, r.JSON())
 	case "markdown":
 		out.WriteString(r.Markdown(o.labels))

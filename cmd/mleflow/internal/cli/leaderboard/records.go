@@ -5,25 +5,27 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // RecordsOf returns the attempts of a run, a bundle, a file of reports or a folder of
 // them.
-func RecordsOf(ctx context.Context, a *app.App, arg string) ([]export.Record, error) {
+func RecordsOf(ctx context.Context, a *app.App, arg string) ([]*results.Attempt, error) {
 	if !isFolder(arg) && !app.NamesFile(arg) {
 		past, err := a.FindRun([]string{arg})
 		if err != nil {
 			return nil, err
 		}
-		return runRecords(ctx, a, past)
+		records, left, err := runRecords(ctx, a, past)
+		TellLeft(a, left)
+		return records, err
 	}
 	catalog, err := a.Catalog()
 	if err != nil {
@@ -50,24 +52,24 @@ func isBundle(path string) (bool, error) {
 	return bundle.Begins(path)
 }
 
-func fileRecords(path string, catalog *competitions.Catalog) ([]export.Record, error) {
+func fileRecords(path string, catalog *competitions.Catalog) ([]*results.Attempt, error) {
 	files, err := board.ReportFiles([]string{path})
 	if err != nil {
 		return nil, app.Wrong(err)
 	}
-	var records []export.Record
+	var records []*results.Attempt
 	for _, file := range files {
-		list, err := tidy.FromFile(file, catalog)
+		list, err := attempts.FromFile(file, catalog)
 		if err != nil {
 			return nil, app.Wrong(err)
 		}
 		records = append(records, list...)
 	}
-	tidy.Sort(records)
+	attempts.Sort(records)
 	return records, nil
 }
 
-func bundleRecords(ctx context.Context, a *app.App, path string, catalog *competitions.Catalog) ([]export.Record, error) {
+func bundleRecords(ctx context.Context, a *app.App, path string, catalog *competitions.Catalog) ([]*results.Attempt, error) {
 	work, stop := a.MeterWork("reading " + path)
 	defer stop()
 	b, err := bundle.Open(ctx, path, work)
@@ -79,34 +81,32 @@ func bundleRecords(ctx context.Context, a *app.App, path string, catalog *compet
 	if err != nil {
 		return nil, fmt.Errorf("check bundle %s: %w", path, err)
 	}
-	records, left, err := tidy.FromBundle(ctx, b, x, catalog, "claimed")
+	records, left, err := attempts.FromBundle(ctx, b, x, catalog, "claimed")
 	TellLeft(a, left)
 	return records, err
 }
 
-func runRecords(ctx context.Context, a *app.App, past *ledger.Past) (records []export.Record, err error) {
+func runRecords(ctx context.Context, a *app.App, past *ledger.Past) (records []*results.Attempt, left []attempts.Left, err error) {
 	if err := a.UseRun(past); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	catalog, err := a.Catalog()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	err = a.WithResults(past, func(c app.ResultCache) error {
 		run, err := TidyRun(past, c, catalog)
 		if err != nil {
 			return err
 		}
-		var left []tidy.Left
-		records, left, err = tidy.Collect(ctx, run)
-		TellLeft(a, left)
+		records, left, err = attempts.Collect(ctx, run)
 		return err
 	})
-	return records, err
+	return records, left, err
 }
 
 // TellLeft tells of the steps that have no row.
-func TellLeft(a *app.App, left []tidy.Left) {
+func TellLeft(a *app.App, left []attempts.Left) {
 	for _, l := range left {
 		fmt.Fprintf(a.Stderr, "%s %s: %s\n", a.ErrStyle().Warn("Left out:"), view.Text(l.Address), l.Why)
 	}

@@ -1,10 +1,9 @@
 package leaderboard
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,153 +11,162 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rules"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// WithRuns replaces runs among paths by folders with their grading reports,
-// which last until the returned function is called. A file of that name comes
-// before a run.
+// Gathered are the results in runs, bundles and files of reports.
+type Gathered struct {
+	// attempts are those of runs and bundles, each once; files the reports of files.
+	attempts []*results.Attempt
+	files    board.File
+	// Paths are those of the files.
+	Paths []string
+}
+
+// Gather reads runs, bundles and files of reports. A file of that name comes before a run.
 // Attempts in which one of the rules found something are left out.
-func WithRuns(ctx context.Context, a *app.App, paths []string, rules RuleFlags) ([]string, func(), error) {
-	out := slices.Clone(paths)
-	var made []string
-	done := func() {
-		for _, dir := range made {
-			os.RemoveAll(dir)
+func Gather(ctx context.Context, a *app.App, paths []string, rules RuleFlags) (g Gathered, err error) {
+	for _, path := range paths {
+		var list []*results.Attempt
+		if app.NamesFile(path) || isFolder(path) {
+			found, err := isBundle(path)
+			switch {
+			case err != nil || !found:
+				if len(rules.Exclude) > 0 {
+					return g, fmt.Errorf("--exclude-rule: %s is a file, which does not say what rules found; name a run", path)
+				}
+				g.Paths = append(g.Paths, path)
+				continue
+			}
+			if list, err = RecordsOf(ctx, a, path); err != nil {
+				return g, err
+			}
+		} else if list, err = gradedBy(ctx, a, path); err != nil {
+			return g, err
 		}
+		g.attempts = append(g.attempts, list...)
 	}
-	for i, path := range paths {
-		dir, err := runFolder(ctx, a, path, rules)
-		if dir != "" {
-			made, out[i] = append(made, dir), dir
-		}
-		if err != nil {
-			done()
-			return nil, nil, err
-		}
-	}
-	return out, done, nil
-}
-
-// ReadRuns reads the reports of runs and files.
-func ReadRuns(ctx context.Context, a *app.App, paths ...string) (board.File, error) {
-	paths, done, err := WithRuns(ctx, a, paths, RuleFlags{})
+	g.attempts = WithoutFound(a, rules, tellRepeated(a, g.attempts))
+	files, err := board.ReportFiles(g.Paths)
 	if err != nil {
-		return board.File{}, err
+		return g, err
 	}
-	defer done()
-	if paths, err = board.ReportFiles(paths); err != nil {
-		return board.File{}, err
-	}
-	return board.ReadPaths(paths)
+	g.files, err = board.ReadPaths(files)
+	return g, err
 }
 
-// runFolder writes the reports of a run to a folder; "" if path is one of a file.
-func runFolder(ctx context.Context, a *app.App, path string, rules RuleFlags) (dir string, err error) {
-	if app.NamesFile(path) || isFolder(path) {
-		if found, err := isBundle(path); err == nil && found {
-			return bundleFolder(ctx, a, path, rules)
-		}
-		if len(rules.Exclude) > 0 {
-			return "", fmt.Errorf("--exclude-rule: %s is a file, which does not say what rules found; name a run", path)
-		}
-		return "", nil
-	}
-	past, err := a.FindRun([]string{path})
+// gradedBy returns the attempts of a run, and tells how many are not graded yet.
+func gradedBy(ctx context.Context, a *app.App, name string) ([]*results.Attempt, error) {
+	past, err := a.FindRun([]string{name})
 	if err != nil {
-		return "", fmt.Errorf("there is no file %s, and no such run: %w", path, err)
+		return nil, fmt.Errorf("there is no file %s, and no such run: %w", name, err)
 	}
-	if err := a.UseRun(past); err != nil {
-		return "", err
-	}
-	if dir, err = os.MkdirTemp("", "mleflow-reports-"); err != nil {
-		return "", err
-	}
-	return dir, a.WithResults(past, func(c app.ResultCache) error {
-		return writeReports(ctx, a, c, past, tidy.ReportFolder{Dir: dir, Exclude: rules.Exclude})
-	})
-}
-
-// bundleFolder writes the reports in a bundle to a folder.
-func bundleFolder(ctx context.Context, a *app.App, path string, rules RuleFlags) (dir string, err error) {
-	records, err := RecordsOf(ctx, a, path)
+	list, _, err := runRecords(ctx, a, past)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if dir, err = os.MkdirTemp("", "mleflow-reports-"); err != nil {
-		return "", err
-	}
-	for i, r := range WithoutFound(a, rules, records) {
-		if !r.Graded {
-			continue
-		}
-		text, err := json.Marshal(r.AsGraded())
-		if err != nil {
-			return dir, err
-		}
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%06d_grading_report.json", i)), text, 0o600); err != nil {
-			return dir, err
-		}
-	}
-	return dir, nil
-}
-
-// writeReports tells how many attempts are left out, and how many not graded yet.
-func writeReports(ctx context.Context, a *app.App, c app.ResultCache, past *ledger.Past, to tidy.ReportFolder) error {
 	sum, err := past.Summary()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	run, err := TidyRun(past, c, nil)
-	if err != nil {
-		return err
+	graded, all := 0, 0
+	for _, r := range list {
+		graded += board.Count(r.Graded)
 	}
-	n, err := to.Write(ctx, run, &results.Source{Store: c, Index: c, Run: sum})
-	for _, e := range n.Excluded {
-		tellExcluded(a, e.Address, e.Rules)
+	for _, s := range sum.Steps {
+		all += board.Count(s.Kind == conditions.GradeKind)
+	}
+	switch all = max(all, view.ToGrade(sum.Start)); {
+	case all == 0:
+		return nil, fmt.Errorf("run %s graded nothing", sum.ID)
+	case graded == 0:
+		return nil, fmt.Errorf("run %s has graded none of its %d attempts yet", sum.ID, all)
+	case graded < all:
+		fmt.Fprintf(a.Stderr, "%s run %s has graded %d of %d attempts so far.\n", a.ErrStyle().Warn("Partial:"), sum.ID, graded, all)
+	}
+	return list, nil
+}
+
+// tellRepeated returns every attempt once, and tells how many several of the runs have.
+func tellRepeated(a *app.App, list []*results.Attempt) []*results.Attempt {
+	times, several := map[string]int{}, 0
+	for _, r := range list {
+		if times[r.Key()]++; times[r.Key()] == 2 && r.Key() != "" {
+			several++
+		}
 	}
 	switch {
-	case err != nil:
-		return err
-	case n.Missing == n.Found && n.Found > 0:
-		return fmt.Errorf("run %s has graded none of its %d attempts yet", sum.ID, n.Found)
-	case n.Missing > 0:
-		fmt.Fprintf(a.Stderr, "%s run %s has graded %d of %d attempts so far.\n", a.ErrStyle().Warn("Partial:"), sum.ID, n.Found-n.Missing, n.Found)
+	case several == 1:
+		fmt.Fprintln(a.Stderr, "1 attempt is in several of the runs and counts once.")
+	case several > 1:
+		fmt.Fprintf(a.Stderr, "%s are in several of the runs and count once.\n", view.Plural(several, "attempt"))
 	}
-	tellUnchecked(a, n.Unchecked)
-	if n.Found == 0 {
-		return fmt.Errorf("run %s graded nothing", sum.ID)
+	return results.Distinct(list)
+}
+
+// ofRuns reports whether no file of reports is among the results.
+func (g Gathered) ofRuns() bool { return len(g.Paths) == 0 }
+
+// File returns the reports that can be on one board, at a version of the competitions if one
+// is named, and tells which attempts are set aside.
+func (g Gathered) File(t *app.Terminal, version string) board.File {
+	list := slices.DeleteFunc(slices.Clone(g.attempts), func(r *results.Attempt) bool {
+		return version != "" && cmp.Or(r.Report.CompetitionVersion, "v1") != version
+	})
+	if len(list) == 0 {
+		list = g.attempts // an error will name the versions that there are
 	}
-	return nil
+	list, aside := results.Listed(list)
+	if text := aside.String(); text != "" {
+		fmt.Fprintf(t.Stderr, "%s.\n", text)
+	}
+	file := board.File{Failures: g.files.Failures}
+	for _, r := range list {
+		file.Reports = append(file.Reports, r.AsGraded())
+	}
+	file.Reports = append(file.Reports, g.files.Reports...)
+	return file
+}
+
+// OwnBoard is the leaderboard of what a run has graded, and the number of reports.
+func OwnBoard(ctx context.Context, a *app.App, run string) (*aggregate.Board, int, error) {
+	g, err := Gather(ctx, a, []string{run}, RuleFlags{})
+	if err != nil {
+		return nil, 0, err
+	}
+	reports := g.File(a.Terminal, "").Reports
+	b, err := a.BoardOf(reports)
+	return b, len(reports), err
 }
 
 // TidyRun reads the attempts of a run as tidy rows.
-func TidyRun(past *ledger.Past, c app.ResultCache, catalog *competitions.Catalog) (tidy.Run, error) {
+func TidyRun(past *ledger.Past, c app.ResultCache, catalog *competitions.Catalog) (attempts.Run, error) {
 	sum, err := past.Summary()
 	if err != nil {
-		return tidy.Run{}, err
+		return attempts.Run{}, err
 	}
 	p, err := past.Plan()
 	if err != nil {
-		return tidy.Run{}, err
+		return attempts.Run{}, err
 	}
 	chain, err := past.Chain()
 	if err != nil {
-		return tidy.Run{}, err
+		return attempts.Run{}, err
 	}
-	return tidy.Run{
+	return attempts.Run{
 		ID: sum.ID, Pipeline: filepath.Base(sum.Pipeline), Version: sum.Version, Started: sum.Started, About: sum.About, Steps: sum.Steps,
-		Plan: p, Store: c, Index: c, Catalog: catalog, Standing: tidy.Recorded,
+		Plan: p, Store: c, Index: c, Catalog: catalog, Standing: attempts.Recorded,
 		Tried: func(attempts map[string]*cache.Record) *bundle.Chain {
 			return bundle.CountTries(chain, sum.ID, attempts)
 		},
@@ -197,12 +205,12 @@ func RuleNames() (names []string) {
 
 // WithoutFound leaves out the records in which one of the rules found something,
 // and tells which, and which were not checked.
-func WithoutFound(a *app.App, f RuleFlags, records []export.Record) []export.Record {
+func WithoutFound(a *app.App, f RuleFlags, records []*results.Attempt) []*results.Attempt {
 	if len(f.Exclude) == 0 {
 		return records
 	}
 	unchecked := 0
-	kept := slices.DeleteFunc(records, func(r export.Record) bool {
+	kept := slices.DeleteFunc(records, func(r *results.Attempt) bool {
 		found := r.Check.Against(f.Exclude)
 		if len(found) > 0 {
 			tellExcluded(a, r.Address, found)

@@ -46,9 +46,9 @@ func agentPipeline(a *app.App, file, agent, model string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	packages := ""
+	packages, comment := "", ""
 	if strings.HasPrefix(path.Base(command[0]), "python") {
-		if packages, err = pythonBlock(a, file, agent); err != nil {
+		if command[0], comment, packages, err = startPython(a, file, agent, command[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -57,7 +57,7 @@ func agentPipeline(a *app.App, file, agent, model string) ([]byte, error) {
 	}
 	block := blockName(base)
 	return []byte(strings.NewReplacer(append(blocks,
-		"FILE", file, "PACKAGES\n", packages, "NAME", block, "COMMAND", "["+strings.Join(command, ", ")+"]",
+		"FILE", file, "PACKAGES\n", packages, "NAME", block, "COMMAND", "["+strings.Join(command, ", ")+"]"+comment,
 		"QUOTED = QUOTED", quoteHCL(base)+" = "+quoteHCL("./"+name), "ENTRY", block+" = agent."+block,
 	)...).Replace(firstAgent)), nil
 }

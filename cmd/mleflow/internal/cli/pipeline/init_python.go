@@ -57,32 +57,59 @@ func packagesOf(agent string) ([]string, error) {
 }
 
 func isLocal(dir, module string) bool {
-	for _, name := range []string{module, module + ".py"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{module, module + ".py"}, func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	})
 }
 
-// pythonBlock returns the line of an agent block for the packages that a program
-// imports, "" if it imports none, and writes a requirements.txt beside the pipeline
-// unless there is one.
-func pythonBlock(a *app.App, file, agent string) (string, error) {
+// systemPythons are the Pythons that an agent without packages starts with: those that a
+// sandbox without an image shows, in the order in which pyenv.Find looks for them.
+var systemPythons = []string{"/usr/bin/python3", "/usr/local/bin/python3"}
+
+// startPython returns the program that starts an agent in Python, a comment beside it, and
+// the line of its block for the packages that it imports. Without packages the program
+// is the system's Python, so that the attempts run isolated and are compared with those
+// of the other agents. It looks at files and runs nothing.
+func startPython(a *app.App, file, agent, program string) (start, comment, block string, err error) {
 	packages, err := packagesOf(agent)
-	if err != nil || len(packages) == 0 {
-		return "", err
+	if err != nil {
+		return "", "", "", err
 	}
+	if len(packages) > 0 {
+		if filepath.IsAbs(program) {
+			program = "python3" // that of the block, which is first in PATH
+		}
+		block, err = pythonBlock(a, file, agent, packages)
+		return program, "", block, err
+	}
+	if program != "python" && program != "python3" {
+		return program, "", "", nil
+	}
+	for _, python := range systemPythons {
+		real, err := filepath.EvalSymlinks(python)
+		if err == nil && strings.HasPrefix(real, "/usr/") {
+			fmt.Fprintf(a.Stderr, "%s imports only modules of Python itself: it starts with %s, the Python that a sandbox shows, whatever python3 is in your PATH.\n", agent, python)
+			return python, " # a sandbox without an image shows this Python", "", nil
+		}
+	}
+	return program, "", "", nil
+}
+
+// pythonBlock returns the line of an agent block for the packages that a program imports,
+// and writes a requirements.txt beside the pipeline unless there is one.
+func pythonBlock(a *app.App, file, agent string, packages []string) (string, error) {
 	const requirements = "requirements.txt"
 	path := filepath.Join(filepath.Dir(file), requirements)
-	err = wholefile.Create(path, 0o644, wholefile.Bytes([]byte(strings.Join(packages, "\n")+"\n")))
+	text := "# Pin the versions, as in numpy==2.3.1, or keep requirements.lock, which the first apply writes.\n" + strings.Join(packages, "\n") + "\n"
+	err := wholefile.Create(path, 0o644, wholefile.Bytes([]byte(text)))
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		fmt.Fprintf(a.Stderr, "%s imports %s: the pipeline installs what %s names.\n", agent, strings.Join(packages, ", "), path)
 	case err != nil:
 		return "", fmt.Errorf("write %s: %w", path, err)
 	default:
-		fmt.Fprintf(a.Stderr, "Wrote %s with the packages that %s imports: %s.\n", path, agent, strings.Join(packages, ", "))
+		fmt.Fprintf(a.Stderr, "Wrote %s with the packages that %s imports: %s. They are installed for its attempts alone, with the system's Python; pin their versions.\n", path, agent, strings.Join(packages, ", "))
 	}
 	return "  python { requirements = \"" + requirements + "\" } # installed once, then locked in requirements.lock\n", nil
 }

@@ -139,14 +139,14 @@ func powerRates(ctx context.Context, a *app.App, o powerOptions) (rates []power.
 	if err != nil {
 		return nil, reports, err
 	}
-	paths, done, err := leaderboard.WithRuns(ctx, a, o.boards, leaderboard.RuleFlags{})
+	given, err := leaderboard.Gather(ctx, a, o.boards, leaderboard.RuleFlags{})
 	if err != nil {
 		return nil, reports, err
 	}
-	defer done()
+	file := given.File(a.Terminal, "")
 	var both [2][]grading.Graded
 	for i, agent := range []string{o.first, o.second} {
-		s, err := board.Selection{Agent: agent, Partial: true}.Standing(paths)
+		s, err := board.Selection{Agent: agent, Partial: true}.Of(file, given.Paths)
 		if err != nil {
 			return nil, reports, fmt.Errorf("agent %s: %w", agent, err)
 		}

@@ -13,9 +13,6 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
-	"github.com/mleflow/mleflow/engine/addr"
-	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/data/winnow"
 )
@@ -87,33 +84,14 @@ func attemptCode(ctx context.Context, a *app.App, run, address string) (sources 
 	if err != nil {
 		return nil, nil, err
 	}
-	err = withAttempt(ctx, a, past, address, func(c app.ResultCache, rec *cache.Record) error {
+	err = a.WithRecord(ctx, past, address, func(c app.ResultCache, rec *cache.Record) error {
+		if rec.Outputs[codeOutput].Ref.IsZero() {
+			return app.Usagef("%s has no output code: it is no attempt of an agent", view.OneLine(address))
+		}
 		sources, skipped, err = pysource.ReadDir(tree.NewFS(ctx, c, rec.Outputs[codeOutput].Ref))
 		return err
 	})
 	return sources, skipped, err
-}
-
-// withAttempt finds the record of an attempt.
-func withAttempt(ctx context.Context, a *app.App, past *ledger.Past, address string, use func(app.ResultCache, *cache.Record) error) error {
-	parsed, err := addr.Parse(address)
-	if err != nil {
-		return app.Wrong(err)
-	}
-	sum, err := past.Summary()
-	if err != nil {
-		return err
-	}
-	return a.WithResults(past, func(c app.ResultCache) error {
-		rec, err := (&results.Source{Store: c, Index: c, Run: sum}).Record(ctx, parsed.String())
-		if err != nil {
-			return app.Wrong(err)
-		}
-		if rec.Outputs[codeOutput].Ref.IsZero() {
-			return app.Usagef("%s has no output code: it is no attempt of an agent", view.OneLine(parsed.String()))
-		}
-		return use(c, rec)
-	})
 }
 
 func showComparison(a *app.App, c Comparison, all bool) error {

@@ -165,6 +165,11 @@ func (v verdict) claimed() []string {
 		}
 		return "public data of " + r.Competition + " " + r.Version + ": not checked: " + r.Unchecked
 	})
+	for _, b := range v.report.Boards {
+		if b.Why == audit.OtherWords {
+			list = append(list, "the words of "+b.Address+": "+b.Why)
+		}
+	}
 	list = v.each(list, func(r audit.Row) string {
 		if r.Money == nil {
 			return ""

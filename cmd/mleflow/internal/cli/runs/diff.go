@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -21,22 +21,27 @@ func NewDiff(a *app.App) *cobra.Command {
 		Short: "Show what differs between two runs",
 		Args:  app.Takes(2, 2),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			return a.WithCache(func(c *disk.Cache) error {
-				d, err := diffRuns(cmd.Context(), a.Store, c, args)
-				if err != nil {
-					return err
-				}
-				if a.JSON {
-					return app.WriteJSON(a.Stdout, d)
-				}
-				return view.Difference(a.Stdout, d, a.OutStyle(), a.Verbose)
+			var d *outputs.Difference
+			err := a.WithCache(func(c *disk.Cache) (err error) {
+				d, err = diffRuns(cmd.Context(), a.Store, c, args)
+				return err
 			})
+			if err == nil {
+				err = diffAgents(cmd.Context(), a, d)
+			}
+			switch {
+			case err != nil:
+				return err
+			case a.JSON:
+				return app.WriteJSON(a.Stdout, d)
+			}
+			return view.Difference(a.Stdout, d, a.OutStyle(), a.Verbose)
 		}),
 	}
 }
 
-func diffRuns(ctx context.Context, s *app.Store, c *disk.Cache, refs []string) (*results.Difference, error) {
-	var sides [2]*results.Source
+func diffRuns(ctx context.Context, s *app.Store, c *disk.Cache, refs []string) (*outputs.Difference, error) {
+	var sides [2]*outputs.Source
 	var sources [2]map[string][]byte
 	for i, ref := range refs {
 		past, err := s.FindRun([]string{ref})
@@ -50,7 +55,7 @@ func diffRuns(ctx context.Context, s *app.Store, c *disk.Cache, refs []string) (
 		if sources[i], err = past.Sources(); err != nil {
 			return nil, err
 		}
-		sides[i] = &results.Source{Store: c, Index: c, Run: sum}
+		sides[i] = &outputs.Source{Store: c, Index: c, Run: sum}
 	}
-	return results.Diff(ctx, sides[0], sides[1], !maps.EqualFunc(sources[0], sources[1], bytes.Equal))
+	return outputs.Diff(ctx, sides[0], sides[1], !maps.EqualFunc(sources[0], sources[1], bytes.Equal))
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -43,7 +43,7 @@ func NewGet(a *app.App) *cobra.Command {
 			}
 			return a.WithResults(past, func(c app.ResultCache) error {
 				err := copyResults(cmd.Context(), a, c, past, o)
-				if errors.Is(err, results.ErrNone) {
+				if errors.Is(err, outputs.ErrNone) {
 					return app.Wrong(err)
 				}
 				return err
@@ -62,10 +62,10 @@ func copyResults(ctx context.Context, a *app.App, c app.ResultCache, past *ledge
 	if err != nil {
 		return err
 	}
-	src := &results.Source{Store: c, Index: c, Run: sum}
+	src := &outputs.Source{Store: c, Index: c, Run: sum}
 	work, stop := t.MeterWork("get")
 	defer stop()
-	opts := results.Options{Link: o.link, Work: work}
+	opts := outputs.Options{Link: o.link, Work: work}
 	if o.all {
 		p, err := past.Plan()
 		if err != nil {
@@ -118,7 +118,7 @@ func splitOutput(text string) (address, output string, err error) {
 	return parsed.String(), text[cut+1:], nil
 }
 
-func showGot(t *app.Terminal, done *results.Written, dir string) error {
+func showGot(t *app.Terminal, done *outputs.Written, dir string) error {
 	if t.JSON {
 		return app.WriteJSON(t.Stdout, done)
 	}

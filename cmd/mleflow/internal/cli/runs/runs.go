@@ -9,7 +9,9 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -78,16 +80,14 @@ func resultsOf(s *app.Store, id string) (r runResults) {
 	return r
 }
 
+// medalsOf counts the submissions with a medal among those that can win one that counts.
 func medalsOf(sum *ledger.Summary) string {
 	graded, medals := 0, 0
 	for _, s := range sum.Steps {
-		switch medal, ok := s.Outputs["medal"]; {
-		case s.Kind != conditions.GradeKind || !ok || conditions.Rehearsed(s.Conditions):
-		case medal != `"none"`:
-			medals++
-			fallthrough
-		default:
-			graded++
+		medal, ok := s.Outputs["medal"]
+		a := results.Attempt{Graded: ok && s.Kind == conditions.GradeKind}
+		if a.Report.Conditions = s.Conditions; a.WithoutMedals() == "" {
+			graded, medals = graded+1, medals+board.Count(medal != `"none"`)
 		}
 	}
 	if graded == 0 {

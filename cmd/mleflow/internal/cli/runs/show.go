@@ -103,8 +103,8 @@ func showRun(st *app.Store, sum *ledger.Summary, now *view.State) error {
 	if err := view.Steps(st.Stdout, sum, style, st.Verbose); err != nil {
 		return err
 	}
-	for _, w := range sum.Warnings {
-		fmt.Fprintf(st.Stdout, "%s %s\n", style.Warn("Warning:"), view.WarningText(w))
+	for _, text := range view.Warnings(sum.Warnings) {
+		fmt.Fprintf(st.Stdout, "%s %s\n", style.Warn("Warning:"), text)
 	}
 	state := view.NewState()
 	state.Start.Run = sum.ID
@@ -137,17 +137,13 @@ func boardless(sum *ledger.Summary) bool {
 
 // showOwnBoard prints the leaderboard of the attempts that a run has graded.
 func showOwnBoard(ctx context.Context, a *app.App, sum *ledger.Summary, full bool) error {
-	all, err := leaderboard.ReadRuns(ctx, a, sum.ID)
-	if err != nil {
-		return err
-	}
-	made, err := a.BoardOf(all.Reports)
+	made, graded, err := leaderboard.OwnBoard(ctx, a, sum.ID)
 	if err != nil {
 		return err
 	}
 	title := "Leaderboard"
 	if sum.Finish == nil || sum.Finish.Status != event.Ran {
-		title = "Leaderboard so far, " + view.PartialText(len(all.Reports), view.ToGrade(sum.Start))
+		title = "Leaderboard so far, " + view.PartialText(graded, view.ToGrade(sum.Start))
 	}
 	fmt.Fprintf(a.Stdout, "\n%s", app.Drawn(a.Terminal, made, title, full))
 	return nil

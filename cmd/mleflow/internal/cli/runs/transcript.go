@@ -10,8 +10,6 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
-	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
@@ -26,26 +24,10 @@ const (
 
 // WithTranscript opens the transcript of an attempt.
 func WithTranscript(ctx context.Context, a *app.App, past *ledger.Past, address string, use func(*cache.Record, *transcript.Reader) error) error {
-	parsed, err := addr.Parse(address)
-	if err != nil {
-		return app.Wrong(err)
-	}
-	sum, err := past.Summary()
-	if err != nil {
-		return err
-	}
-	return a.WithResults(past, func(c app.ResultCache) error {
-		src := &results.Source{Store: c, Index: c, Run: sum}
-		rec, err := src.Record(ctx, parsed.String())
-		if errors.Is(err, results.ErrNone) {
-			return app.Wrong(err)
-		}
-		if err != nil {
-			return err
-		}
+	return a.WithRecord(ctx, past, address, func(c app.ResultCache, rec *cache.Record) error {
 		ref := cmp.Or(rec.Outputs[transcriptOutput].Ref, rec.Outputs[judgedOutput].Ref)
 		if ref.IsZero() {
-			return app.Usagef("%s has no transcript: it is no attempt of an agent that uses model blocks", view.OneLine(parsed.String()))
+			return app.Usagef("%s has no transcript: it is no attempt of an agent that uses model blocks", view.OneLine(address))
 		}
 		r, err := transcript.OpenReader(tree.NewFS(ctx, c, ref))
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // budget is how many lines of code the program may have: what CONTRIBUTING asks of a
 // change that needs more is to delete as much elsewhere. It is 5,100 lines above what it
 // was, for refusals and evidence; the merges that are planned lower it to 145,000.
-const budget = 161_350
+const budget = 161_345
 
 // TestSize prints the lines of code that are linked into the program, by wing: without
 // comments, blank lines and tests.

@@ -268,6 +268,40 @@ func TestPatchedGrader(t *testing.T) {
 	}
 }
 
+// TestPatchedBoard has a binary that changes a figure of the board, and one that words the
+// class in another way, as an older mleflow does.
+func TestPatchedBoard(t *testing.T) {
+	for _, tt := range []struct {
+		name, was, is, says string
+		code                int
+	}{
+		{"figure", `"above_median": 0`, `"above_median": 1`, "gives a different board", 3},
+		{"words", `"class": "isolation`, `"class": "in isolation`, "the words of step.aggregate.board", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newForger(t, honest)
+			f.finish()
+			f.forge("step.aggregate.board", func(c *disk.Cache, out cache.Outputs) {
+				text := string(f.content(c, out["board"].Ref))
+				if !strings.Contains(text, tt.was) {
+					t.Fatalf("no %s in %s", tt.was, text)
+				}
+				ref, err := cache.PutBytes(t.Context(), c, []byte(strings.Replace(text, tt.was, tt.is, 1)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				out["board"] = cache.Value{Ref: ref}
+			})
+			f.finish()
+			f.publish()
+			stdout, stderr, code := f.stranger.run("verify", f.bundle, "--regrade", "--data-dir", f.data)
+			if code != tt.code || !strings.Contains(stdout+stderr, tt.says) {
+				t.Errorf("exit %d, want %d and %q\n%s%s", code, tt.code, tt.says, stdout, stderr)
+			}
+		})
+	}
+}
+
 // TestPatchedPreparation has a binary that takes the sample submission for the
 // answers.
 func TestPatchedPreparation(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 // hostile is a pipeline with an honest agent, one that leaves 20 MB of commas
@@ -112,7 +113,7 @@ func TestHostileRun(t *testing.T) {
 	if stdout, stderr, code := p.run("get", "latest", "--all", "-o", results); code != 0 {
 		t.Fatalf("get: exit %d\n%s%s", code, stdout, stderr)
 	}
-	for agent, want := range map[string]grading.Outcome{"honest": grading.Scored, "upload": grading.Scored, "commas": grading.InvalidScore} {
+	for agent, want := range map[string]outcome.Submission{"honest": outcome.Scored, "upload": outcome.Scored, "commas": outcome.Invalid} {
 		text, err := os.ReadFile(filepath.Join(results, agent, "demo-digits/0/report.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +122,7 @@ func TestHostileRun(t *testing.T) {
 		if err := json.Unmarshal(text, &r); err != nil {
 			t.Fatal(err)
 		}
-		if r.Outcome != want || (r.Reason == "") != (want == grading.Scored) {
+		if r.Outcome != want || (r.Reason == "") != (want == outcome.Scored) {
 			t.Errorf("the submission of %s is %s (%s), want %s", agent, r.Outcome, r.Reason, want)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
 // hostileFiles writes the files of plugins/data/table/testdata/hostile.jsonl to a
@@ -85,9 +85,9 @@ func TestHostileBatch(t *testing.T) {
 		Runs    int `json:"total_runs"`
 		Valid   int `json:"total_valid_submissions"`
 		Reports []struct {
-			Path    string          `json:"submission_path"`
-			Outcome grading.Outcome `json:"outcome"`
-			Reason  string          `json:"reason"`
+			Path    string             `json:"submission_path"`
+			Outcome outcome.Submission `json:"outcome"`
+			Reason  string             `json:"reason"`
 		} `json:"competition_reports"`
 	}
 	if err := json.Unmarshal(out, &report); err != nil {
@@ -97,7 +97,7 @@ func TestHostileBatch(t *testing.T) {
 		t.Errorf("%d graded, %d valid; want %d and 1", report.Runs, report.Valid, len(paths))
 	}
 	for _, r := range report.Reports {
-		if r.Path != paths[len(paths)-1] && (r.Outcome != grading.InvalidScore || r.Reason == "" || len(r.Reason) > 1000 || strings.Contains(r.Reason, "panic")) {
+		if r.Path != paths[len(paths)-1] && (r.Outcome != outcome.Invalid || r.Reason == "" || len(r.Reason) > 1000 || strings.Contains(r.Reason, "panic")) {
 			t.Errorf("%s: %s: %.1000q", r.Path, r.Outcome, r.Reason)
 		}
 	}

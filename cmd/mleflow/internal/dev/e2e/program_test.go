@@ -19,7 +19,7 @@ var binary string
 const binaryVariable = "MLEFLOW_BINARY"
 
 func TestMain(m *testing.M) {
-	agents := map[string]func() error{"upload": upload, "converse": converse}
+	agents := map[string]func() error{"upload": upload, "converse": converse, "planted": plantedAgent}
 	if len(os.Args) == 2 && agents[os.Args[1]] != nil {
 		if err := agents[os.Args[1]](); err != nil {
 			fmt.Fprintln(os.Stderr, err)

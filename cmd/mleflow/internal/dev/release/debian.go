@@ -41,7 +41,7 @@ func debian(version string, b built) artefact {
 			return err
 		}
 		defer os.RemoveAll(root)
-		files, err := debFiles(b.path)
+		files, err := debFiles(b)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func openFolders(root string) error {
 
 // debFiles returns the files of a package by their paths. Completions ask the program,
 // and depend on its name only.
-func debFiles(program string) (map[string][]byte, error) {
+func debFiles(b built) (map[string][]byte, error) {
 	root := &cobra.Command{Use: "mleflow"}
 	var bash, zsh, fish bytes.Buffer
 	if err := root.GenBashCompletionV2(&bash, true); err != nil {
@@ -105,12 +105,12 @@ func debFiles(program string) (map[string][]byte, error) {
 	if err := root.GenFishCompletion(&fish, true); err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(program)
+	text, err := os.ReadFile(b.path)
 	if err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{
-		"usr/bin/mleflow": text, "usr/share/doc/mleflow/copyright": copyright,
+		"usr/bin/mleflow": text, "usr/share/doc/mleflow/copyright": copyright, "usr/share/doc/mleflow/" + noticesFile: b.notices,
 		"usr/share/bash-completion/completions/mleflow":    bash.Bytes(),
 		"usr/share/zsh/vendor-completions/_mleflow":        zsh.Bytes(),
 		"usr/share/fish/vendor_completions.d/mleflow.fish": fish.Bytes(),

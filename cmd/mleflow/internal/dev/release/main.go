@@ -1,5 +1,5 @@
-// Command release packs built binaries for people to install: for each an archive, a
-// bill of materials, a Python wheel and a package for Debian; the source distributions
+// Command release packs built binaries for people to install, each with the licences of
+// all that is in it: for each an archive, a bill of materials, a Python wheel and a package for Debian; the source distributions
 // and wheels of the Python packages, a formula for Homebrew, and the sums of them all.
 //
 //	release -o DIR -version v1.2.3 BINARY...
@@ -43,8 +43,11 @@ func main() {
 	}
 }
 
-// built is a binary for a platform.
-type built struct{ path, os, arch string }
+// built is a binary for a platform, and the licences of what is in it.
+type built struct {
+	path, os, arch string
+	notices        []byte
+}
 
 // artefact is a file of the release, and how it is written.
 type artefact struct {
@@ -96,10 +99,13 @@ func artefacts(version string, paths []string) ([]artefact, error) {
 		if !found {
 			return nil, fmt.Errorf("%s is not named mleflow-GOOS-GOARCH", path)
 		}
-		b := built{path, system, arch}
+		b := built{path: path, os: system, arch: arch}
+		if b.notices, err = noticesOf(path); err != nil {
+			return nil, err
+		}
 		binaries = append(binaries, b)
 		name := "mleflow-" + version + "-" + platform
-		all = append(all, artefact{name + ".tar.gz", func(to string) error { return pack(to, name, path) }},
+		all = append(all, artefact{name + ".tar.gz", func(to string) error { return pack(to, name, b) }},
 			artefact{name + ".cdx.json", func(to string) error { return writeBill(to, path, version) }})
 		if system == "linux" && packsDebian() {
 			all = append(all, debian(forms.debian, b))
@@ -129,9 +135,9 @@ func writeBill(to, binary, version string) error {
 
 // pack writes an archive of a folder with the binary and the texts that go with
 // it, which are in the current folder.
-func pack(archive, folder, binary string) error {
+func pack(archive, folder string, b built) error {
 	var files []file
-	for _, f := range []struct{ name, from string }{{"LICENSE", "LICENSE"}, {"README.md", "README.md"}, {"man/man1/mleflow.1", "docs/mleflow.1"}, {"mleflow", binary}} {
+	for _, f := range []struct{ name, from string }{{"LICENSE", "LICENSE"}, {"README.md", "README.md"}, {"man/man1/mleflow.1", "docs/mleflow.1"}, {"mleflow", b.path}} {
 		data, err := os.ReadFile(f.from)
 		if err != nil {
 			return err
@@ -139,6 +145,7 @@ func pack(archive, folder, binary string) error {
 		files = append(files, file{f.name, 0o644, data})
 	}
 	files[len(files)-1].mode = 0o755
+	files = append(files, file{noticesFile, 0o644, b.notices})
 	return writeTar(archive, folder, files)
 }
 

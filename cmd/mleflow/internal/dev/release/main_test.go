@@ -52,6 +52,15 @@ func TestRelease(t *testing.T) {
 	if n := strings.Count(string(read(t, "a", "SHA256SUMS")), "\n"); n != len(names) {
 		t.Errorf("SHA256SUMS has %d lines, want %d", n, len(names))
 	}
+	notices, err := noticesOf("mleflow-linux-amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Go go1.", "github.com/spf13/cobra v", "golang.org/x/sync v", "Apache License"} {
+		if !bytes.Contains(notices, []byte(want)) {
+			t.Errorf("the notices lack %s", want)
+		}
+	}
 	var b bill
 	if err := json.Unmarshal(read(t, "a", "mleflow-v1.2.3-linux-amd64.cdx.json"), &b); err != nil {
 		t.Fatal(err)

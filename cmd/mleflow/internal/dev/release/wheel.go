@@ -28,7 +28,7 @@ type file struct {
 // each binary; the others have one.
 func (p project) wheels(binaries []built) ([]artefact, error) {
 	if p.Project.Name != "mleflow" {
-		return []artefact{p.wheel([]string{"any"}, "")}, nil
+		return []artefact{p.wheel([]string{"any"}, built{})}, nil
 	}
 	var all []artefact
 	for _, b := range binaries {
@@ -37,7 +37,7 @@ func (p project) wheels(binaries []built) ([]artefact, error) {
 			return nil, err
 		}
 		if tags != nil {
-			all = append(all, p.wheel(tags, b.path))
+			all = append(all, p.wheel(tags, b))
 		}
 	}
 	return all, nil
@@ -80,7 +80,7 @@ func oldestMacOS(f *macho.File) (uint32, error) {
 }
 
 // wheel is one for the platforms of tags, with a program if there is one.
-func (p project) wheel(tags []string, program string) artefact {
+func (p project) wheel(tags []string, program built) artefact {
 	name := p.stem() + "-py3-none-" + strings.Join(tags, ".") + ".whl"
 	return artefact{name, func(to string) error {
 		files, err := p.wheelFiles(tags, program)
@@ -91,8 +91,9 @@ func (p project) wheel(tags []string, program string) artefact {
 	}}
 }
 
-func (p project) wheelFiles(tags []string, program string) ([]file, error) {
+func (p project) wheelFiles(tags []string, program built) ([]file, error) {
 	var files []file
+	info := p.stem() + ".dist-info/"
 	for _, pkg := range p.packages() {
 		found, err := p.files(pkg)
 		if err != nil {
@@ -103,26 +104,28 @@ func (p project) wheelFiles(tags []string, program string) ([]file, error) {
 			files = append(files, f)
 		}
 	}
-	if program != "" {
-		data, err := os.ReadFile(program)
+	if program.path != "" {
+		data, err := os.ReadFile(program.path)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file{p.stem() + ".data/scripts/mleflow", 0o755, data})
+		files = append(files, file{p.stem() + ".data/scripts/mleflow", 0o755, data}, file{info + "licenses/" + noticesFile, 0o644, program.notices})
 	}
 	metadata, err := p.metadata()
 	if err != nil {
 		return nil, err
 	}
+	if program.path != "" {
+		metadata = bytes.Replace(metadata, []byte("License-File: LICENSE\n"), []byte("License-File: LICENSE\nLicense-File: "+noticesFile+"\n"), 1)
+	}
 	licence, err := os.ReadFile("LICENSE")
 	if err != nil {
 		return nil, err
 	}
-	wheel := fmt.Sprintf("Wheel-Version: 1.0\nGenerator: mleflow\nRoot-Is-Purelib: %t\n", program == "")
+	wheel := fmt.Sprintf("Wheel-Version: 1.0\nGenerator: mleflow\nRoot-Is-Purelib: %t\n", program.path == "")
 	for _, tag := range tags {
 		wheel += "Tag: py3-none-" + tag + "\n"
 	}
-	info := p.stem() + ".dist-info/"
 	files = append(files, file{info + "METADATA", 0o644, metadata}, file{info + "WHEEL", 0o644, []byte(wheel)})
 	if points := p.entryPoints(); len(points) > 0 {
 		files = append(files, file{info + "entry_points.txt", 0o644, points})

@@ -93,7 +93,7 @@ func packPython(t *testing.T, out, version string) {
 		t.Fatal(err)
 	}
 	for _, p := range all {
-		artefacts, err := p.wheels([]built{{"bin", "linux", "arm64"}, {"bin", "plan9", "amd64"}})
+		artefacts, err := p.wheels([]built{{path: "bin", os: "linux", arch: "arm64", notices: []byte("theirs\n")}, {path: "bin", os: "plan9", arch: "amd64"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,6 +143,7 @@ func TestWheel(t *testing.T) {
 		"mleflow/__init__.py": "x = 1\n", "mleflow/py.typed": "", "mleflow/sub/data.json": "{}",
 		"mleflow-1.2.3rc1.data/scripts/mleflow": "#!program",
 		info + "licenses/LICENSE":               "free\n",
+		info + "licenses/" + noticesFile:        "theirs\n",
 		info + "WHEEL": "Wheel-Version: 1.0\nGenerator: mleflow\nRoot-Is-Purelib: false\n" +
 			"Tag: py3-none-manylinux2014_aarch64\nTag: py3-none-manylinux_2_17_aarch64\nTag: py3-none-musllinux_1_1_aarch64\n",
 		info + "METADATA": `Metadata-Version: 2.4
@@ -152,6 +153,7 @@ Summary: Library
 Project-URL: Homepage, https://example.org
 License-Expression: Apache-2.0
 License-File: LICENSE
+License-File: THIRD_PARTY_NOTICES.txt
 Keywords: a,b
 Classifier: Typing :: Typed
 Requires-Python: >=3.9

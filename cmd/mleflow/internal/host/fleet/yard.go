@@ -232,11 +232,7 @@ func (y *yard) status(job string) (cluster.Status, error) {
 func (y *yard) active() []string {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	var names []string
-	for name := range y.news {
-		names = append(names, name)
-	}
-	return names
+	return slices.Collect(maps.Keys(y.news))
 }
 
 // slot waits until one more job may run.

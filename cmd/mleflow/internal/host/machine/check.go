@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
@@ -75,12 +76,7 @@ var noAgents = Check{
 
 // Fit reports whether nothing is missing that every pipeline needs.
 func Fit(checks []Check) bool {
-	for _, c := range checks {
-		if c.Status == Missing {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(checks, func(c Check) bool { return c.Status == Missing })
 }
 
 func (m Machine) path(p string) string { return filepath.Join(m.Root, p) }

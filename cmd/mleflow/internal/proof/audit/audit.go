@@ -279,8 +279,9 @@ func (a *audit) key(i int) (*digest.Hasher, error) {
 }
 
 // machineFields are fields of keys that the verifier's machine may not know, or that no
-// score rests on: how a board of an earlier version compared its agents.
-var machineFields = []string{"image digest", "comparison"}
+// score rests on: how a board of an earlier version compared its agents and split them by
+// class.
+var machineFields = []string{"image digest", "comparison", "classes"}
 
 // keys compares the keys of the steps behind scores with those computed by the verifier's
 // own kinds, definitions and leaderboards.

@@ -302,10 +302,5 @@ func (c *collector) files(ref cache.Ref, into []map[digest.ContentID]bool) error
 
 // sorted returns the items by path.
 func (c *collector) sorted() []item {
-	list := make([]item, 0, len(c.items))
-	for _, it := range c.items {
-		list = append(list, it)
-	}
-	slices.SortFunc(list, func(a, b item) int { return strings.Compare(a.Path, b.Path) })
-	return list
+	return slices.SortedFunc(maps.Values(c.items), func(a, b item) int { return strings.Compare(a.Path, b.Path) })
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -116,7 +115,7 @@ func (p *placed) loose(at string, ref cache.Ref) error {
 	if err := p.file("trees/"+ref.ID.String(), ref.ID); err != nil {
 		return err
 	}
-	return tree.Walk(p.ctx, &Store{Cache: memory.New(), b: p.b}, ref, func(path string, e tree.Entry) error {
+	return tree.Walk(p.ctx, &Store{b: p.b}, ref, func(path string, e tree.Entry) error {
 		switch err := p.count(at, path); {
 		case err != nil:
 			return err

@@ -119,7 +119,7 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 		return damage(disclosureFile, "it differs from the records (%s)", lineAround(text, at))
 	}
 	page, err := b.Read(disclosurePage)
-	if err == nil && string(page) != said.Markdown() {
+	if err == nil && string(page) != said.Markdown() && string(page) != said.earlier().Markdown() {
 		err = damage(disclosurePage, "it differs from %s", disclosureFile)
 	}
 	return err

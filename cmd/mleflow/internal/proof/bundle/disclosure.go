@@ -2,17 +2,20 @@ package bundle
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -105,6 +108,9 @@ type Attempt struct {
 	Runtime  Runtime  `json:"runtime"`
 	Result   Result   `json:"result"`
 	History  History  `json:"history"`
+
+	// earlier means that its page is as earlier versions wrote it.
+	earlier bool
 }
 
 // Sight lists the agent's inputs, by digest.
@@ -179,12 +185,12 @@ type Runtime struct {
 
 // Result is how it ended.
 type Result struct {
-	Outcome         string  `json:"outcome"`
-	WallSeconds     float64 `json:"wall_seconds"`
-	CPUSeconds      float64 `json:"cpu_seconds"`
-	PeakMemoryBytes int64   `json:"peak_memory_bytes"`
-	Resumed         bool    `json:"resumed"`
-	Submission      string  `json:"submission_tree"`
+	Outcome         outcome.End `json:"outcome"`
+	WallSeconds     float64     `json:"wall_seconds"`
+	CPUSeconds      float64     `json:"cpu_seconds"`
+	PeakMemoryBytes int64       `json:"peak_memory_bytes"`
+	Resumed         bool        `json:"resumed"`
+	Submission      string      `json:"submission_tree"`
 }
 
 // History is how often it was tried.
@@ -305,14 +311,11 @@ func attemptOf(r record) Attempt {
 		},
 		Runtime:    Runtime{Name: r.field("runtime"), Handler: r.field("handler"), User: r.field("user"), Capabilities: r.field("capabilities"), Devices: []string{}},
 		Conditions: append([]string{}, step.RecordedConditions(r.Fields, r.Tries)...),
-		Network:    Traffic{Policy: "none", Hosts: []Host{}},
+		Network:    Traffic{Hosts: []Host{}},
 		Shim:       Shim{Given: r.field("shim") == "true"},
 		History:    History{Run: r.Run},
 	}
-	for name := range agent.Secrets {
-		a.Secrets = append(a.Secrets, name)
-	}
-	slices.Sort(a.Secrets)
+	a.Secrets = slices.Sorted(maps.Keys(agent.Secrets))
 	a.given(r)
 	_ = json.Unmarshal([]byte(r.field("resume")), &a.Resume)
 	_ = json.Unmarshal([]byte(r.field("network.allow")), &a.Network.Allow)
@@ -326,9 +329,7 @@ func (a *Attempt) read(r record) {
 	var stats agentrun.Stats
 	_ = json.Unmarshal(r.Outputs["stats"].Value, &stats)
 	_ = json.Unmarshal(r.Outputs["outcome"].Value, &a.Result.Outcome)
-	if stats.Network != "" {
-		a.Network.Policy = stats.Network
-	}
+	a.Network.Policy = cmp.Or(stats.Network, conditions.NoneOf)
 	a.Models = termsOf(r, stats.Models)
 	a.Runtime.Isolated, a.Shim.Calls = stats.Isolated, stats.ShimCalls
 	a.Runtime.Enforced = stats.Enforced

@@ -13,7 +13,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
@@ -111,7 +110,7 @@ func (m *model) write(t *testing.T) string {
 	m.files[runFile], m.files[environmentFile] = must(document(m.run)), must(document(m.env))
 	m.files[competitionsFile] = must(document(sortDefinitions(used)))
 	b := &Bundle{blobs: map[digest.ContentID]span{}}
-	d, err := disclosureOf(t.Context(), m.run, m.env, m.records, &Store{Cache: memory.New(), b: b})
+	d, err := disclosureOf(t.Context(), m.run, m.env, m.records, &Store{b: b})
 	if err != nil {
 		t.Fatal(err)
 	}

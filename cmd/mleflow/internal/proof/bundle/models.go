@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Terms are the limits of one model block for an attempt, and its use. The provider's
@@ -32,8 +32,8 @@ type Terms struct {
 	OnMiss string   `json:"on_miss,omitempty"`
 	// PauseClock reports whether the time limit excluded the time spent waiting for the
 	// provider.
-	PauseClock bool            `json:"pause_clock,omitempty"`
-	Used       export.ModelUse `json:"used"`
+	PauseClock bool             `json:"pause_clock,omitempty"`
+	Used       results.ModelUse `json:"used"`
 }
 
 // Budget limits the use of a model block.
@@ -57,7 +57,7 @@ type TokenPrice struct {
 const maxModels = 100
 
 // termsOf reads the model blocks from the fields of a key. Unreadable fields are empty.
-func termsOf(r record, used map[string]export.ModelUse) (list []Terms) {
+func termsOf(r record, used map[string]results.ModelUse) (list []Terms) {
 	n, _ := strconv.Atoi(r.field("length of agent.models"))
 	for i := range min(n, maxModels) {
 		prefix := fmt.Sprintf("agent.models[%d].", i)

@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Section is a table of the disclosure.
@@ -168,12 +169,8 @@ func (a *Attempt) reach(name string) []string {
 		sum.Allowed, sum.Refused, sum.Failed = sum.Allowed+h.Allowed, sum.Refused+h.Refused, sum.Failed+h.Failed
 		sum.Up, sum.Down = sum.Up+h.Up, sum.Down+h.Down
 	}
-	policy := a.Network.Policy
-	if !a.Runtime.Isolated {
-		policy += " (not enforced)"
-	}
 	return []string{
-		name, policy, cmp.Or(strings.Join(a.Network.Allow, " "), "-"), strconv.Itoa(sum.Allowed + sum.Refused + sum.Failed), strconv.Itoa(sum.Refused),
+		name, a.network(), cmp.Or(strings.Join(a.Network.Allow, " "), "-"), strconv.Itoa(sum.Allowed + sum.Refused + sum.Failed), strconv.Itoa(sum.Refused),
 		view.Bytes(sum.Up), view.Bytes(sum.Down), strconv.Itoa(a.Validity.Calls), strconv.Itoa(a.Validity.Valid), strconv.Itoa(a.Validity.Invalid),
 	}
 }
@@ -198,15 +195,30 @@ func (a *Attempt) limits(name string) []string {
 	cpus := a.Limits.CPUs + a.by("cpus")
 	memory += a.by("memory")
 	return []string{
-		name, limit, cpus, memory, disk, a.Limits.GPUs, runtime, conditions.Described(a.Conditions), a.Result.Outcome,
+		name, limit, cpus, memory, disk, a.Limits.GPUs, runtime, conditions.Described(a.Conditions), string(a.Result.Outcome),
 		fmt.Sprintf("%.1f s", a.Result.WallSeconds), fmt.Sprintf("%.1f s", a.Result.CPUSeconds), view.Bytes(a.Result.PeakMemoryBytes),
 	}
 }
 
+// network says what the agent could reach. Statistics of older versions have what was declared,
+// also where nothing enforced it, and pages of these versions said so.
+func (a *Attempt) network() string {
+	switch {
+	case !a.earlier:
+		return cmp.Or(strings.Join(step.ConditionValues(a.Conditions, conditions.Network), " "), a.Network.Policy)
+	case !a.Runtime.Isolated:
+		return a.Network.Policy + " (" + conditions.NotEnforced + ")"
+	}
+	return a.Network.Policy
+}
+
 // by names the means that enforced a limit, where they are known.
 func (a *Attempt) by(limit string) string {
-	if how := a.Runtime.Enforced[limit]; how != "" {
+	switch how := a.Runtime.Enforced[limit]; {
+	case how != "":
 		return " (" + how + ")"
+	case limit == conditions.CPUs && !a.Runtime.Isolated && !a.earlier:
+		return " (" + conditions.NotEnforced + ")"
 	}
 	return ""
 }
@@ -224,6 +236,16 @@ func unknown(n int) string {
 		return "not known"
 	}
 	return strconv.Itoa(n)
+}
+
+// earlier returns the disclosure whose page is as earlier versions wrote it.
+func (d *Disclosure) earlier() *Disclosure {
+	old := *d
+	old.Attempts = slices.Clone(d.Attempts)
+	for i := range old.Attempts {
+		old.Attempts[i].earlier = true
+	}
+	return &old
 }
 
 // Markdown is the disclosure as a page.

@@ -24,9 +24,9 @@ const (
 // withheld stands for a value or text that may reveal private data.
 const withheld = "(withheld: made from private data)"
 
-// results are the private outputs that are published all the same, by kind: scores and
+// published are the private outputs that are published all the same, by kind: scores and
 // the findings of rules are the purpose of a run, and the kinds are ours.
-var results = map[string][]string{
+var published = map[string][]string{
 	kindGrade:     {"report"},
 	kindAggregate: {"board", "files"},
 	kindCheck:     {"findings", "notes", "warnings"},
@@ -77,7 +77,7 @@ func (r rule) content(output string) bool {
 	if r.kind == nil {
 		return false
 	}
-	if slices.Contains(results[r.kind.Name], output) {
+	if slices.Contains(published[r.kind.Name], output) {
 		return true
 	}
 	return r.kind.Name == kindAgentRun && r.kind.Untrusted && r.open(output)
@@ -102,7 +102,7 @@ func (r rule) value(output string, v cache.Value) cache.Value {
 }
 
 func (r rule) result(output string) bool {
-	return r.kind != nil && slices.Contains(results[r.kind.Name], output)
+	return r.kind != nil && slices.Contains(published[r.kind.Name], output)
 }
 
 // fields returns the fields of a key in their public form.

@@ -124,7 +124,7 @@ func sha(hex string) map[string]string { return map[string]string{"sha256": hex}
 func subjects(m material) []resource {
 	list := []resource{{Name: "contents", Digest: sha(m.listing.String())}}
 	for _, r := range m.records {
-		for _, name := range results[r.Kind] {
+		for _, name := range published[r.Kind] {
 			if id := r.Outputs[name].Digest; id != nil {
 				list = append(list, resource{Name: r.Address + " " + name, Digest: sha(id.String())})
 			}

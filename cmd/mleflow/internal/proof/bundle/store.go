@@ -1,14 +1,12 @@
 package bundle
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"io"
-	"os"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/plan"
 )
@@ -16,7 +14,7 @@ import (
 // Store is a bundle as a cache: its records and content, backed by another cache.
 // Writes stay in memory.
 type Store struct {
-	*memory.Cache
+	beside
 	b       *Bundle
 	records map[digest.ActionID]*cache.Record
 	// behind serves content that the bundle lacks; it may be nil.
@@ -25,7 +23,7 @@ type Store struct {
 
 // Store returns the bundle as a cache.
 func (b *Bundle) Store(behind cache.Store) (*Store, error) {
-	s := &Store{Cache: memory.New(), b: b, records: map[digest.ActionID]*cache.Record{}, behind: behind}
+	s := &Store{b: b, records: map[digest.ActionID]*cache.Record{}, behind: behind}
 	records, err := b.records()
 	if err != nil {
 		return nil, err
@@ -69,11 +67,14 @@ func (s *Store) Open(ctx context.Context, id digest.ContentID) (io.ReadCloser, e
 	if at, found := s.b.blobs[id]; found {
 		return io.NopCloser(io.NewSectionReader(s.b.f, at.offset, at.size)), nil
 	}
-	r, err := s.Cache.Open(ctx, id)
-	if errors.Is(err, cache.ErrNotFound) && s.behind != nil {
+	data, err := s.object(id)
+	switch {
+	case err == nil:
+		return io.NopCloser(bytes.NewReader(data)), nil
+	case s.behind != nil:
 		return s.behind.Open(ctx, id)
 	}
-	return r, err
+	return nil, err
 }
 
 // Has implements cache.Store.
@@ -81,11 +82,11 @@ func (s *Store) Has(ctx context.Context, id digest.ContentID) (int64, error) {
 	if at, found := s.b.blobs[id]; found {
 		return at.size, nil
 	}
-	n, err := s.Cache.Has(ctx, id)
-	if errors.Is(err, cache.ErrNotFound) && s.behind != nil {
+	data, err := s.object(id)
+	if err != nil && s.behind != nil {
 		return s.behind.Has(ctx, id)
 	}
-	return n, err
+	return int64(len(data)), err
 }
 
 // Place implements cache.Placer, by a copy.
@@ -106,5 +107,7 @@ func (s *Store) Lookup(_ context.Context, id digest.ActionID) (*cache.Record, er
 	return nil, cache.ErrNotFound
 }
 
-// TempDir implements cache.Workspace.
-func (s *Store) TempDir(name string) (string, error) { return os.MkdirTemp("", name+"-") }
+// Latest implements cache.Relay.
+func (s *Store) Latest(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+	return s.Lookup(ctx, id)
+}

@@ -17,17 +17,20 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// Result is a leaderboard to show: one agent, or two with their
-// comparisons by split.
+// Result is a leaderboard to show: one agent, two with their comparisons by split, or all
+// agents of a board.
 type Result struct {
 	Agents      []board.Standing
-	Comparisons map[string]board.Comparison
+	Comparisons map[string]*results.Comparison
 	Splits      []board.SplitIDs
 	Catalog     *competitions.Catalog
+	// Board orders all agents, nil where only some are shown.
+	Board *aggregate.Board
 	// Stopped are the first agent's boards as they would be if its attempts had been
 	// stopped early.
 	Stopped []board.Stopped
@@ -48,6 +51,13 @@ type JSON struct {
 	Failures       []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
 	// RuleChecks sums up the findings of rules; nil if unknown.
 	RuleChecks *board.RuleTally `json:"rule_checks,omitempty"`
+	// Cost is what the attempts cost, and what a medal cost; nil if that is not known.
+	Cost *results.Cost `json:"cost,omitempty"`
+	// Place and the next fields are those of the leaderboard of all agents; 0 and nil for
+	// an agent alone.
+	Place int             `json:"place,omitempty"`
+	Tied  bool            `json:"tied,omitempty"`
+	Rank  *aggregate.Rank `json:"rank,omitempty"`
 	// At are the boards at the times of --at, as if every attempt had been stopped then.
 	At         []board.Stopped `json:"at,omitempty"`
 	Against    *JSON           `json:"against,omitempty"`
@@ -55,21 +65,99 @@ type JSON struct {
 }
 
 type comparisonJSON struct {
-	First  string                      `json:"first"`
-	Second string                      `json:"second"`
-	Splits map[string]board.Comparison `json:"splits"`
+	First  string              `json:"first"`
+	Second string              `json:"second"`
+	Splits map[string]splitRow `json:"splits"`
 }
 
-// JSON returns the leaderboard as JSON.
+// splitRow is a comparison over the competitions of a split.
+type splitRow struct {
+	Sentence string `json:"sentence"`
+	board.Comparison
+	// MedalsWon are the competitions at which the first agent has more medals for each
+	// attempt, MedalsLost those at which it has fewer.
+	MedalsWon  []string `json:"medals_won"`
+	MedalsLost []string `json:"medals_lost"`
+}
+
+// AllJSON is the leaderboard of all agents of a run, in their order.
+type AllJSON struct {
+	Agents []JSON `json:"agents"`
+}
+
+// Whole makes the board of all agents with reports, under some conditions if any are
+// given.
+func (r *Result) Whole(reports []grading.Graded, class []string) (err error) {
+	if len(class) > 0 && !slices.Contains(class, conditions.AnyClass) {
+		reports = slices.DeleteFunc(slices.Clone(reports), func(g grading.Graded) bool { return !conditions.InClass(g.Conditions, class) })
+		if len(reports) == 0 {
+			return fmt.Errorf("no attempt was made under %s", strings.Join(class, ", "))
+		}
+	}
+	if r.Board, err = aggregate.BoardOf(reports, r.Catalog); err != nil {
+		return err
+	}
+	for _, a := range r.Board.Agents {
+		own, _ := r.Board.Graded(a.Name) // a board has reports of each agent
+		s := board.Standing{Name: a.Name}
+		s.File.Reports, s.Uncounted, _ = board.Counted(own) // without any there are no figures
+		s.Board, _ = board.NewBoard(board.AllFlags(s.File.Reports), r.Splits, board.Seeds{})
+		r.Agents = append(r.Agents, s)
+	}
+	return nil
+}
+
+// Compare compares the agent with a second one in every split of which both have a
+// competition.
+func (r *Result) Compare(second board.Standing) error {
+	r.Agents, r.Comparisons = append(r.Agents, second), map[string]*results.Comparison{}
+	for _, split := range r.Splits {
+		c, err := results.Between(side(r.Agents[0]), side(second), split.IDs)
+		if err == nil {
+			r.Comparisons[split.Name] = c
+		}
+	}
+	if len(r.Comparisons) == 0 {
+		return board.ErrNothingShared
+	}
+	return nil
+}
+
+func side(s board.Standing) results.Side {
+	return results.Side{Name: s.Name, Attempts: attemptsOf(s)}
+}
+
+func attemptsOf(s board.Standing) (list []*results.Attempt) {
+	for _, g := range s.File.Reports {
+		list = append(list, results.OfReport(g))
+	}
+	return list
+}
+
+// All returns the leaderboard of all agents as JSON.
+func (r Result) All() AllJSON {
+	var all AllJSON
+	for i, s := range r.Agents {
+		one := Result{Agents: []board.Standing{s}}.JSON()
+		one.Place, one.Tied, one.Rank = r.Board.Agents[i].Place, r.Board.Agents[i].Tied, r.Board.Agents[i].Rank
+		all.Agents = append(all.Agents, one)
+	}
+	return all
+}
+
+// JSON returns the leaderboard of one agent, or of two, as JSON.
 func (r Result) JSON() JSON {
 	of := func(s board.Standing) JSON {
-		return JSON{Agent: s.Name, Repeats: conditions.RepeatsOf(slices.Concat(s.Conditions(nil), s.Uncounted)...), Isolation: s.Isolation(nil), Untrusted: conditions.Untrusted(s.Conditions(nil)...), Task: s.Task(nil), Class: s.Class(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally()}
+		return JSON{Agent: s.Name, Repeats: conditions.RepeatsOf(slices.Concat(s.Conditions(nil), s.Uncounted)...), Isolation: s.Isolation(nil), Untrusted: conditions.Untrusted(s.Conditions(nil)...), Task: s.Task(nil), Class: s.Class(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally(), Cost: results.CostOf(attemptsOf(s))}
 	}
 	out := of(r.Agents[0])
 	out.At = r.Stopped
 	if len(r.Agents) > 1 {
 		other := of(r.Agents[1])
-		out.Against, out.Comparison = &other, &comparisonJSON{r.Agents[0].Name, r.Agents[1].Name, r.Comparisons}
+		out.Against, out.Comparison = &other, &comparisonJSON{r.Agents[0].Name, r.Agents[1].Name, map[string]splitRow{}}
+		for name, c := range r.Comparisons {
+			out.Comparison.Splits[name] = splitRow{c.Sentence(), c.Comparison, slices.Concat([]string{}, c.Won), slices.Concat([]string{}, c.Lost)}
+		}
 	}
 	return out
 }
@@ -94,12 +182,12 @@ func (r Result) notes() []string {
 }
 
 // runs returns the runs at the competitions of the splits, in report order.
-func (r Result) runs() []export.Run {
-	var runs []export.Run
+func (r Result) runs() []*results.Attempt {
+	var runs []*results.Attempt
 	for _, s := range r.Agents {
 		for _, g := range s.File.Reports {
 			if slices.ContainsFunc(r.Splits, func(split board.SplitIDs) bool { return slices.Contains(split.IDs, g.CompetitionID) }) {
-				run := aggregate.NewEntry(g, r.Catalog).Run()
+				run := aggregate.NewEntry(g, r.Catalog).Known()
 				run.Agent = s.Name
 				runs = append(runs, run)
 			}
@@ -200,16 +288,19 @@ func (l Layout) Text(out *bytes.Buffer, r Result) error {
 	}
 	for _, split := range r.Splits {
 		if c, ok := r.Comparisons[split.Name]; ok {
-			if err := l.comparison(out, r.Agents, split.Name, c); err != nil {
+			if err := l.comparison(out, split.Name, c); err != nil {
 				return err
 			}
 		}
 	}
 	if len(r.Comparisons) > 0 {
-		out.WriteString(plain.Wrap(aggregate.ComparisonText, min(cmp.Or(l.Width, 100), 100)) + "\n")
+		out.WriteString(plain.Wrap(aggregate.ComparisonText, l.text()) + "\n")
 	}
 	return nil
 }
+
+// text is the width of paragraphs.
+func (l Layout) text() int { return min(cmp.Or(l.Width, 100), 100) }
 
 func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitIDs) error {
 	b := s.Board
@@ -246,6 +337,9 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 	}
 	for _, row := range append(same, []string{"class", s.Class(nil)}) {
 		fmt.Fprintf(out, "%-12s  %s\n", row[0], view.OneLine(row[1]))
+	}
+	if c := results.CostOf(attemptsOf(s)); c != nil {
+		fmt.Fprintf(out, "%-12s  %s\n", "cost (USD)", aggregate.CostSentence(c))
 	}
 	out.WriteString("\nMean ± standard error of the mean, over seeds. Intervals are of 95 %.\n")
 	for _, split := range shown {
@@ -287,9 +381,14 @@ func (l Layout) measure(t *view.Table, b board.Board, splits []string, name stri
 	}
 }
 
-func (l Layout) comparison(out *bytes.Buffer, agents []board.Standing, split string, c board.Comparison) error {
-	fmt.Fprintf(out, "%s: %s\n\n", l.Style.Bold(split), aggregate.Basis(c))
-	rows := aggregate.ComparisonRows(view.Text(agents[0].Name), view.Text(agents[1].Name), c)
+// comparison draws a comparison over a split: in words, with the medals, then in figures.
+func (l Layout) comparison(out *bytes.Buffer, split string, c *results.Comparison) error {
+	fmt.Fprintf(out, "%s: %s\n\n%s\n", l.Style.Bold(split), aggregate.Basis(c.Comparison), plain.Wrap(view.OneLine(c.Sentence()), l.text()))
+	if _, ranked := c.Figures["any_medal_percentage"]; ranked {
+		out.WriteString(plain.Wrap(view.MedalsText(c.Won, c.Lost), l.text()) + "\n")
+	}
+	out.WriteString("\n")
+	rows := aggregate.ComparisonRows(view.Text(c.First), view.Text(c.Second), c.Comparison)
 	header := rows[0]
 	for i := 1; i < len(header); i++ {
 		header[i] = ">" + header[i]
@@ -346,26 +445,26 @@ func (l Layout) stopped(out *bytes.Buffer, r Result) error {
 func (l Layout) Runs(out *bytes.Buffer, r Result) error {
 	columns := []string{"Agent", "Competition", "Seed", "Isolation", "Task", ">Score", "Medal", ">Place", ">To gold", ">To silver", ">To bronze"}
 	runs := r.runs()
-	used := slices.ContainsFunc(runs, func(run export.Run) bool { return run.Attempt.Usage != nil })
+	used := slices.ContainsFunc(runs, func(run *results.Attempt) bool { return run.Made.Usage != nil })
 	if used {
 		columns = append(columns, ">Tokens", ">Cost (USD)")
 	}
 	t := view.NewTable(columns...)
-	t.Fit(2, l.Width)
+	t.Fit(3, l.Width)
 	for _, run := range runs {
-		score, place := cmp.Or(export.Unscored(run.Report, run.Attempt), "-"), "-"
+		score, place := cmp.Or(run.NoScore(), "-"), "-"
 		if s := run.Report.Score; s != nil && !math.IsNaN(float64(*s)) {
 			score = view.Score(float64(*s))
 		}
-		if run.Report.Rank != nil && score != export.NaN {
-			place = export.Place(*run.Report.Rank, run.Report.Teams)
+		if run.Report.Rank != nil && score != results.NaN {
+			place = results.Place(*run.Report.Rank, run.Report.Teams)
 		}
-		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), conditions.Told(run.Report.Conditions), score, export.Medal(run.Report), place}
+		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), conditions.Told(run.Report.Conditions), score, results.Medal(run.Report), place}
 		for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {
 			row = append(row, marginText(run.Margins, name))
 		}
 		if used {
-			row = append(row, aggregate.TokensText(run.Attempt.Usage), aggregate.CostText(run.Attempt.Usage))
+			row = append(row, aggregate.TokensText(run.Made.Usage), aggregate.CostText(run.Made.Usage))
 		}
 		t.Row(row...)
 	}

@@ -9,30 +9,23 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // judge returns the reason why an attempt is not ready, and an advice; "" if it is.
-func judge(rec export.Record, packages []string, printed string) (problem, fix string) {
-	switch agentrun.Outcome(rec.Attempt.Outcome) {
-	case agentrun.Finished, agentrun.NoSubmission:
+func judge(rec *results.Attempt, packages []string, printed string) (problem, fix string) {
+	switch rec.Made.Outcome {
+	case outcome.Finished, outcome.NoSubmission:
 		return judgeSubmission(rec)
-	case agentrun.TimedOut:
+	case outcome.TimedOut:
 		if bad, _ := judgeSubmission(rec); bad == "" {
 			return "", ""
 		}
 		return "it was stopped at " + limit(rec) + " and had no valid submission", "let it submit early, then improve; or give it more time with --timeout"
-	case agentrun.OutOfMemory:
-		return "it was killed at its memory limit", "raise memory in the step's resources, or read the data in parts"
-	case agentrun.OutOfDisk:
-		return "it exceeded its disk limit", "raise disk_limit of the agent-run step"
-	case agentrun.OutOfBudget, agentrun.BudgetTooSmall:
-		return "the budget of its model was spent", "raise budget in the model block"
-	case agentrun.ProviderFailed:
-		return "the provider of its model did not answer", "try the model's key and address: mleflow doctor"
-	case agentrun.DataChanged:
-		return "it changed its data, which are read-only", "let it copy data to its working folder first"
+	}
+	if fix := rec.Made.Outcome.Advice(); fix != "" {
+		return rec.Reason(), fix
 	}
 	if len(packages) > 0 {
 		return "it lacks the " + packagesText(packages), "add it to the requirements of the agent's python block, or to its image"
@@ -48,7 +41,7 @@ func judge(rec export.Record, packages []string, printed string) (problem, fix s
 // tailLines is the number of lines in which the cause of a failure is sought.
 const tailLines = 200
 
-func judgeSubmission(rec export.Record) (problem, fix string) {
+func judgeSubmission(rec *results.Attempt) (problem, fix string) {
 	switch score := rec.Report.ExactScore; {
 	case !rec.Report.SubmissionExists:
 		return "it ended without a submission", "let it write submission.csv to the folder in SUBMISSION_DIR"
@@ -63,7 +56,7 @@ func judgeSubmission(rec export.Record) (problem, fix string) {
 }
 
 // limit writes the time limit of an attempt.
-func limit(rec export.Record) string {
+func limit(rec *results.Attempt) string {
 	if rec.TimeLimitSeconds == nil {
 		return "its time limit"
 	}

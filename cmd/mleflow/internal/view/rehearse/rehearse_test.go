@@ -9,8 +9,9 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -51,14 +52,14 @@ func TestJudge(t *testing.T) {
 		{"stopped without one", "timed_out", "", grading.Report{}, "it was stopped at its time limit of 24h00m", "let it submit early"},
 		{"invalid", "finished", "", invalid, "its submission is invalid: too few rows", "compare"},
 		{"not finite", "finished", "", nan, "its score is not a finite number", "predictions"},
-		{"memory", "out_of_memory", "", grading.Report{}, "it was killed at its memory limit", "raise memory"},
+		{"memory", "out_of_memory", "", grading.Report{}, "killed at its memory limit", "raise memory"},
 		{"package", "agent_failed", "ModuleNotFoundError: No module named 'pydicom'", grading.Report{}, "it lacks the package pydicom", "add it to the requirements of the agent's python block"},
 		{"exception", "agent_failed", "Traceback (most recent call last):\n  File \"a.py\"\nKeyError: 'id'\n", grading.Report{}, "KeyError: 'id'", "mleflow logs"},
 		{"provider", "provider_failed", "", grading.Report{}, "the provider", "try"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			rec := export.Record{Graded: true, TimeLimitSeconds: &day}
-			rec.Report, rec.Attempt.Outcome = tt.report, tt.outcome
+			rec := &results.Attempt{Graded: true, TimeLimitSeconds: &day}
+			rec.Report, rec.Made.Outcome = tt.report, outcome.End(tt.outcome)
 			problem, fix := judge(rec, missingPackages(tt.printed), tt.printed)
 			if !strings.HasPrefix(problem, tt.problem) || !strings.HasPrefix(fix, tt.fix) || (problem == "") != (tt.problem == "") {
 				t.Errorf("got %q, %q", problem, fix)

@@ -7,10 +7,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
@@ -56,7 +56,7 @@ type Row struct {
 
 // Request holds what a report is made of.
 type Request struct {
-	Run tidy.Run
+	Run attempts.Run
 	// Attempts are those of the rehearsal.
 	Attempts []Attempt
 	Real     Real
@@ -64,7 +64,7 @@ type Request struct {
 
 // New makes a report.
 func New(ctx context.Context, q Request) (*Report, error) {
-	records, _, err := tidy.Collect(ctx, q.Run)
+	records, _, err := attempts.Collect(ctx, q.Run)
 	if err != nil {
 		return nil, fmt.Errorf("read the rehearsal: %w", err)
 	}
@@ -118,13 +118,13 @@ func (q Request) failed(done map[string]bool) (rows []Row) {
 }
 
 // row judges one attempt.
-func (q Request) row(ctx context.Context, rec export.Record) (Row, error) {
+func (q Request) row(ctx context.Context, rec *results.Attempt) (Row, error) {
 	r := Row{
-		Agent: rec.Agent, Competition: rec.Report.CompetitionID, Seed: rec.Seed, Outcome: rec.Attempt.Outcome, Unopened: []string{},
+		Agent: rec.Agent, Competition: rec.Report.CompetitionID, Seed: rec.Seed, Outcome: string(rec.Made.Outcome), Unopened: []string{},
 		Submitted: rec.Report.SubmissionExists, Valid: rec.Report.ValidSubmission, Score: rec.Report.ExactScore,
-		WallSeconds: rec.Attempt.WallSeconds, PeakMemoryBytes: rec.PeakMemoryBytes, Tokens: rec.Attempt.Usage.Tokens(),
+		WallSeconds: rec.Made.WallSeconds, PeakMemoryBytes: rec.PeakMemoryBytes, Tokens: rec.Made.Usage.Tokens(),
 	}
-	if u := rec.Attempt.Usage; u != nil {
+	if u := rec.Made.Usage; u != nil {
 		r.CostUSD = u.CostUSD
 	}
 	l, err := q.logs(ctx, rec.AttemptAction)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
@@ -33,7 +33,7 @@ func BoardsOf(ctx context.Context, store cache.Store, sum *ledger.Summary, repor
 		if s.Kind != "aggregate" || s.Outputs["board"] == "" {
 			continue
 		}
-		made, err := results.Read[*aggregate.Board](ctx, store, s.Outputs["board"])
+		made, err := outputs.Read[*aggregate.Board](ctx, store, s.Outputs["board"])
 		if err != nil || made == nil || len(made.Agents) == 0 {
 			continue // evicted: its text is among the outputs
 		}

@@ -2,15 +2,19 @@ package firstscreen
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // TestStates has every way in which an attempt and its grading may stand.
@@ -27,7 +31,7 @@ func TestStates(t *testing.T) {
 		return step(event.Cached, false, map[string]string{"score": "0.5", "medal": medal})
 	}
 	above := &grading.Graded{}
-	above.AboveMedian = true
+	above.AboveMedian, above.Score = true, new(grading.Number)
 	for name, tt := range map[string]struct {
 		attempt, grade *ledger.StepSummary
 		report         *grading.Graded
@@ -35,7 +39,7 @@ func TestStates(t *testing.T) {
 		want           State
 	}{
 		"nothing yet":                     {nil, nil, nil, true, Waiting},
-		"never begun":                     {nil, nil, nil, false, Stopped},
+		"never begun":                     {nil, nil, nil, false, NotRun},
 		"running":                         {step("", true, nil), nil, nil, true, Running},
 		"killed":                          {step("", true, nil), nil, nil, false, Stopped},
 		"not graded yet":                  {ended, nil, nil, true, Running},
@@ -51,65 +55,14 @@ func TestStates(t *testing.T) {
 		"no medal":                        {ended, graded(`"none"`), nil, false, Miss},
 		"a medal of no such name":         {ended, graded(`"<b>"`), nil, false, Miss},
 	} {
-		s := Source{Live: tt.live, Step: func(address string) *ledger.StepSummary {
+		j := attempts.Journal{Live: tt.live, Pairs: []attempts.Pair{{Attempt: "a", Grade: "g"}}, Step: func(address string) *ledger.StepSummary {
 			return map[string]*ledger.StepSummary{"a": tt.attempt, "g": tt.grade}[address]
 		}}
-		pair, a := Pair{"a", "g"}, Attempt{}
-		a.read(s.Step(pair.Attempt), s.Step(pair.Grade))
-		if got := s.state(pair, &a, tt.report); got != tt.want {
+		if tt.report != nil {
+			j.Reports = map[string]grading.Graded{"g": *tt.report}
+		}
+		if got := StateOf(j.List()[0]); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
-		}
-	}
-}
-
-// TestNames finds agent, competition and seed of attempts that have no report.
-func TestNames(t *testing.T) {
-	catalog, err := competitions.Shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var graded grading.Graded
-	graded.CompetitionID, graded.Labels = "mine", map[string]string{"agent": "aide", "seed": "7"}
-	for name, tt := range map[string]struct {
-		reports map[string]grading.Graded
-		address string
-		want    [3]string
-	}{
-		"the shipped form":          {nil, `step.agent-run.solve["dummy/leaf-classification/2"]`, [3]string{"dummy", "leaf-classification", "2"}},
-		"another order":             {nil, `step.agent-run.solve["leaf-classification/2"]`, [3]string{"(unlabelled)", "leaf-classification", "2"}},
-		"an agent with a slash":     {nil, `step.agent-run.solve["a/b/leaf-classification/2"]`, [3]string{"a/b", "leaf-classification", "2"}},
-		"learned from a graded one": {map[string]grading.Graded{`step.grade.s["7/mine/aide"]`: graded}, `step.agent-run.solve["8/mine/dummy"]`, [3]string{"dummy", "mine", "8"}},
-		"no key":                    {nil, `step.agent-run.solve`, [3]string{"(unlabelled)", "step.agent-run.solve", ""}},
-	} {
-		s := Source{Catalog: catalog, Reports: tt.reports, Step: func(string) *ledger.StepSummary { return nil }, Pairs: []Pair{{tt.address, "none"}}}
-		for address := range tt.reports {
-			s.Pairs = append(s.Pairs, Pair{"", address})
-		}
-		for _, a := range s.attempts() {
-			if a.Address == tt.address {
-				if got := [3]string{a.Agent, a.Competition, a.Seed}; got != tt.want {
-					t.Errorf("%s: %q", name, got)
-				}
-			}
-		}
-	}
-}
-
-// TestPairs pairs by the plan, and by the key of steps without one.
-func TestPairs(t *testing.T) {
-	kinds := map[string]string{`x["1"]`: "agent-run", `x["2"]`: "agent-run", `y["1"]`: "grade", `y["2"]`: "grade", `z["3"]`: "grade", "p": "prepare"}
-	list := []string{"p", `x["1"]`, `x["2"]`, `y["1"]`, `y["2"]`, `z["3"]`}
-	planned := map[string]string{`y["1"]`: `x["2"]`, `y["2"]`: `x["1"]`}
-	for name, tt := range map[string]struct {
-		of   map[string]string
-		want []Pair
-	}{
-		"by the plan": {planned, []Pair{{`x["1"]`, `y["2"]`}, {`x["2"]`, `y["1"]`}, {"", `z["3"]`}}},
-		"by key":      {nil, []Pair{{`x["1"]`, `y["1"]`}, {`x["2"]`, `y["2"]`}, {"", `z["3"]`}}},
-	} {
-		got := PairsOf(list, func(a string) string { return kinds[a] }, func(a string) string { return tt.of[a] })
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }
@@ -117,12 +70,13 @@ func TestPairs(t *testing.T) {
 // TestMatrix has the longer of agents and competitions down, and one cell a state where
 // there are thousands of attempts.
 func TestMatrix(t *testing.T) {
-	var all []Attempt
+	var all []*results.Attempt
 	for agent := range 3 {
 		for seed := range 2000 {
-			a := Attempt{Agent: fmt.Sprint("agent-", agent), Competition: "c", Seed: fmt.Sprint(seed), State: Miss}
+			a := &results.Attempt{Agent: fmt.Sprint("agent-", agent), Seed: fmt.Sprint(seed), Graded: true}
+			a.Report.CompetitionID, a.Report.Score = "c", new(grading.Number)
 			if seed%4 == 0 {
-				a.State = Gold
+				a.Report.GoldMedal = true
 			}
 			all = append(all, a)
 		}
@@ -138,5 +92,62 @@ func TestMatrix(t *testing.T) {
 	}
 	if m = s.matrix(all[:10]); len(m.Rows[0].Squares[0].Cells) != 10 || m.Corner != "Competition" {
 		t.Errorf("%d cells of 10 attempts by %s", len(m.Rows[0].Squares[0].Cells), m.Corner)
+	}
+}
+
+// TestClasses has a letter in each line and a legend, where there are several classes.
+func TestClasses(t *testing.T) {
+	catalog, err := competitions.Shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	board := func(times ...string) []Table {
+		var reports []grading.Graded
+		for i, at := range times {
+			g := grading.Graded{Labels: map[string]string{"agent": fmt.Sprint("agent", i)}}
+			g.CompetitionID, g.Conditions = "leaf-classification", []string{"time=" + at}
+			reports = append(reports, g)
+		}
+		b, err := aggregate.BoardOf(reports, catalog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tablesOf(b, "All", nil)
+	}
+	several := board("2h", "1h", "2h")[0]
+	var letters []string
+	for _, l := range several.Lines {
+		letters = append(letters, l.Class.Letter+" "+l.Name)
+	}
+	if diff := cmp.Diff([]string{"A agent0", "A agent2", "B agent1"}, letters); diff != "" {
+		t.Error(diff)
+	}
+	name := "isolation unknown, task unknown, time "
+	if diff := cmp.Diff([]Class{{"A", name + "2h"}, {"B", name + "1h"}}, several.Classes); diff != "" {
+		t.Error(diff)
+	}
+	// Costs are those of the attempts of a line, not of all with its name.
+	var graded []grading.Graded
+	var all []*results.Attempt
+	for i, at := range []string{"1h", "1h", "2h"} {
+		g := grading.Graded{Labels: map[string]string{"agent": "x"}}
+		g.CompetitionID, g.Conditions = "leaf-classification", []string{"time=" + at}
+		a := results.OfReport(g)
+		a.Made.WallSeconds, a.Made.Usage = new(float64), &results.Usage{Source: grading.FromGateway, CostUSD: []*float64{new(1.0), new(2.0), new(4.0)}[i]}
+		graded, all = append(graded, g), append(all, a)
+	}
+	b, err := aggregate.BoardOf(graded, catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	letters = nil
+	for _, l := range tablesOf(b, "All", measured(all))[0].Lines {
+		letters = append(letters, l.Class.Letter+" "+l.Name+" "+l.Cost)
+	}
+	if diff := cmp.Diff([]string{"A x (time 1h) 3.00", "B x (time 2h) 4.00"}, letters); diff != "" {
+		t.Error(diff)
+	}
+	if one := board("1h", "1h")[0]; len(one.Classes) > 0 || !slices.Contains(one.Same, "All attempts: "+name+"1h") {
+		t.Errorf("one class: %v, %v", one.Classes, one.Same)
 	}
 }

@@ -1,6 +1,7 @@
 package firstscreen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Matrix is the attempts by agent, competition and seed. The longer of agents and
@@ -27,7 +29,8 @@ type Row struct {
 	Squares []Square
 }
 
-// Square is the attempts of an agent at a competition, and their mean score.
+// Square is the attempts of an agent at a competition, and their mean score if they are of
+// one class.
 type Square struct {
 	Cells []Cell
 	Mean  string
@@ -51,17 +54,17 @@ type Count struct {
 const cellsShown = 3000
 
 // matrix arranges attempts, which come by competition, agent and seed.
-func (s *Source) matrix(all []Attempt) Matrix {
-	rows, columns := distinct(all, Attempt.competition), distinct(all, Attempt.agent)
+func (s *Source) matrix(all []*results.Attempt) Matrix {
+	rows, columns := distinct(all, (*results.Attempt).Competition), distinct(all, agentOf)
 	m := Matrix{Corner: "Competition", All: len(all)}
-	row, column := Attempt.competition, Attempt.agent
+	row, column := (*results.Attempt).Competition, agentOf
 	if len(columns) > len(rows) {
 		m.Corner, rows, columns, row, column = "Agent", columns, rows, column, row
 	}
 	for _, c := range columns {
 		m.Columns = append(m.Columns, clipped(c))
 	}
-	in := map[[2]string][]Attempt{}
+	in := map[[2]string][]*results.Attempt{}
 	for _, a := range all {
 		key := [2]string{row(a), column(a)}
 		in[key] = append(in[key], a)
@@ -109,11 +112,10 @@ func decimals(number string) int {
 	return len(after)
 }
 
-func (a Attempt) agent() string       { return a.Agent }
-func (a Attempt) competition() string { return a.Competition }
+func agentOf(a *results.Attempt) string { return a.Agent }
 
 // distinct are the names of attempts, sorted.
-func distinct(all []Attempt, of func(Attempt) string) []string {
+func distinct(all []*results.Attempt, of func(*results.Attempt) string) []string {
 	seen := map[string]bool{}
 	var out []string
 	for _, a := range all {
@@ -127,10 +129,10 @@ func distinct(all []Attempt, of func(Attempt) string) []string {
 }
 
 // counts are the numbers of attempts by state.
-func counts(all []Attempt) (list []Count) {
+func counts(all []*results.Attempt) (list []Count) {
 	n := map[State]int{}
 	for _, a := range all {
-		n[a.State]++
+		n[StateOf(a)]++
 	}
 	for _, state := range states {
 		if n[state.State] > 0 {
@@ -140,17 +142,17 @@ func counts(all []Attempt) (list []Count) {
 	return list
 }
 
-func (s *Source) square(list []Attempt, many bool) (q Square) {
+func (s *Source) square(list []*results.Attempt, many bool) (q Square) {
 	var scores []float64
 	for _, a := range list {
-		if a.Score != nil {
-			scores = append(scores, *a.Score)
+		if a.Report.Score != nil {
+			scores = append(scores, float64(*a.Report.Score))
 		}
 		if !many {
-			q.Cells = append(q.Cells, Cell{State: a.State, Title: a.title(), Link: s.link(a.Address), N: 1})
+			q.Cells = append(q.Cells, Cell{State: StateOf(a), Title: title(a), Link: s.link(cmp.Or(a.Address, a.GradeAddress)), N: 1})
 		}
 	}
-	if len(scores) > 0 {
+	if len(scores) > 0 && len(results.Classes(list)) == 1 { // else it mixes what cannot be compared
 		q.Mean = page.Score(float64(board.NewEstimate(scores).Mean))
 	}
 	if many {
@@ -169,20 +171,24 @@ func (s *Source) link(address string) string {
 }
 
 // title describes an attempt: "aide · demo-digits · seed 0: gold, 0.9861".
-func (a Attempt) title() string {
-	name := []string{a.Agent, a.Competition}
+func title(a *results.Attempt) string {
+	name := []string{a.Agent, a.Competition()}
 	if a.Seed != "" {
 		name = append(name, "seed "+a.Seed)
 	}
-	text := strings.Join(name, " · ") + ": " + a.State.Name()
-	if a.Score != nil {
-		text += ", " + page.Score(*a.Score)
+	text := StateOf(a).Name()
+	if a.Report.Score != nil {
+		text += ", " + page.Score(float64(*a.Report.Score))
 	}
-	if a.Outcome != "" && a.Outcome != finished {
-		text += ", " + strings.ReplaceAll(a.Outcome, "_", " ")
+	switch ended, mood := a.Ended(); {
+	case mood == results.Bad && a.Report.Score == nil:
+		text = ended
+	case mood == results.Fair || mood == results.Bad:
+		text += ", " + ended
 	}
-	if a.State.Bad() && a.Reason != "" {
-		text += ": " + a.Reason
+	text = strings.Join(name, " · ") + ": " + text
+	if why := a.Reason(); why != "" {
+		text += ": " + why
 	}
 	return clipped(view.OneLine(text))
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -41,15 +43,18 @@ type Screen struct {
 
 // New makes the first screen of a run without its causes of failure.
 func (s *Source) New() Screen {
-	all := s.attempts()
-	screen := Screen{Tables: s.tables(all), Agents: distinct(all, Attempt.agent), Note: s.Boards.Note, Matrix: s.matrix(all)}
+	all := s.List()
+	results.Sort(all)
+	screen := Screen{Tables: s.tables(all), Agents: distinct(all, agentOf), Note: s.Boards.Note, Matrix: s.matrix(all)}
 	if e := s.Evaluation; e != nil {
 		screen.Evaluation = "Evaluate " + e.Name + ": " + view.Evaluation(*e)
 	}
+	made := s.List()
 	for _, b := range s.Boards.List {
+		b.Explain(made)
 		screen.Rehearsal = screen.Rehearsal || b.Rehearsal
 		for _, c := range b.Comparisons {
-			screen.Comparisons = append(screen.Comparisons, Comparison{c.First + " and " + c.Second + ", " + aggregate.Basis(c.Comparison), Figures(c.First, c.Second, c.Comparison)})
+			screen.Comparisons = append(screen.Comparisons, Comparison{c.First + " and " + c.Second + ", " + aggregate.Basis(c.Comparison), b.Sentence(c), Figures(c.First, c.Second, c.Comparison)})
 		}
 		// That attempts were not isolated is said at the head of every page.
 		screen.Notes = append(screen.Notes, slices.DeleteFunc(b.Notes(), func(note string) bool { return strings.HasPrefix(note, "Untrusted:") })...)
@@ -70,10 +75,11 @@ func Figures(first, second string, c board.Comparison) [][]string {
 	return rows
 }
 
-// Comparison is two agents that a leaderboard compares: the rows of a table, headers first.
+// Comparison is two agents that a leaderboard compares: in words, and as the rows of a
+// table, headers first.
 type Comparison struct {
-	Title string
-	Rows  [][]string
+	Title, Sentence string
+	Rows            [][]string
 }
 
 // Cause is a reason for which steps failed or attempts have no score.
@@ -105,7 +111,7 @@ func (s *Source) Explain(problems []view.Problem, tail func(run, address string,
 	o := view.Outcomes{Problems: problems}
 	all := o.Causes()
 	for _, c := range all[:min(len(all), causesShown)] {
-		one := Cause{Outcome: EndText(c.Outcome), Reason: c.Reason, N: len(c.All), Command: c.Command(), More: max(0, len(c.All)-stepsShown)}
+		one := Cause{Outcome: outcome.Words(c.Outcome), Reason: c.Reason, N: len(c.All), Command: c.Command(), More: max(0, len(c.All)-stepsShown)}
 		lines := c.Tail
 		if len(lines) == 0 && tail != nil {
 			_, lines = view.Excerpt(tail(c.Run, c.Address, tailLines))

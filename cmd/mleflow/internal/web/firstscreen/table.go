@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -24,9 +24,14 @@ type Table struct {
 	Lines  []Line
 	// Columns that no line has a value for, or one value for all, are left out; Same are
 	// those values.
-	HasIsolation, HasClass, HasCompetitions, HasScore, HasCost, HasTime bool
-	Same                                                                []string
+	HasIsolation, HasCompetitions, HasScore, HasRank, HasCost, HasTime bool
+	Same                                                               []string
+	// Classes are the classes of the lines where there are several, each with its letter.
+	Classes []Class
 }
+
+// Class is a class of attempts and the letter that stands for it; see results.Letter.
+type Class struct{ Letter, Name string }
 
 // Line is an agent of a leaderboard. Rates are percentages of competitions with
 // their standard error over seeds.
@@ -34,7 +39,7 @@ type Line struct {
 	Place                          string
 	Name                           string
 	Isolation                      string // see conditions.Shown
-	Class                          string // see conditions.Class
+	Class                          Class
 	Labels                         []string
 	Seeds, Competitions            int
 	AnyMedal, Gold, Silver, Bronze page.Rate
@@ -43,25 +48,26 @@ type Line struct {
 	AboveMedian, Valid page.Rate
 	// Medals and Graded count attempts.
 	Medals, Graded int
-	// Score is the mean score where there is one competition.
-	Score, Tokens, Cost, Time string
+	// Score is the mean score where there is one competition, Rank the mean rank where
+	// nothing else orders several, and Wins the competitions that were won there.
+	Score, Rank, Wins, Tokens, Cost, Time string
 }
 
 // tables returns one leaderboard of all competitions, and one for each of several groups,
 // for each board.
-func (s *Source) tables(all []Attempt) (list []Table) {
-	use := useOf(all)
+func (s *Source) tables(all []*results.Attempt) (list []Table) {
+	by := measured(all)
 	for i, b := range s.Boards.List {
 		title := "All competitions"
 		if len(s.Boards.List) > 1 {
 			title = fmt.Sprintf("Leaderboard %d", i+1)
 		}
-		list = append(list, tablesOf(b, title, use)...)
+		list = append(list, tablesOf(b, title, by)...)
 	}
 	return list
 }
 
-func tablesOf(b *aggregate.Board, title string, use map[string]*used) (list []Table) {
+func tablesOf(b *aggregate.Board, title string, by map[runs][]*results.Attempt) (list []Table) {
 	labels := b.Labels(false)
 	of := func(row int) (cells []string) {
 		for _, column := range labels {
@@ -79,7 +85,7 @@ func tablesOf(b *aggregate.Board, title string, use map[string]*used) (list []Ta
 		line.Interval = b.Measures(b.Agents[at].Name, g)["any_medal_percentage"].Shown()
 		line.Labels = of(at + 1)
 		if g.Name == b.Agents[at].Overall.Name {
-			line.use(b, use)
+			line.use(b, by)
 		}
 		list[i].Lines = append(list[i].Lines, line)
 	}
@@ -87,7 +93,7 @@ func tablesOf(b *aggregate.Board, title string, use map[string]*used) (list []Ta
 		add(title, at, a.Overall)
 		for _, g := range a.Groups {
 			if len(a.Groups) > 1 && len(g.Percentages) > 0 {
-				add(capitalize(b.GroupBy)+": "+g.Name, at, g)
+				add(view.Capital(b.GroupHeader())+": "+g.Name, at, g)
 			}
 		}
 	}
@@ -97,23 +103,13 @@ func tablesOf(b *aggregate.Board, title string, use map[string]*used) (list []Ta
 	return list
 }
 
-func capitalize(s string) string {
-	if s == "" || s == "none" {
-		return "Group"
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
-}
-
 func lineOf(a aggregate.Agent, g aggregate.Group) Line {
 	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	l := Line{Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: cmp.Or(a.Class, conditions.Unknown), Seeds: g.Seeds, Competitions: len(g.Competitions),
+	l := Line{Place: a.PlaceText(), Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: Class{a.ClassLetter, cmp.Or(a.Class, conditions.Unknown)}, Seeds: g.Seeds, Competitions: len(g.Competitions),
 		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
 		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
-	if a.Place > 0 {
-		l.Place = fmt.Sprint(a.Place)
-		if a.Tied {
-			l.Place += "="
-		}
+	if a.Rank != nil && g.Name == a.Overall.Name {
+		l.Rank, l.Wins = a.Rank.Text()
 	}
 	for _, r := range a.Competitions {
 		if slices.Contains(g.Competitions, r.Competition) {
@@ -136,47 +132,47 @@ type used struct {
 	paid, timed int
 }
 
-func (u *used) add(usage *export.Usage, seconds *float64) {
-	if usage != nil && usage.CostUSD != nil {
+func (u *used) add(made *results.Made) {
+	if usage := made.Usage; usage != nil && usage.CostUSD != nil {
 		u.money.Add(usage)
 		u.paid++
 	}
-	if seconds != nil {
-		u.seconds, u.timed = u.seconds+*seconds, u.timed+1
+	if made.WallSeconds != nil {
+		u.seconds, u.timed = u.seconds+*made.WallSeconds, u.timed+1
 	}
 }
 
-// useOf returns what the steps of a run measured, by agent.
-func useOf(all []Attempt) map[string]*used {
-	by := map[string]*used{}
+// runs are the attempts of a line at a competition, by the label of the agent.
+type runs struct{ agent, competition, class string }
+
+// measured are the attempts of which steps measured what they used.
+func measured(all []*results.Attempt) map[runs][]*results.Attempt {
+	by := map[runs][]*results.Attempt{}
 	for _, a := range all {
-		if a.known {
-			of(by, a.Agent).add(export.Measured(a.stats.Models), &a.stats.WallSeconds)
+		if a.Made.WallSeconds != nil {
+			at := runs{a.Agent, a.Competition(), a.Class()}
+			by[at] = append(by[at], a)
 		}
 	}
 	return by
 }
 
-func of(by map[string]*used, agent string) *used {
-	if by[agent] == nil {
-		by[agent] = &used{}
-	}
-	return by[agent]
-}
-
 // use fills in cost and time: as steps measured them, else as the reports have them.
-func (l *Line) use(b *aggregate.Board, measured map[string]*used) {
-	told := &used{}
+func (l *Line) use(b *aggregate.Board, by map[runs][]*results.Attempt) {
+	told, seen := &used{}, map[runs]bool{}
 	for _, e := range b.Entries {
 		if e.Agent != l.Name {
 			continue
 		}
-		if m := measured[cmp.Or(e.Labels["agent"], e.Agent)]; m != nil {
-			told = m
-			break
-		}
-		if e.Attempt != nil {
-			told.add(e.Attempt.Usage, e.Attempt.WallSeconds)
+		at := runs{cmp.Or(e.Labels["agent"], e.Agent), e.Report.CompetitionID, e.Known().Class()}
+		switch own := by[at]; {
+		case len(own) == 0 && e.Attempt != nil:
+			told.add(e.Attempt)
+		case !seen[at]:
+			seen[at] = true
+			for _, a := range own {
+				told.add(&a.Made)
+			}
 		}
 	}
 	if told.paid > 0 {
@@ -192,18 +188,23 @@ func (t *Table) fold() {
 	differ := func(of func(Line) string) bool {
 		return slices.ContainsFunc(t.Lines, func(l Line) bool { return of(l) != of(t.Lines[0]) })
 	}
-	isolation, class := func(l Line) string { return l.Isolation }, func(l Line) string { return l.Class }
-	t.HasIsolation, t.HasClass = differ(isolation), differ(class)
+	t.HasIsolation = differ(func(l Line) string { return l.Isolation })
+	for _, l := range t.Lines {
+		if !slices.Contains(t.Classes, l.Class) {
+			t.Classes = append(t.Classes, l.Class)
+		}
+	}
 	if t.HasCompetitions = differ(func(l Line) string { return strconv.Itoa(l.Competitions) }); !t.HasCompetitions {
 		t.Same = append(t.Same, view.Plural(t.Lines[0].Competitions, "competition"))
 	}
-	if !t.HasClass {
-		t.Same = append(t.Same, "All attempts: "+t.Lines[0].Class)
+	first := t.Lines[0].Class.Name
+	if len(t.Classes) == 1 {
+		t.Same, t.Classes = append(t.Same, "All attempts: "+first), nil
 	}
-	if !t.HasIsolation && (t.HasClass || !strings.Contains(t.Lines[0].Class, "isolation")) {
+	if !t.HasIsolation && (len(t.Classes) > 0 || !strings.Contains(first, "isolation")) {
 		t.Same = append(t.Same, "Isolation: "+t.Lines[0].Isolation)
 	}
 	for _, l := range t.Lines {
-		t.HasScore, t.HasCost, t.HasTime = t.HasScore || l.Score != "", t.HasCost || l.Cost != "", t.HasTime || l.Time != ""
+		t.HasScore, t.HasRank, t.HasCost, t.HasTime = t.HasScore || l.Score != "", t.HasRank || l.Rank != "", t.HasCost || l.Cost != "", t.HasTime || l.Time != ""
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -25,9 +26,9 @@ var functions = map[string]any{
 	"duration":    view.Duration,
 	"isZero":      time.Time.IsZero,
 	"isolated":    func(text string) bool { return !strings.Contains(text, conditions.NotIsolated) },
-	"key":         Key,
+	"key":         addr.KeyOf,
 	"known":       func(v float64) bool { return !math.IsNaN(v) },
-	"place":       export.Place,
+	"place":       results.Place,
 	"published":   competitions.Published,
 	"rate":        Rate.String,
 	"score":       Score,
@@ -99,14 +100,4 @@ func Score(v float64) string {
 }
 
 // Name is the key of a step's instance as tables write it, with dots between its parts.
-func Name(address string) string { return strings.ReplaceAll(Key(address), "/", " · ") }
-
-// Key is the key of a step's instance, as people read it, or the address of a step without
-// one.
-func Key(address string) string {
-	_, key, ok := strings.Cut(address, "[")
-	if !ok {
-		return address
-	}
-	return strings.Trim(strings.TrimSuffix(key, "]"), `"`)
-}
+func Name(address string) string { return strings.ReplaceAll(addr.KeyOf(address), "/", " · ") }

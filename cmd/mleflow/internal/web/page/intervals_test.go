@@ -40,7 +40,7 @@ func TestTally(t *testing.T) {
 		"nothing yet":    {Tally{Total: 3}, nil, true, "0/3", "waiting"},
 		"under way":      {Tally{Total: 3, Running: 1}, []string{"ran"}, true, "1/3 · 1 running", "running"},
 		"bad attempts":   {Tally{Total: 2, Problems: 1}, []string{"ran", "ran"}, false, "2/2 · 1 bad", "failed"},
-		"failed steps":   {Tally{Total: 2}, []string{"failed", "skipped"}, false, "2/2 · 1 failed · 1 skipped", "failed"},
+		"failed steps":   {Tally{Total: 2}, []string{"failed", "skipped"}, false, "1/2 · 1 failed · 1 skipped", "failed"},
 		"from the cache": {Tally{Total: 2}, []string{"cached", "cached"}, false, "2/2 · 2 cached", ""},
 	} {
 		for _, s := range tt.statuses {

@@ -92,7 +92,7 @@ func TestFrame(t *testing.T) {
 // TestOneLibrary sees that pages, reports and boards draw nothing themselves.
 func TestOneLibrary(t *testing.T) {
 	shape := regexp.MustCompile("<(svg xmlns|path|circle|rect|polyline)[^>]*%")
-	for _, dir := range []string{"ui", "report", "site", "../view/results"} {
+	for _, dir := range []string{"ui", "report", "site", "../view/outputs"} {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no files (%v)", dir, err)

@@ -16,18 +16,17 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // maxDocument is the largest document that is read.
@@ -79,25 +78,8 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 
 // screen makes the first screen, and leaves out its leaderboards among the outputs.
 func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
-	steps, place := map[string]*ledger.StepSummary{}, map[string]int{}
-	for i := range c.sum.Steps {
-		steps[c.sum.Steps[i].Address] = &c.sum.Steps[i]
-	}
-	var addresses []string
-	for i := range pl.Steps {
-		addresses, place[pl.Steps[i].Name] = append(addresses, pl.Steps[i].Name), i
-	}
-	kind := func(address string) string { return pl.Steps[place[address]].Kind }
-	attemptOf := func(grade string) string {
-		for _, b := range pl.Steps[place[grade]].After {
-			if pl.Steps[b].Kind == conditions.AttemptKind {
-				return pl.Steps[b].Name
-			}
-		}
-		return ""
-	}
-	src := firstscreen.Source{Pairs: firstscreen.PairsOf(addresses, kind, attemptOf), Step: func(address string) *ledger.StepSummary { return steps[address] },
-		Reports: c.reports, Catalog: c.Catalog, Live: c.sum.State == ledger.Running, Evaluation: c.sum.Evaluation}
+	src := firstscreen.Source{Journal: attempts.JournalOf(pl, c.sum), Evaluation: c.sum.Evaluation}
+	src.Reports, src.Catalog = c.reports, c.Catalog
 	var list []grading.Graded
 	for _, p := range src.Pairs {
 		if g, ok := c.reports[p.Grade]; ok {
@@ -109,6 +91,11 @@ func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
 	if c.Tail != nil {
 		o.Explain(rowsShown, c.Tail)
 	}
+	reasons := map[string]string{}
+	for _, p := range o.Problems {
+		reasons[p.Address] = p.Reason
+	}
+	c.addScores(src.List(), reasons)
 	c.data.Screen.Causes, c.data.Screen.More = src.Explain(append(firstscreen.FailedSteps(c.sum.ID, c.sum.Steps), o.Problems...), c.Tail)
 	for _, out := range src.Boards.Others(c.sum.Outputs) {
 		c.data.Outputs = append(c.data.Outputs, page.Fact{Name: out.Name, Value: out.Value})
@@ -143,18 +130,15 @@ func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 			}
 		}
 		if h := happened[p.Name]; h != nil {
-			s.take(h)
+			s.take(h, sum)
 		}
 		steps[i] = s
 	}
 	return view.InOrder(steps, func(s Step) string { return s.Address })
 }
 
-func (s *Step) take(h *ledger.StepSummary) {
-	s.Status, s.Started, s.Duration, s.Attempts, s.Error, s.Action = h.Status, h.Started, h.Duration, h.Attempts, h.Error, h.Action
-	if !h.Started.IsZero() && h.Ended.After(h.Started) {
-		s.Duration = h.Ended.Sub(h.Started)
-	}
+func (s *Step) take(h *ledger.StepSummary, sum *ledger.Summary) {
+	s.Status, s.Started, s.Duration, s.Attempts, s.Error, s.Action = h.Status, h.Started, sum.Took(h, sum.Last), h.Attempts, h.Error, h.Action
 }
 
 // collector reads the content that the run's steps gave.
@@ -183,16 +167,7 @@ func (c *collector) read() error {
 			}
 		}
 	}
-	slices.SortStableFunc(c.data.Competitions, func(a, b Competition) int { return strings.Compare(a.ID, b.ID) })
-	for i := range c.data.Competitions {
-		slices.SortStableFunc(c.data.Competitions[i].Scores, compareScores)
-	}
 	return nil
-}
-
-// compareScores orders by agent and seed.
-func compareScores(a, b Score) int {
-	return cmp.Or(board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed))
 }
 
 // sizes returns the sizes of an action's outputs, if it is still recorded.
@@ -242,7 +217,7 @@ func (c *collector) document(s *ledger.StepSummary, output, sum string) error {
 
 // addModels adds an attempt's use of models.
 func (c *collector) addModels(s *ledger.StepSummary) {
-	var stats struct{ Models map[string]export.ModelUse }
+	var stats struct{ Models map[string]results.ModelUse }
 	if s.Kind != conditions.AttemptKind || json.Unmarshal([]byte(s.Outputs["stats"]), &stats) != nil {
 		return
 	}
@@ -277,8 +252,6 @@ func (c *collector) addReport(address string, text []byte) error {
 		return err
 	}
 	c.reports[address] = r
-	comp := c.competition(r.Report)
-	comp.Scores = append(comp.Scores, scoreOf(r.Report, cmp.Or(r.Labels["agent"], board.Unlabelled), r.Labels["seed"]))
 	return nil
 }
 
@@ -297,23 +270,30 @@ func (c *collector) competition(r grading.Report) *Competition {
 	return &c.data.Competitions[len(c.data.Competitions)-1]
 }
 
-func scoreOf(r grading.Report, agent, seed string) Score {
-	s := Score{Agent: agent, Seed: seed, Isolation: conditions.Described(r.Conditions), Reason: r.Reason, Teams: r.Teams, AboveMedian: r.AboveMedian}
-	switch {
-	case r.GoldMedal:
-		s.Medal = "gold"
-	case r.SilverMedal:
-		s.Medal = "silver"
-	case r.BronzeMedal:
-		s.Medal = "bronze"
+// addScores adds the graded attempts to their competitions, with the reasons that are
+// known of steps by address.
+func (c *collector) addScores(list []*results.Attempt, reasons map[string]string) {
+	list = slices.DeleteFunc(list, func(a *results.Attempt) bool { _, read := c.reports[a.GradeAddress]; return !read })
+	results.Sort(list)
+	classes := results.Classes(list)
+	for _, a := range list {
+		r := &a.Report
+		s := Score{Agent: a.Agent, Seed: a.Seed, Isolation: conditions.Described(r.Conditions), Reason: cmp.Or(reasons[a.Address], reasons[a.GradeAddress], a.Reason()), Teams: r.Teams, AboveMedian: r.AboveMedian}
+		if len(classes) > 1 {
+			s.Isolation += ", class " + results.Letter(slices.Index(classes, a.Class()))
+		}
+		if a.WithoutMedals() == "" {
+			s.Medal = results.Medal(*r)
+		}
+		if r.ExactScore != nil {
+			s.Value, s.Scored = float64(*r.ExactScore), true
+		}
+		if r.Rank != nil && !math.IsNaN(s.Value) {
+			s.Rank = *r.Rank
+		}
+		comp := c.competition(*r)
+		comp.Scores = append(comp.Scores, s)
 	}
-	if r.ExactScore != nil {
-		s.Value, s.Scored = float64(*r.ExactScore), true
-	}
-	if r.Rank != nil && !math.IsNaN(s.Value) {
-		s.Rank = *r.Rank
-	}
-	return s
 }
 
 // environment lists the inputs of the run and its machine, and the facts that are no

@@ -5,7 +5,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -54,7 +54,7 @@ type Refused struct {
 // ModelUse is an attempt's use of a model block.
 type ModelUse struct {
 	Address, Block string
-	Use            export.ModelUse
+	Use            results.ModelUse
 	// Names are the models that answered; Waited is the time that the agent waited for
 	// the provider.
 	Names  string
@@ -83,7 +83,7 @@ type Score struct {
 	Medal       string
 	AboveMedian bool
 	Rank, Teams int
-	// Reason explains a missing score.
+	// Reason explains a missing score, or why the agent did not finish.
 	Reason    string
 	Isolation string // see conditions.Shown
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -19,7 +19,7 @@ type Draw func(b *aggregate.Board, address, title string) (string, error)
 
 // DrawBoards returns the outputs of a run with its leaderboards drawn again.
 func DrawBoards(ctx context.Context, store cache.Store, sum *ledger.Summary, draw Draw) ([]event.OutputValue, error) {
-	outputs := slices.Clone(sum.Outputs)
+	shown := slices.Clone(sum.Outputs)
 	for i := range sum.Steps {
 		s := &sum.Steps[i]
 		var table string
@@ -27,7 +27,7 @@ func DrawBoards(ctx context.Context, store cache.Store, sum *ledger.Summary, dra
 			continue
 		}
 		title, _, _ := strings.Cut(table, "\n")
-		b, err := results.Read[*aggregate.Board](ctx, store, s.Outputs["board"])
+		b, err := outputs.Read[*aggregate.Board](ctx, store, s.Outputs["board"])
 		if err != nil || b == nil || b.Compact(title, aggregate.Stored) != table {
 			b = nil
 		}
@@ -35,11 +35,11 @@ func DrawBoards(ctx context.Context, store cache.Store, sum *ledger.Summary, dra
 		if err != nil {
 			return nil, err
 		}
-		for k := range outputs {
-			if outputs[k].IsString && text != "" {
-				outputs[k].Value = strings.ReplaceAll(outputs[k].Value, table, text)
+		for k := range shown {
+			if shown[k].IsString && text != "" {
+				shown[k].Value = strings.ReplaceAll(shown[k].Value, table, text)
 			}
 		}
 	}
-	return outputs, nil
+	return shown, nil
 }

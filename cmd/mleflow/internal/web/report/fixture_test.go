@@ -7,7 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -28,7 +28,7 @@ func fixture() Data {
 				{State: firstscreen.Gold, Title: "baseline · demo-digits · seed 0: gold", N: 1}, {State: firstscreen.Failed, Title: "<b>failed", N: 1}}}}}}, Legend: []firstscreen.Count{{State: firstscreen.Gold, N: 1}}},
 			Causes: []firstscreen.Cause{{Outcome: "step failed", Reason: "run agent: exit status 1", N: 1, Tail: "ValueError: <i>", Steps: []firstscreen.Step{{Address: `step.agent-run.solve["demo-digits/baseline/9"]`}}, Command: "mleflow logs r"}},
 		},
-		Models: []ModelUse{{`step.agent-run.solve["demo-digits/0"]`, "main<b>", export.ModelUse{
+		Models: []ModelUse{{`step.agent-run.solve["demo-digits/0"]`, "main<b>", results.ModelUse{
 			Provider: "openai", Models: []string{"gpt-5.5", "<i>x"}, Requests: 12, Refused: 1, Replayed: 2, InputTokens: 68808, CachedInputTokens: 100, OutputTokens: 364, CostUSD: "0.211884", WaitedSeconds: 1.25, Exhausted: true,
 		}, "gpt-5.5 <i>x", 1250 * time.Millisecond}},
 		Refused:     []Refused{{Address: `step.agent-run.solve["demo-digits/0"]`, Kind: "grade", Call: "mlebench.grade.grade_csv", Place: "/home/agent/<img src=x>.py:7", Times: 3}},

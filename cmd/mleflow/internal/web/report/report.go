@@ -77,7 +77,11 @@ func lay(d Data) *pageData {
 	p.Kinds = kindsOf(d.Steps)
 	p.Timeline = page.Timeline(d.Run.Started, barsOf(d.Steps), p.Kinds)
 	p.NodeRows = nodeRows(d, p.Kinds)
-	p.Graph = page.Graph(blocksOf(d.Steps))
+	var blocks page.Blocks
+	for _, s := range d.Steps {
+		blocks.Add(s.Block, s.Status, s.After...)
+	}
+	p.Graph = blocks.Graph("", false)
 	p.Blocks = blockRows(d.Steps)
 	p.Totals = totals(p.Blocks)
 	if r := d.Run; r.Attempts > 0 {
@@ -116,33 +120,6 @@ func barsOf(steps []Step) []page.Bar {
 		bars[i] = page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: s.Duration}
 	}
 	return bars
-}
-
-// blocksOf are the blocks of the steps, in the order of first instances, which
-// has every block after those it depends on.
-func blocksOf(steps []Step) []page.Block {
-	var blocks []page.Block
-	var counts []page.Tally
-	index := map[string]int{}
-	for _, s := range steps {
-		i, ok := index[s.Block]
-		if !ok {
-			i = len(blocks)
-			index[s.Block] = i
-			blocks, counts = append(blocks, page.Block{Name: s.Block}), append(counts, page.Tally{})
-		}
-		counts[i].Total++
-		counts[i].Add(s.Status)
-		for _, before := range s.After {
-			if _, known := index[before]; known && before != s.Block && !slices.Contains(blocks[i].After, before) {
-				blocks[i].After = append(blocks[i].After, before)
-			}
-		}
-	}
-	for i := range blocks {
-		counts[i].Describe(&blocks[i], false)
-	}
-	return blocks
 }
 
 func kindsOf(steps []Step) []string {

@@ -99,7 +99,7 @@ func TestHostilePage(t *testing.T) {
 		d := Data{
 			Run: Run{ID: x, Pipeline: x, Version: x, NotIsolated: x},
 			Screen: firstscreen.Screen{
-				Tables: []firstscreen.Table{{Title: x, Labels: []string{x}, Same: []string{x}, HasIsolation: true, HasClass: true, Lines: []firstscreen.Line{{Name: x, Isolation: x, Class: x, Labels: []string{x}}}}, {Title: x, Lines: []firstscreen.Line{{Name: x}}}}, Note: x,
+				Tables: []firstscreen.Table{{Title: x, Labels: []string{x}, Same: []string{x}, HasIsolation: true, Classes: []firstscreen.Class{{Letter: x, Name: x}}, Lines: []firstscreen.Line{{Name: x, Isolation: x, Class: firstscreen.Class{Letter: x, Name: x}, Labels: []string{x}}}}, {Title: x, Lines: []firstscreen.Line{{Name: x}}}}, Note: x,
 				Matrix: firstscreen.Matrix{Columns: []string{x}, Rows: []firstscreen.Row{{Name: x, Squares: []firstscreen.Square{{Mean: x, Cells: []firstscreen.Cell{{State: firstscreen.Gold, Title: x}}}}}}},
 				Causes: []firstscreen.Cause{{Outcome: x, Reason: x, Tail: x, Command: x, Steps: []firstscreen.Step{{Address: x, Name: x}}}},
 			}, Outcomes: []string{x},

@@ -16,8 +16,9 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/hostiletest"
 )
 
@@ -29,19 +30,19 @@ func told(agent, text string, seeds int, gold func(int) bool) *Bundle {
 	b.Disclosure = &bundle.Disclosure{Run: text, Pipeline: text, Version: text, Environment: bundle.Environment{OS: text, Facts: map[string]string{text: text}}, Earlier: []bundle.EarlierRun{{Run: text}}}
 	for i, r := range b.Rows {
 		r.Seed, r.Image, r.AgentVersion, r.Network, r.Mleflow = fmt.Sprint(i), text, text, text, text
-		r.Attempt = export.Attempt{Outcome: text, WallSeconds: of(80_000.0), Usage: &export.Usage{Model: text, InputTokens: of(1e6), OutputTokens: of(2e5), CostUSD: of(3.5 + float64(len(agent)))}}
+		r.Made = results.Made{Outcome: outcome.End(text), WallSeconds: of(80_000.0), Usage: &results.Usage{Model: text, InputTokens: of(1e6), OutputTokens: of(2e5), CostUSD: of(3.5 + float64(len(agent)))}}
 		r.Verdict.Flags = []string{text}
 		r.Check = found(text, "sample-copy")
 		r.Report.Thresholds = grading.Thresholds{Gold: 0.99167, Silver: 0.98611, Bronze: 0.97222, Median: 0.96667}
-		r.Snapshots = []export.Snapshot{{Seconds: 3000, Outcome: "invalid"}, {Seconds: 9000, Outcome: "scored", Score: of(0.6), Medal: "none"}, {Seconds: 40_000, Outcome: "scored", Score: of(0.98), Medal: "bronze"}, {Seconds: 70_000, Outcome: "scored", Score: of(0.95), Medal: "none"}}
+		r.Snapshots = []results.Snapshot{{Seconds: 3000, Outcome: "invalid"}, {Seconds: 9000, Outcome: "scored", Score: of(0.6), Medal: "none"}, {Seconds: 40_000, Outcome: "scored", Score: of(0.98), Medal: "bronze"}, {Seconds: 70_000, Outcome: "scored", Score: of(0.95), Medal: "none"}}
 		b.Disclosure.Attempts = append(b.Disclosure.Attempts, bundle.Attempt{Address: text, Competition: text, Agent: text, Command: []string{text}, Secrets: []string{text}, Network: bundle.Traffic{Policy: text, Allow: []string{text}, Hosts: []bundle.Host{{Host: text}}}})
 	}
 	return b
 }
 
 // found has a warning of one rule and a note of another, which was not applied.
-func found(warns, notes string) *export.Check {
-	return &export.Check{Rules: []string{warns}, Findings: []evidence.Finding{{Rule: warns, Severity: evidence.Warning}, {Rule: notes, Severity: evidence.Note}}}
+func found(warns, notes string) *results.Check {
+	return &results.Check{Rules: []string{warns}, Findings: []evidence.Finding{{Rule: warns, Severity: evidence.Warning}, {Rule: notes, Severity: evidence.Note}}}
 }
 
 // published builds a board of bundles with everything else that a page can show,
@@ -97,7 +98,7 @@ func TestBoardInTheBrowser(t *testing.T) {
 		r.Report.MadeUnder([]string{"isolation=none", "runtime=process", "task=own"})
 	}
 	for i := range claimed.Rows {
-		claimed.Rows[i].Snapshots = []export.Snapshot{{Seconds: 5000, Outcome: "scored", Score: of(0.7 + 0.05*float64(i)), Medal: "none"}, {Seconds: 60_000, Outcome: "scored", Score: of(0.9 + 0.02*float64(i)), Medal: "none"}}
+		claimed.Rows[i].Snapshots = []results.Snapshot{{Seconds: 5000, Outcome: "scored", Score: of(0.7 + 0.05*float64(i)), Medal: "none"}, {Seconds: 60_000, Outcome: "scored", Score: of(0.9 + 0.02*float64(i)), Medal: "none"}}
 	}
 	bare := made("bare", "reference", 2, never)
 	for _, r := range bare.Rows {

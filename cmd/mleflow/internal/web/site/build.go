@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
@@ -167,8 +168,12 @@ func newTable(at Setting, rows []*Row, q Request) (*Table, error) {
 		return nil, err
 	}
 	t := &Table{Setting: at, Board: b, rows: rows, stops: q.Stops}
+	names := map[*results.Made]string{} // of rows, since a board splits agents by class
+	for _, e := range b.Entries {
+		names[e.Attempt] = e.Agent
+	}
 	for _, a := range b.Agents {
-		agent := newAgent(a, rows)
+		agent := newAgent(a, slices.DeleteFunc(slices.Clone(rows), func(r *Row) bool { return names[&r.Made] != a.Name }))
 		agent.Measures = b.Measures(a.Name, a.Overall)
 		t.Agents = append(t.Agents, agent)
 	}
@@ -185,23 +190,20 @@ func newBoard(rows []*Row, catalog *competitions.Catalog, report func(*Row) *gra
 	var entries []aggregate.Entry
 	for _, r := range rows {
 		e := aggregate.NewEntry(grading.Graded{Report: *report(r), Labels: map[string]string{"agent": r.Agent, "seed": r.Seed}}, catalog)
-		e.Attempt = &r.Attempt
+		e.Attempt = &r.Made
 		entries = append(entries, e)
 	}
-	aggregate.SortEntries(entries)
-	return aggregate.NewBoard(entries, aggregate.Grouping{By: "complexity", Of: func(id string) string {
-		return cmp.Or(string(catalog.Complexity(id)), "other")
-	}})
+	return aggregate.BoardOfEntries(entries, catalog)
 }
 
 // stop adds to the agents the results as if their attempts had been stopped at a time.
 func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
-	unknown := map[string]bool{}
+	unknown := map[*Row]bool{}
 	b, err := newBoard(t.rows, catalog, func(r *Row) *grading.Report {
 		if s := r.Stopped(at); s != nil {
 			return s
 		}
-		unknown[r.Agent] = true
+		unknown[r] = true
 		return &r.Report
 	})
 	if err != nil {
@@ -213,7 +215,7 @@ func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
 	}
 	for _, a := range t.Agents {
 		s := Stopped{Hours: at.Hours()}
-		if !unknown[a.Name] {
+		if !slices.ContainsFunc(a.rows, func(r *Row) bool { return unknown[r] }) {
 			s.Percentages = by[a.Name]
 		}
 		a.Stopped = append(a.Stopped, s)
@@ -224,15 +226,12 @@ func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
 // group numbers the tie groups of each class. An agent that can be told apart from the
 // first of a group opens the next one.
 func (t *Table) group() error {
-	for start := 0; start < len(t.Agents); {
-		end := start
-		for end < len(t.Agents) && t.Agents[end].Class == t.Agents[start].Class {
-			end++
-		}
-		if err := t.groupClass(t.Agents[start:end]); err != nil {
+	rest := t.Agents
+	for _, class := range t.Board.Classes() {
+		if err := t.groupClass(rest[:len(class)]); err != nil {
 			return err
 		}
-		start = end
+		rest = rest[len(class):]
 	}
 	return nil
 }
@@ -241,10 +240,10 @@ func (t *Table) group() error {
 // known from the same runs: Holm's method keeps the probability that any two equal agents
 // of the class are told apart below 5 %.
 func (t *Table) groupClass(agents []*Agent) error {
-	ids := t.competitions()
+	ids := t.Board.Competitions()
 	runs := make([][]grading.Graded, len(agents))
 	for i, a := range agents {
-		runs[i] = t.graded(a.Name)
+		runs[i], _ = t.Board.Graded(a.Name) // a board has reports of each agent
 	}
 	var ps []float64
 	for i := range agents {
@@ -279,41 +278,22 @@ func (t *Table) groupClass(agents []*Agent) error {
 	return nil
 }
 
-func (t *Table) graded(agent string) (list []grading.Graded) {
-	for _, e := range t.Board.Entries {
-		if e.Agent == agent {
-			list = append(list, grading.Graded{Report: e.Report, Labels: e.Labels})
-		}
-	}
-	return list
-}
-
-// competitions returns the competitions of the table, sorted.
-func (t *Table) competitions() (ids []string) {
-	for _, e := range t.Board.Entries {
-		ids = append(ids, e.Report.CompetitionID)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}
-
 // shownFigure is the figure by which a table is sorted at first.
 const shownFigure = "any_medal_percentage"
 
-func newAgent(a aggregate.Agent, all []*Row) *Agent {
-	out := &Agent{Agent: a, Standings: map[audit.Standing]int{}, Runtimes: []string{}, Limits: []string{}}
-	for _, r := range all {
-		if r.Agent != a.Name {
-			continue
-		}
-		out.rows = append(out.rows, r)
+// path is the page of all rows of the agent, of whatever class.
+func (a *Agent) path() string { return agentPath(a.rows[0].Agent) }
+
+func newAgent(a aggregate.Agent, rows []*Row) *Agent {
+	out := &Agent{Agent: a, Standings: map[audit.Standing]int{}, Runtimes: []string{}, Limits: []string{}, rows: rows}
+	for _, r := range rows {
 		out.Key = r.Bundle.Signer
 		out.Outside = append(out.Outside, texts(r.Outside)...)
 		out.Standings[r.Verdict.Standing]++
 		out.Runtimes = append(out.Runtimes, r.runtime())
 		out.Limits = append(out.Limits, r.limits())
-		add(&out.Seconds, r.Attempt.WallSeconds)
-		if u := r.Attempt.Usage; u != nil {
+		add(&out.Seconds, r.Made.WallSeconds)
+		if u := r.Made.Usage; u != nil {
 			out.Models = append(out.Models, strings.Fields(u.Model)...)
 			out.used.Add(u)
 		}
@@ -325,7 +305,7 @@ func newAgent(a aggregate.Agent, all []*Row) *Agent {
 		*list = slices.Compact(*list)
 	}
 	slices.SortStableFunc(out.rows, func(x, y *Row) int {
-		return cmp.Or(cmp.Compare(x.Report.CompetitionID, y.Report.CompetitionID), aggregate.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.GradeAddress, y.GradeAddress))
+		return cmp.Or(cmp.Compare(x.Report.CompetitionID, y.Report.CompetitionID), results.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.GradeAddress, y.GradeAddress))
 	})
 	return out
 }

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -60,7 +60,7 @@ type Bundle struct {
 
 // Row is an attempt at a competition, or a submission that no attempt made.
 type Row struct {
-	export.Record
+	*results.Attempt
 	Bundle *Bundle `json:"-"`
 	// Verdict is the audit's verdict on it.
 	Verdict audit.Row
@@ -81,7 +81,7 @@ const Matched audit.Standing = "matched"
 // Take enters the findings of a bundle's audit. The records have the submissions; the
 // audit, which follows the pipeline, judges them.
 func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examined, report *audit.Report, catalog *competitions.Catalog) error {
-	records, _, err := tidy.FromBundle(ctx, open, x, catalog, "")
+	records, _, err := attempts.FromBundle(ctx, open, x, catalog, "")
 	if err != nil {
 		return err
 	}
@@ -121,13 +121,13 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 			return fmt.Errorf("%s is said to grade %q, but the pipeline says %q", rec.GradeAddress, rec.Address, row.Attempt)
 		}
 		rec.Standing = string(row.Standing)
-		if u := rec.Attempt.Usage; u != nil && row.Money != nil {
+		if u := rec.Made.Usage; u != nil && row.Money != nil {
 			u.ListUSD = row.Money.ListUSD() // by the list of this mleflow
 			if row.Money.Over {
 				rec.Report.Conditions = step.UnionConditions(rec.Report.Conditions, []string{conditions.Prices + "=" + conditions.BeyondList})
 			}
 		}
-		made := &Row{Record: rec, Bundle: b, Verdict: row, Aside: aside(row)}
+		made := &Row{Attempt: rec, Bundle: b, Verdict: row, Aside: aside(row)}
 		if err := made.look(ctx, store); err != nil {
 			return fmt.Errorf("read the records of %s: %w", rec.GradeAddress, err)
 		}
@@ -145,6 +145,16 @@ func aside(r audit.Row) string {
 		return "no agent-run step made the submission"
 	}
 	return ""
+}
+
+// counting returns the attempts of the rows that are not set aside.
+func counting(rows []*Row) (list []*results.Attempt) {
+	for _, r := range rows {
+		if r.Aside == "" {
+			list = append(list, r.Attempt)
+		}
+	}
+	return list
 }
 
 // identity identifies an attempt in any bundle: the run that executed it, its key and its

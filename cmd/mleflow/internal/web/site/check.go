@@ -157,7 +157,7 @@ func (c *checker) matched() {
 	}
 	for _, r := range c.rows {
 		if r.Verdict.Standing == audit.Claimed && graded[r.GradeAction+r.ReportDigest] {
-			r.Verdict.Standing, r.Record.Standing = Matched, string(Matched)
+			r.Verdict.Standing, r.Standing = Matched, string(Matched)
 		}
 	}
 }

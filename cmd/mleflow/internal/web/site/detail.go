@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/steps/aggregate"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // competition is one that rows are of.
@@ -42,7 +42,7 @@ func (s *Site) competitions() []*competition {
 	for _, id := range slices.Sorted(maps.Keys(by)) {
 		c := by[id]
 		slices.SortStableFunc(c.rows, func(x, y *Row) int {
-			return cmp.Or(cmp.Compare(x.Agent, y.Agent), aggregate.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.RunID, y.RunID), cmp.Compare(x.GradeAddress, y.GradeAddress))
+			return cmp.Or(cmp.Compare(x.Agent, y.Agent), results.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.RunID, y.RunID), cmp.Compare(x.GradeAddress, y.GradeAddress))
 		})
 		list = append(list, c)
 	}
@@ -58,12 +58,13 @@ func (s *Site) competition(r *Row) *competition {
 	return c
 }
 
-// top is the best row that counts; nil if none has a score.
+// top is the best row of the class with the most rows; nil if none has a score that counts.
 func (c *competition) top() *Row {
+	_, class, _ := results.Selection{Programs: true}.Comparable(counting(c.rows))
 	var best *Row
 	for _, r := range c.rows {
 		v := r.Report.ExactScore
-		if r.Aside != "" || v == nil || float64(*v) != float64(*v) {
+		if r.Aside != "" || v == nil || r.NoScore() != "" || r.Class() != class {
 			continue
 		}
 		if best == nil || c.people.LowerIsBetter && *v < *best.Report.ExactScore || !c.people.LowerIsBetter && *v > *best.Report.ExactScore {
@@ -136,22 +137,22 @@ func (r *Row) scoreAt(at time.Duration) string {
 		return "–"
 	case s.ExactScore == nil:
 		return strings.ReplaceAll(string(s.Outcome), "_", " ")
-	case export.Medal(*s) != "":
-		return page.Score(float64(*s.ExactScore)) + " " + export.Medal(*s)
+	case results.Medal(*s) != "":
+		return page.Score(float64(*s.ExactScore)) + " " + results.Medal(*s)
 	}
 	return page.Score(float64(*s.ExactScore))
 }
 
 func (r *Row) cells(up string) []entry {
 	rep := r.Report
-	score, place, percentile := cmp.Or(export.Unscored(rep, r.Attempt), "–"), "–", "–"
+	score, place, percentile := cmp.Or(r.NoScore(), "–"), "–", "–"
 	if rep.ExactScore != nil {
 		score = page.Score(float64(*rep.ExactScore))
 	}
-	if p := export.Percentile(rep); p != nil {
-		place, percentile = export.Place(*rep.Rank, rep.Teams), strconv.FormatFloat(*p, 'f', 1, 64)
+	if p := results.Percentile(rep); p != nil {
+		place, percentile = results.Place(*rep.Rank, rep.Teams), strconv.FormatFloat(*p, 'f', 1, 64)
 	}
-	medal := entry{Medal: cmp.Or(export.Medal(rep), "none")}
+	medal := entry{Medal: cmp.Or(results.Medal(rep), "none")}
 	checked := entry{Text: standingWords[r.Verdict.Standing], Pill: "good"}
 	switch r.Verdict.Standing {
 	case audit.Claimed:
@@ -176,8 +177,8 @@ func (r *Row) cells(up string) []entry {
 		remarks = append(remarks, "no answers, or not all files, to grade it again with")
 	}
 	return []entry{
-		text(cmp.Or(r.Seed, "–")), text(score), medal, {Text: place, Class: "nowrap"}, text(percentile), checked, text(cmp.Or(r.Attempt.Outcome, "–")), text(took(r.Attempt.WallSeconds)),
-		text(amount(r.Attempt.Usage.Tokens(), 0)), text(costOf(r.Attempt.Usage)), r.tried().entry(), link(r.Bundle.File, up+bundlePath(r.Bundle)), {Text: strings.Join(append(remarks, texts(r.Outside)...), "; "), Class: "why"},
+		text(cmp.Or(r.Seed, "–")), text(score), medal, {Text: place, Class: "nowrap"}, text(percentile), checked, text(cmp.Or(string(r.Made.Outcome), "–")), text(took(r.Made.WallSeconds)),
+		text(amount(r.Made.Usage.Tokens(), 0)), text(costOf(r.Made.Usage)), r.tried().entry(), link(r.Bundle.File, up+bundlePath(r.Bundle)), {Text: strings.Join(append(remarks, texts(r.Outside)...), "; "), Class: "why"},
 	}
 }
 
@@ -280,7 +281,7 @@ func (s *Site) agentPage(name string) document {
 	}
 	for _, t := range s.Tables {
 		for _, a := range t.Agents {
-			if a.Name == name {
+			if a.rows[0].Agent == name {
 				d.Sections = append(d.Sections, s.agentSection(t, a))
 			}
 		}
@@ -303,9 +304,9 @@ func (a *Agent) figures() grid {
 }
 
 func (s *Site) agentSection(t *Table, a *Agent) section {
-	sec := section{Title: t.Name(), Text: []string{"Checked: " + standingText(a.Standings) + "."}}
+	sec := section{Title: t.Name() + strings.TrimPrefix(a.Name, a.rows[0].Agent), Text: []string{"Checked: " + standingText(a.Standings) + "."}}
 	if a.Place > 0 {
-		sec.Text = append(sec.Text, fmt.Sprintf("Place %d of %d in its class, tie group %d.", a.Place, t.inClass(a), a.Group))
+		sec.Text = append(sec.Text, fmt.Sprintf("Place %d of %d in its class%s, tie group %d.", a.Place, t.inClass(a), strings.TrimRight(" "+a.ClassLetter, " "), a.Group))
 	}
 	if a.Behind != nil {
 		sec.Text = append(sec.Text, comparisonText(a, a.Behind))
@@ -346,10 +347,10 @@ func disclosed(a *Agent) grid {
 		{"Command", of(func(r *Row) string { return r.Command })},
 		{"Models", cmp.Or(strings.Join(a.Models, " "), "–")}, {"Tokens", amount(a.Tokens, 0)}, {"Cost, USD", costOf(&a.used)}, {"Time of all attempts", took(a.Seconds)},
 		{"Usage measured by", of(func(r *Row) string {
-			if r.Attempt.Usage == nil {
+			if r.Made.Usage == nil {
 				return ""
 			}
-			return string(r.Attempt.Usage.Source)
+			return string(r.Made.Usage.Source)
 		})},
 		{"mleflow, as the bundle says", of(func(r *Row) string { return r.Mleflow })},
 	} {

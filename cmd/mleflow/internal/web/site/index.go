@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -110,9 +111,12 @@ func (t *Table) section(i int, several bool) section {
 	if t.Task != "reference" {
 		sec.Text = append(sec.Text, "The agents were not given MLE-bench's own texts, so these scores cannot be compared with published ones.")
 	}
-	sec.Text = append(sec.Text, conditions.Notes(t.conditions())...)
+	sec.Text = append(sec.Text, conditions.Notes(t.Board.UnderConditions())...)
 	sec.Grids = append(sec.Grids, t.ranking())
 	sec.Text = append(sec.Text, t.classes()...)
+	if aside := results.Uncounted(counting(t.rows)).String(); aside != "" {
+		sec.Text = append(sec.Text, aside+".")
+	}
 	sec.Text = append(sec.Text, "Percentages of competitions, mean ± standard error over seeds. Intervals of any medal are of 95 %: over other runs at these competitions, and over other competitions and runs; a dash where a competition has a single run, or there are fewer than five. Places and tie groups are given within a class: attempts under equal conditions. Agents with equal results share a place. Agents of one tie group cannot be told apart from its first: "+
 		"p of the exact permutation test of their medals, adjusted for all pairs of the class (Holm), is above 0.05. Equal agents are told apart in at most 5 % of boards.")
 	if len(t.stops) > 0 {
@@ -129,14 +133,6 @@ func (t *Table) section(i int, several bool) section {
 		sec.Plots = append(sec.Plots, p)
 	}
 	return sec
-}
-
-func (t *Table) conditions() []conditions.Attempts {
-	var all []conditions.Attempts
-	for _, a := range t.Agents {
-		all = append(all, conditions.Attempts{Agent: a.Name, Sets: a.conditions()})
-	}
-	return all
 }
 
 func (a *Agent) conditions() (sets [][]string) {
@@ -158,10 +154,8 @@ func (t *Table) inClass(a *Agent) (n int) {
 
 // classes describes the classes of the table, with their letters.
 func (t *Table) classes() (texts []string) {
-	for i, a := range t.Agents {
-		if i == 0 || a.Class != t.Agents[i-1].Class {
-			texts = append(texts, "Class "+t.Board.Letter(a.Agent)+": "+a.Class+".")
-		}
+	for _, class := range t.Board.Classes() {
+		texts = append(texts, "Class "+letter(class[0])+": "+class[0].Class+".")
 	}
 	return texts
 }
@@ -189,12 +183,12 @@ func (t *Table) ranking() grid {
 		if a.Overall.Untrusted {
 			isolation.Pill = "bad"
 		}
-		cells := []entry{text(t.Board.Letter(a.Agent)), text(place), text(strconv.Itoa(a.Group)), link(a.Name, agentPath(a.Name)), text(rate(a.Overall, shownFigure)), text(a.Measures[shownFigure].Runs.Text()), text(a.Measures[shownFigure].Competitions.Text())}
+		cells := []entry{text(letter(a.Agent)), text(place), text(strconv.Itoa(a.Group)), link(a.Name, a.path()), text(rate(a.Overall, shownFigure)), text(a.Measures[shownFigure].Runs.Text()), text(a.Measures[shownFigure].Competitions.Text())}
 		for _, s := range a.Stopped {
 			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
 		}
 		cells = append(cells, text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
-			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.competitions()))), text(strconv.Itoa(a.Overall.Seeds)), a.Tries.entry(), standings, text(cmp.Or(conditions.Hours(a.conditions()...), "–")), isolation, a.outside())
+			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.Board.Competitions()))), text(strconv.Itoa(a.Overall.Seeds)), a.Tries.entry(), standings, text(cmp.Or(conditions.Hours(a.conditions()...), "–")), isolation, a.outside())
 		if checked(t.rows) {
 			cells = append(cells, foundInAll(a.rows))
 		}
@@ -219,7 +213,7 @@ func (t *Table) groups() grid {
 	}
 	out := newGrid("Any medal by complexity", names...)
 	for _, a := range t.Agents {
-		cells := []entry{link(a.Name, agentPath(a.Name))}
+		cells := []entry{link(a.Name, a.path())}
 		for _, g := range a.Groups {
 			cells = append(cells, text(rate(g, shownFigure)))
 		}
@@ -269,7 +263,7 @@ func estimate(name string, d board.Difference, sign float64) page.Estimate {
 }
 
 // costOf writes a cost and what it rests on.
-func costOf(u *export.Usage) string {
+func costOf(u *results.Usage) string {
 	if u == nil || u.CostUSD == nil {
 		return "–"
 	}
@@ -304,7 +298,7 @@ func (s *Site) competitionsSection() section {
 	for _, c := range s.competitions() {
 		g.add(link(c.title, competitionPath(c.id)), text(c.id), text(cmp.Or(string(s.catalog.Complexity(c.id)), "–")), text(strconv.Itoa(len(c.rows))), text(c.best()), text(c.by()), c.leak())
 	}
-	return section{ID: "competitions", Title: "Competitions", Grids: []grid{g}}
+	return section{ID: "competitions", Title: "Competitions", Grids: []grid{g}, Text: []string{"A best score is that of the attempts under the conditions that most attempts had."}}
 }
 
 func (s *Site) bundlesSection() section {

@@ -25,8 +25,17 @@ func (s *Site) compareMasked() error {
 			if other.Task != t.Task || other.Version != competitions.MaskedVersion(t.Version) {
 				continue
 			}
+			class := map[string]string{}
+			for _, a := range other.Agents {
+				class[a.Name] = a.Class
+			}
 			for _, a := range t.Agents {
-				c, err := board.Compare(t.graded(a.Name), other.graded(a.Name), other.competitions())
+				if class[a.Name] != a.Class {
+					continue // what differs is not owed to ids alone
+				}
+				plain, _ := t.Board.Graded(a.Name) // both have reports of it
+				masked, _ := other.Board.Graded(a.Name)
+				c, err := board.Compare(plain, masked, other.Board.Competitions())
 				if errors.Is(err, board.ErrNothingShared) {
 					continue
 				}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,7 +13,9 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rungroup"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // Recomputed says what the public grading reports of a published row give: Differs the
@@ -136,7 +137,7 @@ func (a *Agent) row(b board.Board, splits []board.SplitIDs) []entry {
 		out.Date = max(out.Date, r.Bundle.Started.UTC().Format(time.DateOnly))
 	}
 	cells := out.row(splits)
-	cells[0], cells[1], cells[12], cells[13] = text(a.place()), link(a.Name, agentPath(a.Name)), a.checked(), link("bundle", agentPath(a.Name))
+	cells[0], cells[1], cells[12], cells[13] = text(strings.TrimSpace(a.ClassLetter+" "+a.place())), link(a.Name, a.path()), a.checked(), link("bundle", a.path())
 	return cells
 }
 
@@ -150,16 +151,10 @@ func (a *Agent) checked() entry {
 }
 
 // place is the place on the table, "–" without one.
-func (a *Agent) place() string {
-	place := "–"
-	if a.Place > 0 {
-		place = strconv.Itoa(a.Place)
-	}
-	if a.Tied {
-		place += "="
-	}
-	return place
-}
+func (a *Agent) place() string { return cmp.Or(a.PlaceText(), "–") }
+
+// letter is that of the class of an agent, also on a table of one class.
+func letter(a aggregate.Agent) string { return cmp.Or(a.ClassLetter, results.Letter(0)) }
 
 func (r *Reported) row(splits []board.SplitIDs) []entry {
 	source := entry{Text: "–", Link: cmp.Or(r.Source, r.URL), Outside: true}

@@ -108,7 +108,8 @@ func TestPublishedSection(t *testing.T) {
 	mine.Rows = nil
 	for i, id := range publishedSplits(catalog(t))[0].IDs {
 		for _, r := range first {
-			again := *r
+			again, attempt := *r, *r.Attempt
+			again.Attempt = &attempt
 			again.Report.CompetitionID, again.Report.Conditions = id, append(slices.Clone(r.Report.Conditions), "time=12h")
 			again.Report.AnyMedal, again.Report.GoldMedal = i < 11, i < 11
 			again.AttemptAction, again.GradeAction, again.ReportDigest = r.AttemptAction+id, r.GradeAction+id, r.ReportDigest+id

@@ -6,7 +6,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/evidence"
-	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // Excluded lists the rows left out of a board because of findings of rules.
@@ -75,7 +75,7 @@ func checked(rows []*Row) bool {
 }
 
 // foundIn returns the findings of rules in an attempt.
-func foundIn(c *export.Check) entry {
+func foundIn(c *results.Check) entry {
 	warnings, notes := c.Count(evidence.Warning), c.Count(evidence.Note)
 	switch {
 	case c == nil:

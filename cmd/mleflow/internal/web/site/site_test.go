@@ -15,8 +15,9 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
@@ -33,12 +34,12 @@ func made(agent, task string, seeds int, gold func(seed int) bool) *Bundle {
 		address := fmt.Sprintf("step.grade.score[%q]", fmt.Sprint(seed))
 		rep := grading.Report{
 			CompetitionID: "demo-digits", Score: &score, SubmissionExists: true, ValidSubmission: true, Medals: grading.Medals{AnyMedal: gold(seed), GoldMedal: gold(seed), AboveMedian: gold(seed)},
-			Detail: grading.Detail{ExactScore: &score, Outcome: grading.Scored, Rank: &rank, Teams: 40, CompetitionVersion: "v1"},
+			Detail: grading.Detail{ExactScore: &score, Outcome: outcome.Scored, Rank: &rank, Teams: 40, CompetitionVersion: "v1"},
 		}
 		rep.MadeUnder([]string{"isolation=sandbox", "runtime=sandbox", "task=" + task})
 		b.Rows = append(b.Rows, &Row{
-			Record: export.Record{
-				Run: export.Run{Agent: agent, Seed: fmt.Sprint(seed), Report: rep}, Graded: true, RunID: b.Run, MadeIn: b.Run, Address: fmt.Sprintf("step.agent-run.solve[%q]", fmt.Sprint(seed)),
+			Attempt: &results.Attempt{
+				Agent: agent, Seed: fmt.Sprint(seed), Report: rep, Graded: true, RunID: b.Run, MadeIn: b.Run, Address: fmt.Sprintf("step.agent-run.solve[%q]", fmt.Sprint(seed)),
 				GradeAddress: address, AttemptAction: fmt.Sprint(agent, task, seed), GradeAction: fmt.Sprint("grade", agent, task, seed), ReportDigest: fmt.Sprint("report", agent, task, seed),
 			},
 			Bundle: b, Verdict: audit.Row{Address: address, Attempt: "step.agent-run.solve", Standing: audit.Recomputed},
@@ -156,6 +157,13 @@ func TestMasked(t *testing.T) {
 	if diff := cmp.Diff(map[string]float64{"knows v1": 100, "learns v1": 0}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	later := masked(made("knows", "own", 6, never))
+	for _, r := range later.Rows {
+		r.Report.Conditions = append(r.Report.Conditions, "time=1h")
+	}
+	if m := built(t, made("knows", "own", 6, always), later).Masked; len(m) > 0 {
+		t.Errorf("attempts of two classes are compared: %+v", m)
+	}
 	var index strings.Builder
 	for _, sec := range s.index().Sections {
 		fmt.Fprintln(&index, sec.Title, sec.Text, sec.Plots)
@@ -164,6 +172,59 @@ func TestMasked(t *testing.T) {
 		if !strings.Contains(index.String(), want) {
 			t.Errorf("the board lacks %q", want)
 		}
+	}
+}
+
+// TestClasses: places of two classes stand with their letters, wherever they are shown, and
+// what is compared with nothing is counted. A fork has no class of its own.
+func TestClasses(t *testing.T) {
+	longer := made("longer", "reference", 2, always)
+	for _, r := range longer.Rows {
+		r.Report.Conditions = append(r.Report.Conditions, "time=36h")
+	}
+	short := made("short", "reference", 3, never)
+	short.Rows[2].Report.Conditions = append(short.Rows[2].Report.Conditions, "forked=0123456789ab@1h")
+	s := built(t, longer, short, made("other", "reference", 2, never))
+	var shown strings.Builder
+	for _, sec := range append(s.index().Sections, s.agentPage("longer").Sections...) {
+		fmt.Fprintln(&shown, sec.Title, sec.Text)
+	}
+	for _, want := range []string{"Class A: isolation sandbox", "Class B: ", "time 36h.", "Place 1 of 1 in its class B, tie group 1.", "1 attempt is not compared: 1 fork."} {
+		if !strings.Contains(shown.String(), want) {
+			t.Errorf("no %q in\n%s", want, shown.String())
+		}
+	}
+	// The best score of a competition is not that of another class.
+	for _, c := range s.competitions() {
+		if c.by() != "other" && c.by() != "short" {
+			t.Errorf("the best score at %s is by %s", c.id, c.by())
+		}
+	}
+}
+
+// TestClassesOfAnAgent: an agent that tried a competition under two budgets has two rows on
+// the board, with figures of their own, and one page.
+func TestClassesOfAnAgent(t *testing.T) {
+	agent := made("x", "reference", 5, func(seed int) bool { return seed < 2 })
+	for i, r := range agent.Rows {
+		r.Report.Conditions = append(r.Report.Conditions, []string{"time=36h", "time=12h"}[min(i/2, 1)])
+		r.Made.WallSeconds = of(float64(i))
+	}
+	s := built(t, agent)
+	var got []string
+	for _, a := range s.Tables[0].Agents {
+		got = append(got, fmt.Sprintf("%s %s %s %v, %d rows, %v s, at %s", a.ClassLetter, a.Name, rate(a.Overall, shownFigure), a.Overall.Seeds, len(a.rows), *a.Seconds, a.path()))
+	}
+	page := " s, at " + agentPath("x")
+	if diff := cmp.Diff([]string{"A x (time 12h) 0.0 ± 0.0 3, 3 rows, 9" + page, "B x (time 36h) 100.0 ± 0.0 2, 2 rows, 1" + page}, got); diff != "" {
+		t.Error(diff)
+	}
+	var titles []string
+	for _, sec := range s.agentPage("x").Sections {
+		titles = append(titles, sec.Title)
+	}
+	if name := s.Tables[0].Name(); !slices.Contains(titles, name+" (time 12h)") || !slices.Contains(titles, name+" (time 36h)") {
+		t.Errorf("sections %q", titles)
 	}
 }
 
@@ -226,7 +287,7 @@ func TestTieGroupsAgreeWithTheirTest(t *testing.T) {
 func TestExclude(t *testing.T) {
 	sly, honest := made("sly", "own", 2, always), made("honest", "own", 2, never)
 	sly.Rows[0].Check = found("grader-import", "sample-copy")
-	honest.Rows[0].Check = &export.Check{Rules: []string{"grader-import", "sample-copy"}}
+	honest.Rows[0].Check = &results.Check{Rules: []string{"grader-import", "sample-copy"}}
 	catalog, err := competitions.Shipped()
 	if err != nil {
 		t.Fatal(err)
@@ -273,8 +334,8 @@ func TestAside(t *testing.T) {
 func TestStops(t *testing.T) {
 	early, none := made("early", "own", 2, always), made("none", "own", 2, always)
 	for _, r := range early.Rows {
-		r.Attempt.WallSeconds = of(7 * 3600.0)
-		r.Snapshots = []export.Snapshot{{Seconds: 7000, Outcome: "scored", Score: of(0.7), Medal: "none"}, {Seconds: 20_000, Outcome: "scored", Score: of(0.98), Medal: "bronze"}}
+		r.Made.WallSeconds = of(7 * 3600.0)
+		r.Snapshots = []results.Snapshot{{Seconds: 7000, Outcome: "scored", Score: of(0.7), Medal: "none"}, {Seconds: 20_000, Outcome: "scored", Score: of(0.98), Medal: "bronze"}}
 	}
 	early.Rows[0].Snapshots[1].Medal = "none"
 	catalog, err := competitions.Shipped()

@@ -27,9 +27,13 @@ func (r *Row) limits() string {
 		parts = append(parts, view.Duration(time.Duration(*v*float64(time.Second))))
 	}
 	if v := r.CPULimit; v != nil {
-		parts = append(parts, count(*v, "CPU"))
+		cpus := count(*v, "CPU")
+		if conditions.Untrusted(r.Report.Conditions) {
+			cpus += " " + conditions.NotEnforced
+		}
+		parts = append(parts, cpus)
 	}
-	if v := r.MemoryLimitBytes; v != nil {
+	if v := r.MemoryLimitBytes; v != nil && *v > 0 {
 		parts = append(parts, view.Bytes(int64(*v)))
 	}
 	if v := r.GPULimit; v != nil && *v > 0 {

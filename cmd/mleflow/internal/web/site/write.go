@@ -11,8 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/tidy"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -55,15 +56,10 @@ func (s *Site) Files() (map[string][]byte, error) {
 
 // tables adds the rows that count as tables for notebooks.
 func (s *Site) tables(files map[string][]byte) error {
-	var records []export.Record
-	for _, r := range s.rows {
-		if r.Aside == "" {
-			records = append(records, r.Record)
-		}
-	}
-	tidy.Sort(records)
-	attempts := func(records []export.Record) (*table.Table, error) { return export.Attempts(records, s.stops...) }
-	for name, build := range map[string]func([]export.Record) (*table.Table, error){"attempts": attempts, "snapshots": export.Snapshots} {
+	records := counting(s.rows)
+	attempts.Sort(records)
+	attempts := func(records []*results.Attempt) (*table.Table, error) { return export.Attempts(records, s.stops...) }
+	for name, build := range map[string]func([]*results.Attempt) (*table.Table, error){"attempts": attempts, "snapshots": export.Snapshots} {
 		t, err := build(records)
 		if err != nil {
 			return err

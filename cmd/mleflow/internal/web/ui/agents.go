@@ -3,43 +3,42 @@ package ui
 import (
 	"fmt"
 	"html/template"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// agentRow is an agent in the list.
+// agentRow is one program of an agent in one class.
 type agentRow struct {
-	Name, Link, Compare, Isolation, Class                       string
-	Attempts, Competitions, Valid, Median, Gold, Silver, Bronze int
-	Any                                                         string
-	// Share is that of attempts with a medal, in percent, and At the time of the last run.
+	*results.Group
+	results.Tally
+	Name, Link, Compare, Letter, Isolation, Any, PerMedal string
+	// Share is that of attempts with a medal, in percent; NaN if none can win one. Last is
+	// the time of the last run.
 	Share float64
-	At    time.Time
+	Last  time.Time
 }
 
 // agentColumns are those of the list of agents.
-var agentColumns = []field{{Key: "agent", Title: "Agent"}, {Key: "attempts", Title: "Attempts", Kind: amounts}, {Key: "competitions", Title: "Competitions", Kind: amounts},
+var agentColumns = []field{{Key: "agent", Title: "Agent"}, {Key: "class", Title: "Class"}, {Key: "attempts", Title: "Attempts", Kind: amounts}, {Key: "competitions", Title: "Competitions", Kind: amounts},
 	{Key: "medals", Title: "Any medal", Kind: shares}, {Key: "gold", Title: "Gold", Kind: amounts}, {Key: "silver", Title: "Silver", Kind: amounts}, {Key: "bronze", Title: "Bronze", Kind: amounts},
-	{Key: "median", Title: "Above median", Kind: amounts}, {Key: "valid", Title: "Valid", Kind: amounts}, {Key: "isolation", Title: "Isolation", Kind: badges}, {Key: "class", Title: "Class", Extra: true},
+	{Key: "median", Title: "Above median", Kind: amounts}, {Key: "valid", Title: "Valid", Kind: amounts}, {Key: "cost", Title: "Cost per medal (USD)", Kind: dollars}, {Key: "isolation", Title: "Isolation", Kind: badges},
 	{Key: "last", Title: "Last run", Kind: moments}}
 
-// agentsPage lists the agents.
+// agentsPage lists the agents: a row for each program of one and each class.
 func (u *UI) agentsPage(r *http.Request) (*content, error) {
-	results, p := u.results.all()
-	byName := map[string][]*result{}
-	for _, res := range results {
-		byName[res.Agent] = append(byName[res.Agent], res)
-	}
-	t := &table{Noun: "agent", Empty: "No attempt of an agent was graded with this cache.", Path: "/agents", Placeholder: "name", Columns: agentColumns, Facets: []string{"isolation"}}
-	for _, name := range sortedKeys(byName) {
-		t.Lines = append(t.Lines, agentRowOf(name, byName[name]).line())
+	now, p := u.results.now()
+	groups, aside := results.Groups(now.graded)
+	by := classesOf(now.graded)
+	t := &table{Noun: "row", Empty: "No attempt of an agent was graded with this cache.", Path: "/agents", Placeholder: "name", Columns: agentColumns, Facets: []string{"class", "isolation"}, Legend: by.legend}
+	for _, g := range groups {
+		t.Lines = append(t.Lines, agentRowOf(g, by).line())
 	}
 	c := &content{title: "Agents", nav: "Agents", live: !p.Ready}
 	if err := c.add("title", "list title", listTitle{"Agents", p}); err != nil {
@@ -48,34 +47,45 @@ func (u *UI) agentsPage(r *http.Request) (*content, error) {
 	if err := t.add(c, r); err != nil {
 		return nil, err
 	}
-	return c, c.add("note", "agents note", nil)
+	return c, c.add("note", "agents note", aside.String())
 }
 
 func (row agentRow) line() line {
-	cells := []cell{{Text: row.Name, Link: row.Link}, number(float64(row.Attempts)), number(float64(row.Competitions)), {Text: row.Any, Value: row.Share}, number(float64(row.Gold)), number(float64(row.Silver)),
-		number(float64(row.Bronze)), number(float64(row.Median)), number(float64(row.Valid)), isolationCell(row.Isolation), {Text: row.Class}, number(float64(row.At.Unix()))}
+	any := cell{Text: row.Any, Value: row.Share}
+	per := nothing
+	if row.PerMedal != "" {
+		per = cell{Text: row.PerMedal, Value: *row.Cost.PerMedal}
+	}
+	cells := []cell{{Text: row.Name, Link: row.Link}, {Text: row.Letter}, number(float64(row.Tally.Attempts)), number(float64(row.Competitions)), any, number(float64(row.Gold)), number(float64(row.Silver)),
+		number(float64(row.Bronze)), number(float64(row.AboveMedian)), number(float64(row.Valid)), per, isolationCell(row.Isolation), number(float64(row.Last.Unix()))}
+	if row.Rehearsal {
+		cells[5], cells[6], cells[7], cells[8] = nothing, nothing, nothing, nothing
+	}
 	return line{Cells: cells, Compare: row.Compare}
 }
 
-func agentRowOf(name string, results []*result) agentRow {
-	row := agentRow{Name: name, Link: agentAddress(name), Compare: compareAddress(agentPrefix + name), Attempts: len(results)}
-	seen := map[string]bool{}
+func agentRowOf(g *results.Group, by *classes) agentRow {
+	sum := results.TallyOf(g.Attempts)
+	row := agentRow{Group: g, Tally: sum, PerMedal: aggregate.PerMedalText(sum.Cost), Name: g.Agent, Letter: by.letters[g.Class], Share: nothing.Value}
+	ref, program := agentPrefix+g.Agent, ""
+	if !g.Newest {
+		program = programRef(g.Program)
+		row.Name, ref = programName(g.Agent, g.Program), ref+"@"+program
+	}
+	row.Link, row.Compare = agentAddress(g.Agent, program), compareAddress(ref)
 	var sets [][]string
-	ranked := 0
-	for _, res := range results {
-		ranked += board.Count(!res.Unranked())
-		seen[res.CompetitionID] = true
-		sets = append(sets, res.Conditions)
-		row.Valid += board.Count(res.ValidSubmission)
-		row.Median += board.Count(res.AboveMedian)
-		row.Gold, row.Silver, row.Bronze = row.Gold+board.Count(res.GoldMedal), row.Silver+board.Count(res.SilverMedal), row.Bronze+board.Count(res.BronzeMedal)
-		if res.Time.After(row.At) {
-			row.At = res.Time
+	for _, a := range g.Attempts {
+		sets = append(sets, a.Report.Conditions)
+		if at, err := time.Parse(time.RFC3339, a.Started); err == nil && at.After(row.Last) {
+			row.Last = at
 		}
 	}
-	row.Competitions, row.Isolation, row.Class = len(seen), conditions.Described(sets...), conditions.Class(sets...)
-	row.Share = 100 * float64(row.Gold+row.Silver+row.Bronze) / float64(max(ranked, 1))
-	row.Any = fmt.Sprintf("%d (%s%%)", row.Gold+row.Silver+row.Bronze, percent(row.Gold+row.Silver+row.Bronze, ranked))
+	row.Isolation = conditions.Described(sets...)
+	if share, ok := row.Tally.Share(); ok {
+		row.Share, row.Any = share, fmt.Sprintf("%d (%.0f%%)", row.Medals(), share)
+	} else if row.Any = "no leaderboard"; g.Rehearsal {
+		row.Any = "rehearsal"
+	}
 	return row
 }
 
@@ -88,49 +98,103 @@ type agentScores struct {
 }
 
 type agentData struct {
-	Row          agentRow
+	Name, Compare string
+	Rows          []agentRow
+	// Others are the programs of the same name.
+	Others       []page.Link
+	Aside        string
+	Legend       []page.Fact
 	Competitions []agentScores
 	Progress     progress
 }
 
-// agentPage shows an agent's results at every competition.
+// agentPage shows the results of an agent's newest program, or of another one, at every
+// competition.
 func (u *UI) agentPage(r *http.Request) (*content, error) {
-	name := r.URL.Query().Get("name")
-	all, p := u.results.all()
-	all = slices.DeleteFunc(all, func(res *result) bool { return res.Agent != name })
-	if len(all) == 0 && p.Ready {
+	name, program := r.URL.Query().Get("name"), r.URL.Query().Get("program")
+	now, p := u.results.now()
+	own := slices.DeleteFunc(slices.Clone(now.graded), func(a *results.Attempt) bool { return a.Agent != name })
+	if len(own) == 0 && p.Ready {
 		return nil, fmt.Errorf("%w: no attempt of an agent of that name was graded", errNothing)
 	}
-	d := agentData{Row: agentRowOf(name, all), Progress: p}
-	for _, res := range all {
-		if !slices.ContainsFunc(d.Competitions, func(s agentScores) bool { return s.ID == res.CompetitionID }) {
-			t := res.Report
-			s := agentScores{ID: t.CompetitionID, Title: t.CompetitionID, Link: "/competitions/" + url.PathEscape(t.CompetitionID),
-				People: page.PeopleOf(t)}
-			if def, err := u.definition(t.CompetitionID, []*result{res}); err == nil {
-				s.Title, s.Human = def.Title, def.Medals.Scores
+	d := agentData{Name: name, Compare: compareAddress(agentPrefix + name), Progress: p}
+	chosen := programOf(program, now.newest[name])
+	seen := map[string]bool{chosen: true}
+	for _, a := range own {
+		if !seen[a.Program] {
+			seen[a.Program] = true
+			other := page.Link{Text: programName(name, a.Program), Address: agentAddress(name, programRef(a.Program))}
+			if a.Program == now.newest[name] {
+				other = page.Link{Text: name, Address: agentAddress(name, "")}
 			}
-			d.Competitions = append(d.Competitions, s)
+			d.Others = append(d.Others, other)
 		}
 	}
-	for i := range d.Competitions {
-		s := &d.Competitions[i]
-		var scores []float64
-		for _, res := range all {
-			if res.CompetitionID == s.ID && res.ExactScore != nil && !math.IsNaN(float64(*res.ExactScore)) {
-				scores = append(scores, float64(*res.ExactScore))
-			}
-		}
-		s.Plot, s.OffScale = page.Distribution(s.People, []page.Row{{Name: name, Scores: scores}})
+	if chosen != now.newest[name] {
+		d.Name, d.Compare = programName(name, chosen), compareAddress(agentPrefix+name+"@"+programRef(chosen))
 	}
-	c := &content{title: name, nav: "Agents", live: !p.Ready}
+	own = slices.DeleteFunc(own, func(a *results.Attempt) bool { return a.Program != chosen })
+	t := attemptsTable("/agent", own, now.newest, "competition", "outcome", "medal")
+	t.Keep = []string{"name", "program"}
+	groups, aside := results.Groups(own)
+	d.Aside, d.Legend = aside.String(), t.Legend
+	for _, g := range groups {
+		d.Rows = append(d.Rows, agentRowOf(g, t.classes))
+	}
+	u.plots(&d, groups, t.classes)
+	c := &content{title: d.Name, nav: "Agents", live: !p.Ready}
 	if err := c.add("agent", "agent", d); err != nil {
 		return nil, err
 	}
-	t := resultsTable("/agent", all, "competition", "outcome", "medal")
-	t.Keep = []string{"name"}
 	if err := t.add(c, r); err != nil {
 		return nil, err
 	}
 	return c, c.add("plots", "agent plots", d)
+}
+
+// plots draws an agent's scores among those of people, a row for each class.
+func (u *UI) plots(d *agentData, groups []*results.Group, by *classes) {
+	rows, reports := map[string][]page.Row{}, map[string]*results.Attempt{}
+	for _, g := range groups {
+		for _, a := range g.Attempts {
+			if !g.Rehearsal {
+				rows[a.Competition()] = withScore(rows[a.Competition()], rowName(d.Name, g.Class, by), a)
+				reports[a.Competition()] = a
+			}
+		}
+	}
+	for _, id := range sortedKeys(rows) {
+		s := agentScores{ID: id, Title: id, Link: "/competitions/" + url.PathEscape(id), People: page.PeopleOf(reports[id].Report)}
+		if def, err := u.definition(id, []*results.Attempt{reports[id]}); err == nil {
+			s.Title, s.Human = def.Title, def.Medals.Scores
+		}
+		s.Plot, s.OffScale = page.Distribution(s.People, rows[id])
+		d.Competitions = append(d.Competitions, s)
+	}
+}
+
+// rowName is the name of an agent in a plot, with its class if there are several.
+func rowName(agent, class string, by *classes) string {
+	if len(by.names) > 1 {
+		return agent + " (class " + by.letters[class] + ")"
+	}
+	return agent
+}
+
+// withScore adds the score of an attempt to the row of a name.
+func withScore(rows []page.Row, name string, a *results.Attempt) []page.Row {
+	i := slices.IndexFunc(rows, func(row page.Row) bool { return row.Name == name })
+	if i < 0 {
+		i, rows = len(rows), append(rows, page.Row{Name: name})
+	}
+	rows[i].Scores = append(rows[i].Scores, scoresOf([]*results.Attempt{a})...)
+	return rows
+}
+
+func agentAddress(name, program string) string {
+	q := url.Values{"name": {name}}
+	if program != "" {
+		q.Set("program", program)
+	}
+	return "/agent?" + q.Encode()
 }

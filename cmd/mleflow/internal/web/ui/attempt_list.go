@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"net/http"
 	"slices"
@@ -9,118 +10,137 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// named are the columns that every table of attempts ends with.
-var named = []field{{Key: "agent", Title: "Agent", Extra: true}, {Key: "competition", Title: "Competition", Extra: true}, {Key: "seed", Title: "Seed", Extra: true}}
+// attemptColumns are those of every table of attempts. What is not known of any of them is
+// not shown.
+var attemptColumns = []field{{Key: "attempt", Title: "Attempt"}, {Key: "outcome", Title: "Outcome", Kind: ends}, {Key: "score", Title: "Score", Kind: points, Within: "competition"},
+	{Key: "medal", Title: "Medal", Kind: medals}, {Key: "rank", Title: "Rank among people", Kind: amounts, Within: "competition"}, {Key: "reason", Title: "Reason"}, {Key: "time", Title: "Time", Kind: spells},
+	{Key: "tokens", Title: "Tokens", Kind: amounts}, {Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "isolation", Title: "Isolation", Kind: badges}, {Key: "class", Title: "Class"},
+	{Key: "run", Title: "Run"}, {Key: "started", Title: "Started", Kind: moments}, {Key: "runs", Title: "In runs", Kind: amounts, Extra: true},
+	{Key: "agent", Title: "Agent", Extra: true}, {Key: "competition", Title: "Competition", Extra: true}, {Key: "seed", Title: "Seed", Extra: true}}
 
-func (i identity) cells() []cell {
-	return []cell{{Text: i.Agent}, {Text: i.Competition}, {Text: i.Seed}}
+// attemptTable is a table of attempts.
+type attemptTable struct {
+	*table
+	classes *classes
+	// newest is the newest program of each agent; nil where programs are not told apart.
+	newest map[string]string
+	// overRuns means that the attempts are of several runs.
+	overRuns bool
 }
 
-// attemptGroups are the ways in which attempts are grouped.
-var attemptGroups = []string{"agent", "competition", "agent+competition"}
+// attemptsTable returns a table of attempts, whose members are grouped within a class.
+func attemptsTable(path string, list []*results.Attempt, newest map[string]string, facets ...string) *attemptTable {
+	t := &attemptTable{classes: classesOf(list), newest: newest, overRuns: newest != nil, table: &table{Noun: "attempt", Empty: "No attempt has ended in a run of this cache.", Path: path, Placeholder: "agent, competition, reason",
+		Columns: attemptColumns, Facets: append(facets, "class"), Groups: []string{"agent", "competition", "agent+competition"}, Split: "class"}}
+	t.Legend = t.classes.legend
+	for _, a := range list {
+		t.Lines = append(t.Lines, t.line(a))
+	}
+	return t
+}
 
-// attemptsPage lists the attempts of a run with their outcomes.
-func (u *UI) attemptsPage(r *http.Request) (*content, error) {
-	m, unlock, err := u.openRun(r)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	sum := m.sums.Summary()
-	c, err := u.runContent(m, sum, "Attempts")
-	if err != nil {
-		return nil, err
-	}
-	t := &table{Noun: "attempt", Empty: "The run has no attempts: its pipeline has no agent-run step.", Path: runAddress(sum.ID) + "/attempts", Placeholder: "agent, competition, reason", Facets: []string{"agent", "competition", "outcome", "medal"}, Groups: attemptGroups,
-		Columns: append([]field{{Key: "attempt", Title: "Attempt"}, {Key: "outcome", Title: "Outcome", Kind: ends}, {Key: "score", Title: "Score", Kind: points, Within: "competition"},
-			{Key: "medal", Title: "Medal", Kind: medals}, {Key: "reason", Title: "Reason"}, {Key: "time", Title: "Time", Kind: spells}, {Key: "tokens", Title: "Tokens", Kind: amounts},
-			{Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "isolation", Title: "Isolation", Kind: badges}}, named...)}
-	t.Retry = "mleflow apply " + quoted(sum.Pipeline) + " --retry "
-	for _, a := range m.addresses() {
-		if m.kind(a) == conditions.AttemptKind {
-			row := m.attempt(sum, a, u.Now())
-			if res := u.results.graded(actionOf(m.sums.Step(m.grades[a]))); res != nil {
-				row.identity = res.identity()
-			}
-			t.Lines = append(t.Lines, row.line())
+// line is an attempt in the table.
+func (t *attemptTable) line(a *results.Attempt) line {
+	text, class := endCell(a)
+	score, rank, run, started, runs := math.NaN(), nothing, cell{}, nothing, nothing
+	if s := cmp.Or(a.Report.ExactScore, a.Report.Score); s != nil {
+		score = float64(*s)
+		if a.Report.Rank != nil {
+			rank = cell{Text: results.Place(*a.Report.Rank, a.Report.Teams), Value: float64(*a.Report.Rank)}
 		}
 	}
-	return c, t.add(c, r)
+	if t.overRuns {
+		run, runs = cell{Text: ledger.Nickname(a.RunID), Link: runAddress(a.RunID)}, number(float64(len(a.Runs)))
+		if at, err := time.Parse(time.RFC3339, a.Started); err == nil {
+			started = number(float64(at.Unix()))
+		}
+	}
+	isolation := ""
+	if len(a.Report.Conditions) > 0 {
+		isolation = conditions.Described(a.Report.Conditions)
+	}
+	name, ref := t.agent(a)
+	cells := []cell{{Text: name, Sub: rest(a), Link: attemptAddress(a)}, {Text: text, Class: class}, number(score), medalCell(a), rank, {Text: brief(a.Reason())}, number(valueOf(a.Made.WallSeconds)),
+		number(valueOf(a.Made.Usage.Tokens())), nothing, isolationCell(isolation), {Text: t.classes.letter(a)}, run, started, runs, {Text: name}, {Text: a.Competition()}, {Text: a.Seed}}
+	if use := a.Made.Usage; use != nil && use.CostUSD != nil {
+		cells[8].Value = *use.CostUSD
+		if marks := aggregate.CostMarks(use); marks != "" {
+			cells[8].Text = aggregate.CostText(use)
+		}
+	}
+	return line{Cells: cells, Address: cmp.Or(a.Address, a.GradeAddress), Compare: compareAddress(ref)}
 }
 
-// attempt is an attempt as its table shows it, read once if it has ended.
-func (m *model) attempt(sum *ledger.Summary, address string, now time.Time) attemptRow {
-	if row, ok := m.rows[address]; ok {
-		return row
+// agent is the name of an attempt's agent, with the program if it is not its newest, and its
+// address in a comparison.
+func (t *attemptTable) agent(a *results.Attempt) (name, ref string) {
+	if t.newest == nil || t.newest[a.Agent] == a.Program {
+		return a.Agent, agentPrefix + a.Agent
 	}
-	row := attemptRowOf(m, sum, address, now)
-	if s, g := m.sums.Step(address), m.sums.Step(m.grades[address]); s != nil && s.Status != "" && g != nil && g.Status != "" {
-		m.rows[address] = row
-	}
-	return row
+	return programName(a.Agent, a.Program), agentPrefix + a.Agent + "@" + programRef(a.Program)
 }
 
-func actionOf(s *ledger.StepSummary) string {
-	if s == nil {
+// programName is the name of an agent with one of its programs.
+func programName(agent, program string) string {
+	if program == "" {
+		return agent + " (program not known)"
+	}
+	return agent + " (program " + program[:min(6, len(program))] + "…)"
+}
+
+// unknownProgram stands in addresses for a program that is not known.
+const unknownProgram = "unknown"
+
+// programRef is a program in an address.
+func programRef(program string) string { return cmp.Or(program, unknownProgram) }
+
+// programOf is the program that an address names; the newest if it names none.
+func programOf(ref, newest string) string {
+	if ref == unknownProgram {
 		return ""
 	}
-	return s.Action
+	return cmp.Or(ref, newest)
 }
 
-// quoted writes an argument for a shell.
-func quoted(arg string) string { return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'" }
-
-func (row attemptRow) line() line {
-	text, class := row.ending()
-	cells := []cell{row.cell(row.Link), {Text: text, Class: class}, number(row.Value), medalCell(row.Medal), {Text: brief(row.Reason)}, number(row.Seconds),
-		number(row.Used), number(row.Paid), isolationCell(row.Isolation)}
-	if math.IsNaN(row.Seconds) {
-		cells[5].Text = row.Took
+// rest is the name of an attempt without the agent.
+func rest(a *results.Attempt) string {
+	if a.Competition() == "" {
+		return ""
 	}
-	if row.Graded == "" {
-		cells[3] = nothing
-	}
-	return line{Cells: append(cells, row.cells()...), Address: row.Address, Compare: compareAddress(agentPrefix + row.Agent)}
+	return a.Competition() + " · " + cmp.Or(a.Seed, "–")
 }
 
-// ending is how an attempt ended: only one with a score ended well.
-func (row attemptRow) ending() (text, class string) {
-	return ending(row.Status, row.Outcome, row.Graded, !math.IsNaN(row.Value))
+// attemptAddress is the address of an attempt's page.
+func attemptAddress(a *results.Attempt) string {
+	return stepAddress(a.RunID, cmp.Or(a.Address, a.GradeAddress), "")
 }
 
-func ending(status, outcome, graded string, scored bool) (text, class string) {
-	if status != string(event.Ran) && status != string(event.Cached) {
-		return status, status
+// endCell is how an attempt ended, or stands, with its class.
+func endCell(a *results.Attempt) (text, class string) {
+	text, mood := a.Ended()
+	if mood == "" && text == string(a.Phase) {
+		return text, text
 	}
-	finished := outcome == "" || outcome == string(agentrun.Finished)
-	switch {
-	case scored && finished:
-		return "scored", "good"
-	case scored:
-		return "scored, " + outcome, "warn"
-	case graded != string(grading.InvalidScore) && !finished:
-		return outcome, "bad"
-	case graded == "":
-		return "not graded yet", ""
-	case graded == string(grading.Scored):
-		return "no score", "bad"
-	}
-	return firstscreen.EndText(graded), "bad"
+	return text, string(mood)
 }
 
-// medalCell orders medals by their worth.
-func medalCell(medal string) cell {
-	value := float64(slices.Index([]string{"bronze", "silver", "gold"}, medal) + 1)
-	return cell{Text: strings.Replace(cmp.Or(medal, "none"), "none", "–", 1), Value: value}
+// medalCell orders medals by their worth. Of an attempt that cannot win one it says why.
+func medalCell(a *results.Attempt) cell {
+	if !a.Graded {
+		return nothing
+	}
+	if why := a.WithoutMedals(); why != "" {
+		return cell{Text: why, Value: math.NaN()}
+	}
+	medal := results.Medal(a.Report)
+	return cell{Text: cmp.Or(medal, "–"), Value: float64(slices.Index([]string{"bronze", "silver", "gold"}, medal) + 1)}
 }
 
 func isolationCell(text string) cell {
@@ -130,6 +150,98 @@ func isolationCell(text string) cell {
 	}
 	return c
 }
+
+// classes gives letters to the classes of attempts on a page.
+type classes struct {
+	names          []string
+	letters, known map[string]string
+	legend         []page.Fact
+}
+
+// classesOf gives letters to the classes of those attempts that count.
+func classesOf(list []*results.Attempt) *classes {
+	c := &classes{letters: map[string]string{}, known: map[string]string{}}
+	var own []*results.Attempt
+	for _, a := range list {
+		if a.Graded && len(a.Report.Conditions) > 0 && conditions.Final(a.Report.Conditions) {
+			own = append(own, a)
+		}
+	}
+	c.names = results.Classes(own)
+	for i, name := range c.names {
+		c.letters[name] = results.Letter(i)
+		c.legend = append(c.legend, page.Fact{Name: results.Letter(i), Value: name})
+	}
+	return c
+}
+
+// letter is the letter of an attempt's class; "" of one that does not count, or if its
+// conditions are not known.
+func (c *classes) letter(a *results.Attempt) string {
+	key := strings.Join(a.Report.Conditions, "\n") + "\n" + a.Report.CompetitionVersion
+	letter, ok := c.known[key]
+	if !ok && len(a.Report.Conditions) > 0 {
+		letter = c.letters[a.Class()]
+		c.known[key] = letter
+	}
+	return letter
+}
+
+// find returns the class that a letter or a text names; "" for none.
+func (c *classes) find(text string) string {
+	for _, name := range c.names {
+		if text != "" && (name == text || c.letters[name] == text) {
+			return name
+		}
+	}
+	return ""
+}
+
+// attemptsPage lists the attempts of a run with their outcomes.
+func (u *UI) attemptsPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
+	list, err := u.attemptsOf(r.Context(), m, sum)
+	if err != nil {
+		return err
+	}
+	t := attemptsTable(runAddress(sum.ID)+"/attempts", list, nil, "agent", "competition", "outcome", "medal")
+	t.Empty, t.Retry = "The run has no attempts: its pipeline has no agent-run step.", "mleflow apply "+quoted(sum.Pipeline)+" --retry "
+	for i, a := range list {
+		if c := &t.Lines[i].Cells[6]; math.IsNaN(c.Value) {
+			c.Text = took(m.sums.Step(a.Address), u.Now(), sum)
+		}
+	}
+	return t.add(c, r)
+}
+
+// attemptsMade is what the attempts of a shown run were made of: the number of events and of
+// reports, and the state of the run.
+type attemptsMade struct {
+	events, reports int
+	state           ledger.State
+}
+
+// attemptsOf returns the attempts of a run that is shown, made once of the same events and
+// reports. Of a large run not all reports and logs are read at once.
+func (u *UI) attemptsOf(ctx context.Context, m *model, sum *ledger.Summary) ([]*results.Attempt, error) {
+	catalog, err := u.Catalog(m.past)
+	if err != nil {
+		return nil, err
+	}
+	j := m.journal(sum, catalog)
+	err = u.Results(m.past, func(c Results) error {
+		u.readReports(ctx, m, c, j.Pairs)
+		return nil
+	})
+	made := attemptsMade{m.events, len(m.reports), sum.State}
+	if m.made != made {
+		m.attempts, m.made = j.List(), made
+	}
+	u.results.explain(m.attempts, explainedAttempts)
+	return m.attempts, err
+}
+
+// quoted writes an argument for a shell.
+func quoted(arg string) string { return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'" }
 
 // brief is the beginning of a text, in one line.
 func brief(text string) string {
@@ -141,57 +253,41 @@ func brief(text string) string {
 	return string(runes[:most]) + "…"
 }
 
-// resultColumns are those of tables of attempts over runs.
-var resultColumns = append([]field{{Key: "attempt", Title: "Attempt"}, {Key: "outcome", Title: "Outcome", Kind: ends}, {Key: "score", Title: "Score", Kind: points, Within: "competition"},
-	{Key: "medal", Title: "Medal", Kind: medals}, {Key: "rank", Title: "Rank among people", Kind: amounts, Within: "competition"}, {Key: "reason", Title: "Reason"},
-	{Key: "isolation", Title: "Isolation", Kind: badges}, {Key: "run", Title: "Run"}, {Key: "started", Title: "Started", Kind: moments}, {Key: "runs", Title: "In runs", Kind: amounts, Extra: true}}, named...)
-
-// line is a result in such a table.
-func (r *result) line() line {
-	score := math.NaN()
-	if r.ExactScore != nil {
-		score = float64(*r.ExactScore)
+// valueOf is a number that may be missing.
+func valueOf(v *float64) float64 {
+	if v == nil {
+		return math.NaN()
 	}
-	text, class := r.ending()
-	rank := nothing
-	if r.Rank != nil && r.ExactScore != nil {
-		rank = cell{Text: export.Place(*r.Rank, r.Teams), Value: float64(*r.Rank)}
-	}
-	cells := []cell{r.identity().cell(stepAddress(r.Run, r.Address, "")), {Text: text, Class: class}, number(score), medalCell(r.Report.Best()), rank, {Text: brief(r.Reason)},
-		isolationCell(conditions.Described(r.Conditions)), {Text: ledger.Nickname(r.Run), Link: runAddress(r.Run)}, number(float64(r.Time.Unix())), number(float64(r.Runs))}
-	return line{Cells: append(cells, r.identity().cells()...), Address: r.Address, Compare: compareAddress(agentPrefix + r.Agent)}
-}
-
-// ending is how the attempt ended.
-func (r *result) ending() (text, class string) {
-	ended := r.ended
-	if o := r.Origin; o != nil {
-		ended = strings.ReplaceAll(o.Outcome, "_", " ")
-	}
-	return ending(string(cmp.Or(r.status, event.Ran)), ended, string(r.Outcome), r.ExactScore != nil)
-}
-
-// resultsTable is a table of results.
-func resultsTable(path string, results []*result, facets ...string) *table {
-	t := &table{Noun: "attempt", Empty: "No attempt has ended in a run of this cache.", Path: path, Placeholder: "agent, competition, reason", Columns: resultColumns, Facets: facets, Groups: attemptGroups}
-	for _, res := range results {
-		t.Lines = append(t.Lines, res.line())
-	}
-	return t
+	return *v
 }
 
 // resultsPage lists the attempts of all runs that have ended.
 func (u *UI) resultsPage(r *http.Request) (*content, error) {
-	results, p := u.results.attempts()
+	now, p := u.results.now()
 	c := &content{title: "Attempts", nav: "Attempts", live: !p.Ready}
 	if err := c.add("title", "list title", listTitle{"Attempts", p}); err != nil {
 		return nil, err
 	}
-	return c, resultsTable("/attempts", results, "agent", "competition", "outcome", "medal").add(c, r)
+	return c, attemptsTable("/attempts", now.all, now.newest, "agent", "competition", "outcome", "medal").add(c, r)
 }
 
 // listTitle is the head of a list over all runs.
 type listTitle struct {
 	Title    string
 	Progress progress
+}
+
+// headline is the head of an attempt's page.
+type headline struct{ Name, Outcome, Class, Score, Medal string }
+
+func (o *one) headline() *headline {
+	h := &headline{Name: o.attempt.Agent, Medal: results.Medal(o.attempt.Report)}
+	if rest := rest(o.attempt); rest != "" {
+		h.Name += " · " + rest
+	}
+	if s := o.attempt.Report.ExactScore; s != nil {
+		h.Score = page.Score(float64(*s))
+	}
+	h.Outcome, h.Class = endCell(o.attempt)
+	return h
 }

@@ -12,13 +12,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
@@ -31,78 +30,137 @@ const sidesShown = 12
 
 // compareData is the page that compares agents or runs with the first of them.
 type compareData struct {
-	Sides    []*side
-	Choices  [][]choice
-	Missing  []string
-	Progress progress
+	// Given are the sides of the address, Sides those that are compared: of runs with
+	// several agents, one for each agent.
+	Given, Sides []*side
+	Choices      [][]choice
+	Missing      []string
+	Progress     progress
+	Pairs        []*pair
+	// Classes are those of all attempts of the sides, Offered those that every side has.
+	Classes []page.Fact
+	Offered []page.Link
 	// Intervals are the differences in the figures of leaderboards, the largest first.
 	Intervals    template.HTML
-	Figures      []figureTable
 	Competitions []comparedScores
 	// Names are those of the sides, in the order of their colours.
 	Names   []string
 	Changes changeTable
 	Ready   bool
 	catalog *competitions.Catalog
+	by      *classes
 }
 
 // side is an agent or a run that is compared.
 type side struct {
-	Ref, Name, Link, Remove string
-	Color                   int
-	attempts                []sideAttempt
+	results.Side
+	Ref, Link, Remove string
+	Color             int
+	// Drawn means that the side is compared as it is, and not agent by agent.
+	Drawn bool
+	// run is the run whose agents are compared; "" of an agent.
+	run string
+	// compared are the attempts that are compared.
+	compared []*results.Attempt
+	parts    map[string]*side
 }
 
-// sideAttempt is a graded attempt with the step that graded it.
-type sideAttempt struct {
-	grading.Graded
-	run, address string
+// at are the compared attempts at a competition.
+func (s *side) at(id string) []*results.Attempt {
+	return slices.DeleteFunc(slices.Clone(s.compared), func(a *results.Attempt) bool { return a.Competition() != id })
 }
 
-func (s *side) graded() []grading.Graded {
-	out := make([]grading.Graded, len(s.attempts))
-	for i, a := range s.attempts {
-		out[i] = a.Graded
+// agents are the agents of the side.
+func (s *side) agents() []string {
+	names := map[string]bool{}
+	for _, a := range s.Attempts {
+		names[a.Agent] = true
 	}
-	return out
+	return sortedKeys(names)
 }
 
-// at are the attempts at a competition.
-func (s *side) at(id string) []sideAttempt {
-	return slices.DeleteFunc(slices.Clone(s.attempts), func(a sideAttempt) bool { return a.CompetitionID != id })
+// letters are those of the classes of the side.
+func (s *side) letters(by *classes) string {
+	letters := map[string]bool{}
+	for _, a := range s.Attempts {
+		letters[by.letter(a)] = true
+	}
+	delete(letters, "")
+	return cmp.Or(strings.Join(sortedKeys(letters), ", "), "none")
 }
 
-// comparePage compares agents or runs: first what differs most, then competition by
-// competition, then what was changed.
+// only is the side with one of its agents.
+func (s *side) only(agent string) *side {
+	if len(s.agents()) == 1 {
+		return s
+	}
+	if s.parts[agent] == nil {
+		part := &side{Ref: s.Ref + "/" + agent, Link: s.Link}
+		part.Name, part.Attempts = agent+" in "+s.Name, slices.DeleteFunc(slices.Clone(s.Attempts), func(a *results.Attempt) bool { return a.Agent != agent })
+		s.parts[agent] = part
+	}
+	return s.parts[agent]
+}
+
+// matched returns the sides that are compared for two sides of the address: of runs, one
+// for each agent that both have, or their only agents.
+func matched(first, second *side) (pairs [][2]*side, err error) {
+	x, y := first.agents(), second.agents()
+	if len(x) == 1 && len(y) == 1 {
+		return [][2]*side{{first, second}}, nil
+	}
+	for _, name := range x {
+		if slices.Contains(y, name) {
+			pairs = append(pairs, [2]*side{first.only(name), second.only(name)})
+		}
+	}
+	if len(pairs) == 0 {
+		err = fmt.Errorf("%s has %s and %s has %s: choose one agent of each", first.Name, strings.Join(x, ", "), second.Name, strings.Join(y, ", "))
+	}
+	return pairs, err
+}
+
+// pair is the comparison of two sides.
+type pair struct {
+	*results.Comparison
+	first, second *side
+	// Letter is that of the class. Missing says why nothing is compared.
+	Letter, Missing string
+	// Asides say what is left out of each side, Programs what other programs they have.
+	Asides, Programs []page.Link
+	Basis            string
+	// Rows are those of the figures that differ, headers first.
+	Rows [][]string
+	// Equal are the figures that do not differ.
+	Equal []string
+}
+
+// comparePage compares agents or runs: first in a sentence, then what differs most, then
+// competition by competition, then what was changed.
 func (u *UI) comparePage(r *http.Request) (*content, error) {
-	all, p := u.results.all()
+	now, p := u.results.now()
 	d := compareData{Progress: p}
 	refs := refsOf(r.URL.Query())
 	c := &content{title: "Compare", nav: "Compare", live: !p.Ready, wide: true}
-	for _, ref := range refs {
-		s := &side{Ref: ref, Remove: compareAddress(slices.DeleteFunc(slices.Clone(refs), func(other string) bool { return other == ref })...)}
-		if err := u.open(r.Context(), s, all); err != nil {
+	for i, name := range u.shortNames(refs) {
+		s := &side{Side: results.Side{Name: name}, Ref: refs[i], parts: map[string]*side{}, Remove: compareAddress(slices.Delete(slices.Clone(refs), i, i+1)...)}
+		if err := u.openSide(r.Context(), s, now); err != nil {
 			d.Missing = append(d.Missing, err.Error())
 		}
-		s.Color = len(d.Sides)
-		d.Sides = append(d.Sides, s)
-	}
-	d.Names = u.shortNames(refs)
-	for i, s := range d.Sides {
-		s.Name = d.Names[i]
+		d.Given = append(d.Given, s)
 	}
 	for range max(1, 2-len(refs)) {
-		d.Choices = append(d.Choices, sideChoices(all, refs))
+		d.Choices = append(d.Choices, sideChoices(now, refs))
 	}
-	if d.Ready = len(d.Sides) > 1 && len(d.Missing) == 0; d.Ready {
-		c.title = "Compare " + strings.Join(d.Names, ", ")
+	if len(d.Given) > 1 && len(d.Missing) == 0 {
 		d.catalog, _ = u.Catalog(nil) // without it the scores of people are not known
-		if err := d.compare(); err != nil {
-			d.Missing, d.Ready = append(d.Missing, err.Error()), false
-		} else {
-			u.curves(&d)
-			d.Changes = u.changed(r.Context(), d.Sides)
-		}
+		d.match()
+		d.compare(r.URL.Query())
+	}
+	if d.Ready {
+		c.title = "Compare " + strings.Join(d.Names, ", ")
+		u.draw(&d)
+		d.Changes = u.changed(r.Context(), d.Sides)
 	}
 	if err := c.add("form", "compare form", d); err != nil {
 		return nil, err
@@ -122,12 +180,16 @@ func refsOf(q url.Values) (refs []string) {
 
 func compareAddress(refs ...string) string { return "/compare?" + url.Values{"of": refs}.Encode() }
 
-// sideChoices are the agents and the latest runs that have results and are not compared
-// yet.
-func sideChoices(all []*result, chosen []string) []choice {
-	agents, runs := map[string]bool{}, map[string]bool{}
-	for _, res := range all {
-		agents[res.Agent], runs[res.Run] = true, true
+// sideChoices are the agents, with each of their programs, and the latest runs that have
+// results and are not compared yet.
+func sideChoices(now *snapshot, chosen []string) []choice {
+	agents, runs := map[string]string{}, map[string]bool{}
+	for _, a := range now.graded {
+		ref, name := agentPrefix+a.Agent, a.Agent
+		if a.Program != now.newest[a.Agent] {
+			ref, name = ref+"@"+programRef(a.Program), programName(a.Agent, a.Program)
+		}
+		agents[ref], runs[a.RunID] = "agent "+name, true
 	}
 	out := []choice{{"", "choose one", true}}
 	add := func(ref, text string) {
@@ -135,8 +197,8 @@ func sideChoices(all []*result, chosen []string) []choice {
 			out = append(out, choice{Value: ref, Text: text})
 		}
 	}
-	for _, name := range sortedKeys(agents) {
-		add(agentPrefix+name, "agent "+name)
+	for _, ref := range sortedKeys(agents) {
+		add(ref, agents[ref])
 	}
 	ids := slices.Sorted(maps.Keys(runs))
 	slices.Reverse(ids)
@@ -174,66 +236,162 @@ func (u *UI) shortNames(refs []string) (names []string) {
 	return names
 }
 
-// open finds the graded attempts that count of an agent, or of a run: those of one agent
-// in it if the reference has one after a slash.
-func (u *UI) open(ctx context.Context, s *side, all []*result) error {
-	if err := u.graded(ctx, s, all); err != nil {
-		return err
-	}
-	s.attempts, _ = conditions.Counted(s.attempts, func(a sideAttempt) []string { return a.Conditions })
-	if len(s.attempts) == 0 {
-		return fmt.Errorf("no attempt of %s counts", s.Ref)
-	}
-	return nil
-}
-
-func (u *UI) graded(ctx context.Context, s *side, all []*result) error {
+// openSide finds the graded attempts of an agent, of one of its programs if the reference
+// has one after an @, or of a run, those of one agent in it if there is one after a slash.
+func (u *UI) openSide(ctx context.Context, s *side, now *snapshot) error {
 	if name, ok := strings.CutPrefix(s.Ref, agentPrefix); ok {
-		s.Link = agentAddress(name)
-		for _, res := range all {
-			if res.Agent == name {
-				s.attempts = append(s.attempts, sideAttempt{res.Graded, res.Run, res.Address})
-			}
-		}
-		if len(s.attempts) == 0 {
-			return fmt.Errorf("no attempt of the agent %s was graded", name)
-		}
-		return nil
+		return s.open(name, now)
 	}
 	id, agent, _ := strings.Cut(strings.TrimPrefix(s.Ref, runPrefix), "/")
 	past, err := u.Ledger.Find(id)
 	if err != nil {
 		return err
 	}
-	s.Link = runAddress(past.Info.ID)
-	err = u.Results(past, func(c Results) error { return s.read(ctx, c, past, agent) })
-	if err == nil && len(s.attempts) == 0 {
+	s.Link, s.run = runAddress(past.Info.ID), past.Info.ID
+	err = u.Results(past, func(c Results) error {
+		ended := !past.Running()
+		list, _ := u.results.read(ctx, c, u.results.open(past, ended), ended)
+		for _, a := range list {
+			if _, known := u.results.known(a.GradeAction); known && (agent == "" || a.Agent == agent) {
+				s.Attempts = append(s.Attempts, a)
+			}
+		}
+		return nil
+	})
+	if err == nil && len(s.Attempts) == 0 {
 		err = fmt.Errorf("the run %s graded nothing, or its reports are no longer in the cache", id)
 	}
 	return err
 }
 
-func (s *side) read(ctx context.Context, c Results, past *ledger.Past, agent string) error {
-	for e, err := range past.Finished(conditions.GradeKind) {
-		if err != nil {
-			return err
+// open takes the attempts of an agent in all runs.
+func (s *side) open(name string, now *snapshot) error {
+	label, program := name, ""
+	_, known := now.newest[label]
+	if at := strings.LastIndex(name, "@"); !known && at > 0 {
+		label, program = name[:at], name[at+1:]
+		s.Name = programName(label, programOf(program, ""))
+	}
+	for _, a := range now.graded {
+		if a.Agent == label && (program == "" || a.Program == programOf(program, "")) {
+			s.Attempts = append(s.Attempts, a)
 		}
-		if g, err := results.Read[grading.Graded](ctx, c, e.Outputs["report"]); err == nil && (agent == "" || g.Labels["agent"] == agent) {
-			s.attempts = append(s.attempts, sideAttempt{g, past.Info.ID, e.Address})
-		}
+	}
+	if s.Link = agentAddress(label, program); len(s.Attempts) == 0 {
+		return fmt.Errorf("no attempt of the agent %s was graded", name)
 	}
 	return nil
 }
 
-// figureTable is how the first side differs from another in the figures of leaderboards.
-type figureTable struct {
-	First, Second, Basis string
-	// Rows are those of the figures that differ, headers first.
-	Rows [][]string
-	// Equal are the figures that do not differ.
-	Equal []string
-	// OnlyFirst and OnlySecond are the competitions that the other has no attempt at.
-	OnlyFirst, OnlySecond []string
+// match pairs the first side with each of the others, and gives colours to those that are
+// compared.
+func (d *compareData) match() {
+	for _, other := range d.Given[1:] {
+		pairs, err := matched(d.Given[0], other)
+		if err != nil {
+			d.Missing = append(d.Missing, err.Error())
+		}
+		for _, sides := range pairs {
+			d.Pairs = append(d.Pairs, &pair{first: sides[0], second: sides[1]})
+			for _, s := range sides {
+				if !slices.Contains(d.Sides, s) {
+					s.Color, s.Drawn = len(d.Sides), true
+					d.Sides, d.Names = append(d.Sides, s), append(d.Names, s.Name)
+				}
+			}
+		}
+	}
+}
+
+// compare compares the pairs, in one class if there is one that all sides have.
+func (d *compareData) compare(q url.Values) {
+	var all []*results.Attempt
+	for _, s := range d.Sides {
+		all = append(all, s.Attempts...)
+	}
+	d.by = classesOf(all)
+	d.Classes = d.by.legend
+	class := d.class(all, q)
+	var figures []figure
+	for _, p := range d.Pairs {
+		figures = append(figures, p.compare(class, d)...)
+		if p.Missing == "" {
+			d.Ready = true
+			d.scores(p.Comparison)
+		}
+	}
+	d.Intervals = intervalsOf(figures)
+}
+
+// class is the class of the address or, without one, the usual one of those that all sides
+// have; "" if there is none, so that each pair has its own.
+func (d *compareData) class(all []*results.Attempt, q url.Values) string {
+	shared := map[string]bool{}
+	for _, name := range d.by.names {
+		letter := d.by.letters[name]
+		if shared[letter] = !slices.ContainsFunc(d.Sides, func(s *side) bool { return !slices.Contains(strings.Split(s.letters(d.by), ", "), letter) }); shared[letter] {
+			d.Offered = append(d.Offered, page.Link{Text: letter, Address: "/compare?" + url.Values{"of": refsOf(q), "class": {name}}.Encode()})
+		}
+	}
+	class := d.by.find(q.Get("class"))
+	if class == "" && len(d.Pairs) == 1 {
+		return ""
+	}
+	if class == "" && len(d.Offered) > 0 {
+		_, class, _ = results.Selection{Programs: true}.Comparable(slices.DeleteFunc(slices.Clone(all), func(a *results.Attempt) bool { return !shared[d.by.letter(a)] }))
+	}
+	return class
+}
+
+// compare compares two sides. It returns the figures that differ.
+func (p *pair) compare(class string, d *compareData) []figure {
+	c, err := results.Compare(p.first.Side, p.second.Side, class)
+	if p.Comparison = c; err != nil {
+		p.Missing = strings.TrimPrefix(err.Error(), board.ErrNothingShared.Error()+": ") + fmt.Sprintf(". %s has class %s, %s class %s.", p.first.Name, p.first.letters(d.by), p.second.Name, p.second.letters(d.by))
+	}
+	p.Letter = d.by.letters[c.Class]
+	for i, s := range []*side{p.first, p.second} {
+		if s.compared = c.Of[i]; i == 1 && p.first == p.second {
+			continue
+		}
+		if text := []results.Aside{c.FirstAside, c.SecondAside}[i].String(); text != "" {
+			p.Asides = append(p.Asides, page.Link{Text: s.Name + ": " + text})
+		}
+		p.Programs = append(p.Programs, s.programs(d)...)
+	}
+	if err != nil {
+		return nil
+	}
+	return p.figures()
+}
+
+// programs are the programs of a side that are not compared, with the number of their
+// attempts and the address that compares them in its place.
+func (s *side) programs(d *compareData) (links []page.Link) {
+	counts := map[string]int{}
+	for _, a := range results.Distinct(s.Attempts) {
+		counts[a.Program]++
+	}
+	if len(s.compared) > 0 {
+		delete(counts, s.compared[0].Program)
+	}
+	for _, program := range sortedKeys(counts) {
+		agent := s.Attempts[0].Agent
+		l := page.Link{Text: programName(agent, program) + ", " + view.Plural(counts[program], "attempt")}
+		if s.run == "" && strings.HasPrefix(s.Ref, agentPrefix) {
+			var refs []string
+			for _, given := range d.Given {
+				if given == s {
+					refs = append(refs, agentPrefix+agent+"@"+programRef(program))
+				} else {
+					refs = append(refs, given.Ref)
+				}
+			}
+			l.Address = compareAddress(refs...)
+		}
+		links = append(links, l)
+	}
+	return links
 }
 
 // figure is a figure of one comparison.
@@ -245,71 +403,30 @@ type figure struct {
 	board.Difference
 }
 
-// compare fills in the differences of the first side from each of the others: of the
-// figures of leaderboards over all competitions that both have, and of the scores at each.
-func (d *compareData) compare() error {
-	first := d.Sides[0]
-	var figures []figure
-	for _, s := range d.Sides[1:] {
-		c, err := board.Compare(first.graded(), s.graded(), first.common(s))
-		if err != nil {
-			return fmt.Errorf("%s and %s: %w", first.Name, s.Name, err)
-		}
-		t, list := figureTableOf(first, s, c)
-		t.OnlyFirst, t.OnlySecond = first.without(s), s.without(first)
-		d.Figures, figures = append(d.Figures, t), append(figures, list...)
-		d.scores(first, s)
-	}
-	d.Intervals = intervalsOf(figures)
-	d.arrange()
-	return nil
-}
-
-// competitions are those of the attempts, sorted.
-func (s *side) competitions() (ids []string) {
-	for _, a := range s.attempts {
-		ids = append(ids, a.CompetitionID)
-	}
-	slices.SortFunc(ids, board.CompareNames)
-	return slices.Compact(ids)
-}
-
-// without are the competitions that the other does not have.
-func (s *side) without(other *side) []string {
-	ids := other.competitions()
-	return slices.DeleteFunc(s.competitions(), func(id string) bool { return slices.Contains(ids, id) })
-}
-
-// common are the competitions that both have.
-func (s *side) common(other *side) []string {
-	ids := other.competitions()
-	return slices.DeleteFunc(s.competitions(), func(id string) bool { return !slices.Contains(ids, id) })
-}
-
-// figureTableOf arranges a comparison, what differs most first.
-func figureTableOf(first, second *side, c board.Comparison) (figureTable, []figure) {
-	t := figureTable{First: first.Name, Second: second.Name, Basis: aggregate.Basis(c)}
-	rows := firstscreen.Figures(first.Name, second.Name, c)
-	t.Rows = rows[:1:1]
-	var list []figure
+// figures arranges the figures of a comparison, what differs most first, and returns those
+// that differ.
+func (p *pair) figures() (list []figure) {
+	p.Basis = aggregate.Basis(p.Comparison.Comparison)
+	rows := firstscreen.Figures(p.First, p.Second, p.Comparison.Comparison)
+	p.Rows = rows[:1:1]
 	for _, name := range board.MeasureNames() {
-		f, ok := c.Figures[name]
+		f, ok := p.Figures[name]
 		if !ok {
 			continue
 		}
 		rows = rows[1:]
 		if name = figureName(name); f.Difference == 0 {
-			t.Equal = append(t.Equal, fmt.Sprintf("%s (%.1f %%)", name, float64(f.First)))
+			p.Equal = append(p.Equal, fmt.Sprintf("%s (%.1f %%)", name, float64(f.First)))
 			continue
 		}
 		rows[0][0] = name
-		list = append(list, figure{name, second, rows[0], f})
+		list = append(list, figure{name, p.second, rows[0], f})
 	}
 	sortFigures(list)
 	for _, f := range list {
-		t.Rows = append(t.Rows, f.row)
+		p.Rows = append(p.Rows, f.row)
 	}
-	return t, list
+	return list
 }
 
 // sortFigures puts the largest differences first.

@@ -10,11 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/agentrun"
-	"github.com/mleflow/mleflow/steps/aggregate"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // changeTable is what differs between sides: their runs' variables, and the inputs of one
@@ -77,7 +73,10 @@ func (u *UI) changed(ctx context.Context, sides []*side) (t changeTable) {
 func (u *UI) facts(ctx context.Context, s *side, sides []*side) sideFacts {
 	f := sideFacts{inputs: map[string]string{}}
 	one := s.sample(sides)
-	past, err := u.Ledger.Open(one.run)
+	if one == nil {
+		return f
+	}
+	past, err := u.Ledger.Open(one.RunID)
 	if err != nil {
 		return f
 	}
@@ -89,57 +88,48 @@ func (u *UI) facts(ctx context.Context, s *side, sides []*side) sideFacts {
 	f.inputs["mleflow"], f.inputs["machine"], f.inputs["pipeline"] = past.Info.Version, strings.TrimSpace(past.Info.Host+" "+past.Info.OS), past.Info.Pipeline
 	maps.Copy(f.inputs, past.Info.Environment)
 	_ = u.Results(past, func(c Results) error { // what is gone is left out
-		f.attempt(ctx, c, past, one.address)
+		f.attempt(ctx, c, one)
 		return nil
 	})
 	return f
 }
 
-// sample is an attempt at a competition that all sides have, with the lowest seed.
-func (s *side) sample(sides []*side) sideAttempt {
-	shared := func(a sideAttempt) int {
+// sample is an attempt at a competition that all sides have, with the lowest seed; nil if
+// none is compared.
+func (s *side) sample(sides []*side) *results.Attempt {
+	if len(s.compared) == 0 {
+		return nil
+	}
+	lacking := func(id string) (n int) {
 		for _, other := range sides {
-			if len(other.at(a.CompetitionID)) == 0 {
-				return 1
-			}
+			n += board.Count(len(other.at(id)) == 0)
 		}
-		return 0
+		return n
 	}
 	in := map[string]int{}
-	for _, a := range s.attempts {
-		if _, known := in[a.CompetitionID]; !known {
-			in[a.CompetitionID] = shared(a)
-		}
+	for id := range byCompetition(s.compared) {
+		in[id] = lacking(id)
 	}
-	return slices.MinFunc(s.attempts, func(a, b sideAttempt) int {
-		return cmp.Or(in[a.CompetitionID]-in[b.CompetitionID], board.CompareNames(a.CompetitionID, b.CompetitionID), aggregate.CompareSeeds(a.Labels["seed"], b.Labels["seed"]), strings.Compare(b.run, a.run))
+	return slices.MinFunc(s.compared, func(a, b *results.Attempt) int {
+		return cmp.Or(in[a.Competition()]-in[b.Competition()], board.CompareNames(a.Competition(), b.Competition()), results.CompareSeeds(a.Seed, b.Seed), strings.Compare(b.RunID, a.RunID))
 	})
 }
 
-// attempt adds the inputs of the attempt that a step graded, which has the same key.
-func (f *sideFacts) attempt(ctx context.Context, c Results, past *ledger.Past, grade string) {
-	for e, err := range past.Finished(conditions.AttemptKind) {
-		if err != nil || keyOf(e.Address) != keyOf(grade) || e.Status != event.Ran && e.Status != event.Cached {
-			continue
-		}
-		var stats agentrun.Stats
-		if decode(e.Outputs["stats"], &stats) {
-			for _, name := range sortedKeys(stats.Models) {
-				f.inputs["models of "+name] = strings.Join(stats.Models[name].Models, ", ")
-			}
-		}
-		id, err := digest.ParseActionID(e.Action)
-		if err != nil {
-			return
-		}
-		rec, err := c.Lookup(ctx, id)
-		if err != nil {
-			return
-		}
-		for _, field := range rec.Fields {
-			f.inputs["attempt: "+field.Label] = field.Value
-		}
+// attempt adds the models of an attempt and the fields of its key.
+func (f *sideFacts) attempt(ctx context.Context, c Results, a *results.Attempt) {
+	if use := a.Made.Usage; use != nil && use.Model != "" {
+		f.inputs["models"] = use.Model
+	}
+	id, err := digest.ParseActionID(a.AttemptAction)
+	if err != nil {
 		return
+	}
+	rec, err := c.Lookup(ctx, id)
+	if err != nil {
+		return
+	}
+	for _, field := range rec.Fields {
+		f.inputs["attempt: "+field.Label] = field.Value
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -54,7 +55,7 @@ func TestCompareThree(t *testing.T) {
 	}
 	q["of"] = q["of"][:3]
 	_, body := l.get("/compare?" + q.Encode())
-	for _, want := range []string{"each of the others", "Compared with", "variable note", "another note", "<del>-# x</del>", "as in " + ledger.Nickname(r.ID()), "remove", "Only <bdi>aide in " + ledger.Nickname(first)} {
+	for _, want := range []string{"The first of each pair minus the second", "Sides", "variable note", "another note", "<del>-# x</del>", "as in " + ledger.Nickname(r.ID()), "remove", "Only <bdi>aide in " + ledger.Nickname(first)} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the comparison lacks %q", want)
 		}
@@ -67,17 +68,17 @@ func TestComparedLine(t *testing.T) {
 	half, more := 0.5, 0.6
 	points := []grading.Moment{{Seconds: 60, Score: &half}, {Seconds: 120, Score: &more}, {Seconds: 180, Score: &half}}
 	for final, want := range map[float64][]float64{0.9: {0.5, 0.6, 0.6, 0.9}, 0.55: {0.5, 0.6, 0.6, 0.55}} {
-		var report grading.Graded
-		exact := grading.Number(final)
-		report.ExactScore = &exact
+		exact, hour := grading.Number(final), 3600.0
+		a := &results.Attempt{Made: results.Made{WallSeconds: &hour}}
+		a.Report.ExactScore = &exact
 		var got []float64
-		for _, m := range (progressing{points, time.Hour}).line(&report) {
+		for _, m := range bestLine(points, a) {
 			got = append(got, m.Score)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("the curve is %v, not %v", got, want)
 		}
-		if (progressing{nil, time.Hour}).line(&report) != nil {
+		if bestLine(nil, a) != nil {
 			t.Error("there is a curve of nothing")
 		}
 	}

@@ -13,20 +13,20 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // competitionColumns are those of the list of competitions.
 var competitionColumns = []field{{Key: "competition", Title: "Competition"}, {Key: "category", Title: "Category"}, {Key: "complexity", Title: "Complexity"}, {Key: "metric", Title: "Metric"},
 	{Key: "download", Title: "Download (GB)", Kind: points}, {Key: "attempts", Title: "Attempts", Kind: amounts}, {Key: "agents", Title: "Agents", Kind: amounts}, {Key: "medals", Title: "Medals", Kind: amounts},
-	{Key: "best", Title: "Best score"}, {Key: "by", Title: "By"}}
+	{Key: "best", Title: "Best score"}, {Key: "by", Title: "By"}, {Key: "class", Title: "Class"}}
 
 // competitionsPage lists the competitions with their best results.
 func (u *UI) competitionsPage(r *http.Request) (*content, error) {
-	results, p := u.results.all()
-	by := map[string][]*result{}
-	for _, res := range results {
-		by[res.CompetitionID] = append(by[res.CompetitionID], res)
+	now, p := u.results.now()
+	by := map[string][]*results.Attempt{}
+	for _, a := range now.graded {
+		by[a.Competition()] = append(by[a.Competition()], a)
 	}
 	catalog, err := u.Catalog(nil)
 	if err != nil {
@@ -38,9 +38,10 @@ func (u *UI) competitionsPage(r *http.Request) (*content, error) {
 			ids = append(ids, id)
 		}
 	}
-	t := &table{Noun: "competition", Path: "/competitions", Placeholder: "name, category, metric", Columns: competitionColumns, Facets: []string{"complexity", "category"}}
+	letters := classesOf(now.graded)
+	t := &table{Noun: "competition", Path: "/competitions", Placeholder: "name, category, metric", Columns: competitionColumns, Facets: []string{"complexity", "category"}, Legend: letters.legend}
 	for _, id := range ids {
-		t.Lines = append(t.Lines, u.competitionLine(id, by[id]))
+		t.Lines = append(t.Lines, u.competitionLine(id, by[id], letters))
 	}
 	slices.SortStableFunc(t.Lines, func(a, b line) int { return cmp.Compare(b.Cells[5].Value, a.Cells[5].Value) })
 	c := &content{title: "Competitions", nav: "Competitions", live: !p.Ready}
@@ -52,17 +53,17 @@ func (u *UI) competitionsPage(r *http.Request) (*content, error) {
 
 // definition is what is known of a competition, from the catalog or, for one that is
 // not in it, from the folders that the newest run with a result names.
-func (u *UI) definition(id string, results []*result) (*competitions.Definition, error) {
+func (u *UI) definition(id string, list []*results.Attempt) (*competitions.Definition, error) {
 	catalog, err := u.Catalog(nil)
 	if err != nil {
 		return nil, err
 	}
 	def, err := catalog.Get(id)
-	if err == nil || len(results) == 0 {
+	if err == nil || len(list) == 0 {
 		return def, err
 	}
-	newest := slices.MaxFunc(results, func(a, b *result) int { return cmp.Compare(a.Run, b.Run) })
-	past, openErr := u.Ledger.Open(newest.Run)
+	newest := slices.MaxFunc(list, func(a, b *results.Attempt) int { return cmp.Compare(a.RunID, b.RunID) })
+	past, openErr := u.Ledger.Open(newest.RunID)
 	if openErr != nil {
 		return nil, err
 	}
@@ -72,10 +73,11 @@ func (u *UI) definition(id string, results []*result) (*competitions.Definition,
 	return catalog.Get(id)
 }
 
-// competitionLine is a competition with the results of all agents.
-func (u *UI) competitionLine(id string, results []*result) line {
+// competitionLine is a competition with the results of all agents. Medals and the best score
+// are of real attempts that count.
+func (u *UI) competitionLine(id string, list []*results.Attempt, by *classes) line {
 	cells := []cell{{Text: id, Link: "/competitions/" + url.PathEscape(id)}, {}, {}, {}, nothing}
-	if def, err := u.definition(id, results); err == nil {
+	if def, err := u.definition(id, list); err == nil {
 		cells[0].Text, cells[0].Sub = def.Title, id
 		cells[1].Text, cells[2].Text, cells[3].Text = def.Category, string(def.Complexity), def.Facts.MetricName
 		if def.Facts.SizeGB > 0 {
@@ -83,18 +85,24 @@ func (u *UI) competitionLine(id string, results []*result) line {
 		}
 	}
 	agents := map[string]bool{}
-	won := 0
-	best, by := math.NaN(), ""
-	for _, res := range results {
-		agents[res.Agent] = true
-		won += board.Count(res.AnyMedal)
-		if s := res.ExactScore; s != nil && !math.IsNaN(float64(*s)) && (math.IsNaN(best) || better(float64(*s), best, res.LowerIsBetter)) {
-			best, by = float64(*s), res.Agent
+	best, score := (*results.Attempt)(nil), math.NaN()
+	var real []*results.Attempt
+	for _, a := range list {
+		agents[a.Agent] = true
+		if a.WithoutMedals() != "" || competitions.IsMasked(a.Report.CompetitionVersion) {
+			continue
+		}
+		real = append(real, a)
+		for _, s := range scoresOf([]*results.Attempt{a}) {
+			if best == nil || better(s, score, a.Report.LowerIsBetter) {
+				best, score = a, s
+			}
 		}
 	}
-	cells = append(cells, number(float64(len(results))), number(float64(len(agents))), number(float64(won)), nothing, nothing)
-	if by != "" {
-		cells[8], cells[9] = cell{Text: page.Score(best)}, cell{Text: by, Link: agentAddress(by)}
+	won := results.TallyOf(real)
+	cells = append(cells, number(float64(len(list))), number(float64(len(agents))), number(float64(won.Medals())), nothing, nothing, cell{})
+	if best != nil {
+		cells[8], cells[9], cells[10] = cell{Text: page.Score(score)}, cell{Text: best.Agent, Link: agentAddress(best.Agent, "")}, cell{Text: by.letter(best)}
 	}
 	return line{Cells: cells}
 }
@@ -109,20 +117,22 @@ func sizeText(gb float64) string {
 type competitionData struct {
 	page.People
 	ID, Title, Description, Note string
-	Facts                        []page.Fact
-	Errata                       []page.Fact
-	Public                       []competitions.PublicLabels
-	Plot                         template.HTML
-	OffScale                     bool
-	Progress                     progress
-	Source                       string
+	// Aside says what the plot leaves out.
+	Aside    string
+	Facts    []page.Fact
+	Errata   []page.Fact
+	Public   []competitions.PublicLabels
+	Plot     template.HTML
+	OffScale bool
+	Progress progress
+	Source   string
 }
 
 // competitionPage shows a competition and every agent's results.
 func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	id := r.PathValue("id")
-	all, p := u.results.all()
-	all = slices.DeleteFunc(all, func(res *result) bool { return res.CompetitionID != id })
+	now, p := u.results.now()
+	all := slices.DeleteFunc(slices.Clone(now.graded), func(a *results.Attempt) bool { return a.Competition() != id })
 	def, err := u.definition(id, all)
 	if err != nil && len(all) == 0 && p.Ready {
 		return nil, fmt.Errorf("%w: %w", errNothing, err)
@@ -136,15 +146,17 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	if len(all) > 0 && len(d.Human) == 0 {
 		d.People = page.PeopleOf(all[0].Report)
 	}
+	t := attemptsTable("/competitions/"+url.PathEscape(id), all, now.newest, "agent", "outcome", "medal")
+	t.Empty = "No attempt at this competition was graded with this cache."
+	groups, aside := results.Groups(all)
+	d.Aside = aside.String()
 	var rows []page.Row
-	for _, res := range all {
-		i := slices.IndexFunc(rows, func(row page.Row) bool { return row.Name == res.Agent })
-		if i < 0 {
-			i = len(rows)
-			rows = append(rows, page.Row{Name: res.Agent})
-		}
-		if res.ExactScore != nil {
-			rows[i].Scores = append(rows[i].Scores, float64(*res.ExactScore))
+	for _, g := range groups {
+		for _, a := range g.Attempts {
+			if !g.Rehearsal {
+				name, _ := t.agent(a)
+				rows = withScore(rows, rowName(name, g.Class, t.classes), a)
+			}
 		}
 	}
 	d.Plot, d.OffScale = page.Distribution(d.People, rows)
@@ -152,8 +164,6 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	if err := c.add("competition", "competition", d); err != nil {
 		return nil, err
 	}
-	t := resultsTable("/competitions/"+url.PathEscape(id), all, "agent", "outcome", "medal")
-	t.Empty = "No attempt at this competition was graded with this cache."
 	if err := t.add(c, r); err != nil {
 		return nil, err
 	}
@@ -179,5 +189,3 @@ func (d *competitionData) define(def *competitions.Definition) {
 		d.Errata = append(d.Errata, page.Fact{Name: e.Version, Value: e.Reason + " (" + e.Reference + ")"})
 	}
 }
-
-func agentAddress(name string) string { return "/agent?" + url.Values{"name": {name}}.Encode() }

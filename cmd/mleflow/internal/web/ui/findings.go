@@ -3,7 +3,7 @@ package ui
 import (
 	"fmt"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/steps/check"
 )
@@ -33,7 +33,7 @@ func (o *one) findings() (f findings) {
 		f.Missing = "The rule checks have not finished."
 		return f
 	}
-	r, err := results.Read[check.Report](o.ctx, o.store, s.Outputs["findings"])
+	r, err := outputs.Read[check.Report](o.ctx, o.store, s.Outputs["findings"])
 	if err != nil {
 		f.Missing = lost("report of the rule checks", err)
 		return f

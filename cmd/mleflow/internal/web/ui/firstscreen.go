@@ -1,17 +1,19 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
-	"strings"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -44,39 +46,27 @@ type overview struct {
 const tailLines = 12
 
 // runPage is a run's leaderboard, what went wrong, and how it went.
-func (u *UI) runPage(r *http.Request) (*content, error) {
-	m, unlock, err := u.openRun(r)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	sum := m.sums.Summary()
-	c, err := u.runContent(m, sum, "Overview")
-	if err != nil {
-		return nil, err
-	}
+func (u *UI) runPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
 	o := overview{Live: c.live, Address: runAddress(sum.ID), Done: m.state.Done(), Total: m.total(), Waiting: view.WaitsText(m.state.Waiting), Outcomes: m.state.Outcomes.Lines()}
 	o.Facts = u.runFacts(m, sum)
 	o.Part = progressBar(o.Done, o.Total)
 	if err := u.screen(r.Context(), m, sum, &o); err != nil {
-		return nil, err
+		return err
 	}
 	c.live = c.live || m.shown.more || m.shown.unread
 	if m.shown.more && streamed(r) {
 		u.results.begin() // it reads the others once the page is there
 	}
 	u.runningRows(m, sum, &o)
-	for _, w := range m.state.Warnings {
-		o.Warnings = append(o.Warnings, strings.TrimSpace(w.Address+" "+w.Message))
-	}
+	o.Warnings = view.Warnings(m.state.Warnings)
 	o.Graph = m.graph(sum)
 	o.Timeline, o.Kinds = u.timeline(sum)
 	for _, s := range [][2]string{{"facts", "run facts"}, {"board", "run board"}, {"problems", "run problems"}, {"running", "run running"}, {"graph", "run graph"}, {"timeline", "run timeline"}, {"outputs", "run outputs"}} {
 		if err := c.add(s[0], s[1], o); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // shownScreen is a first screen with the other outputs of the run.
@@ -115,8 +105,7 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live
 	if err != nil {
 		return err
 	}
-	src := firstscreen.Source{Pairs: firstscreen.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Live: live, Evaluation: sum.Evaluation,
-		Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
+	src := firstscreen.Source{Journal: m.journal(sum, catalog), Evaluation: sum.Evaluation, Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
 	whole, more := false, false
 	err = u.Results(m.past, func(c Results) error {
 		var list []grading.Graded
@@ -150,7 +139,7 @@ const reportsAtOnce = 500
 // readReports returns the known reports of the grade steps that have ended, and whether
 // these are all. More means that there are some that nobody has tried to read: those that
 // cannot be read are tried again when all have been tried.
-func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []firstscreen.Pair) (list []grading.Graded, whole, more bool) {
+func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []attempts.Pair) (list []grading.Graded, whole, more bool) {
 	whole = true
 	read := 0
 	for _, p := range pairs {
@@ -159,8 +148,8 @@ func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []first
 			continue
 		}
 		g, known := m.reports[p.Grade]
-		if r := u.results.graded(s.Action); !known && r != nil {
-			g, known = r.Graded, true
+		if !known {
+			g, known = u.results.known(s.Action)
 		}
 		if !known && !m.tried[p.Grade] {
 			if read == reportsAtOnce {
@@ -170,7 +159,7 @@ func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []first
 			read++
 			m.tried[p.Grade] = true
 			var err error
-			g, err = results.Read[grading.Graded](ctx, c, s.Outputs["report"])
+			g, err = outputs.Read[grading.Graded](ctx, c, s.Outputs["report"])
 			known = err == nil
 		}
 		if !known {
@@ -203,37 +192,26 @@ func (m *model) explained(u *UI, sum *ledger.Summary) (list []view.Problem, more
 
 // graph draws the blocks of the run with their counts.
 func (m *model) graph(sum *ledger.Summary) template.HTML {
-	counts := map[string]*page.Tally{}
-	for _, b := range m.blocks {
-		counts[b] = &page.Tally{}
+	if m.plan == nil {
+		return ""
 	}
-	if m.plan != nil {
-		for i := range m.plan.Steps {
-			counts[m.plan.Steps[i].Address.Step.String()].Total++
-		}
-	}
-	live := sum.State == ledger.Running
-	for i := range sum.Steps {
-		s := &sum.Steps[i]
-		if b := counts[view.BlockOf(s.Address)]; b != nil {
-			b.Add(s.Status)
-			if live && s.Status == "" && !s.Started.IsZero() {
-				b.Running++
-			}
-		}
-	}
+	live, bad := sum.State == ledger.Running, map[string]int{}
 	for _, p := range m.state.Outcomes.Problems {
-		if b := counts[view.BlockOf(p.Address)]; b != nil {
-			b.Problems++
+		bad[p.Address]++
+	}
+	var blocks page.Blocks
+	for i := range m.plan.Steps {
+		p := &m.plan.Steps[i]
+		s := cmp.Or(m.sums.Step(p.Name), &ledger.StepSummary{})
+		var after []string
+		for _, b := range p.After {
+			after = append(after, m.plan.Steps[b].Address.Step.String())
 		}
+		counts := blocks.Add(p.Address.Step.String(), s.Status, after...)
+		counts.Problems += bad[p.Name]
+		counts.Running += board.Count(live && s.Status == "" && !s.Started.IsZero())
 	}
-	var blocks []page.Block
-	for _, name := range m.blocks {
-		b := page.Block{Name: name, After: m.before[name], Address: runAddress(sum.ID) + "/steps?q=" + escaped(name)}
-		counts[name].Describe(&b, live)
-		blocks = append(blocks, b)
-	}
-	return page.Graph(blocks)
+	return blocks.Graph(runAddress(sum.ID)+"/steps?q=", live)
 }
 
 // timeline draws when each step ran.
@@ -245,14 +223,7 @@ func (u *UI) timeline(sum *ledger.Summary) (template.HTML, []string) {
 		if s.Started.IsZero() {
 			continue
 		}
-		b := page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: s.Duration}
-		switch {
-		case s.Status == "" && sum.State == ledger.Running:
-			b.Duration = u.Now().Sub(s.Started)
-		case s.Ended.After(s.Started):
-			b.Duration = s.Ended.Sub(s.Started)
-		}
-		bars = append(bars, b)
+		bars = append(bars, page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: sum.Took(s, u.Now())})
 		if !slices.Contains(kinds, s.Kind) {
 			kinds = append(kinds, s.Kind)
 		}

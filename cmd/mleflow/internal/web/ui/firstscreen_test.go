@@ -80,7 +80,7 @@ func TestFirstScreen(t *testing.T) {
 	_, body := l.get(runAddress(run))
 	for _, want := range []string{
 		`class="board"`, "Leaderboard so far", "partial: 9 of 12 attempts graded", `<bdi>dummy</bdi>`, `<td class="num">1.25</td>`,
-		`aria-label="aide · demo-digits · seed 0: gold, 0.995"`, `aria-label="aide · demo-cancer · seed 0: no valid submission: the column label is missing"`,
+		`aria-label="aide · demo-digits · seed 0: gold, 0.995"`, `aria-label="aide · demo-cancer · seed 0: invalid submission: the column label is missing"`,
 		"dummy · demo-cancer · seed 1: running", "dummy · demo-cancer · seed 2: waiting", `class="cell failed"`, `class="cell median"`, `class="cell miss"`,
 		"agent failed", "<bdi>aide · demo-cancer · 2</bdi>", "ValueError: bad row 5", "Traceback (most recent call last):", `class="timeline"`, `class="graph"`,
 	} {
@@ -141,7 +141,7 @@ func TestFirstScreenOfNothing(t *testing.T) {
 	r := l.write("none.hcl", l.start, []attempt{{agent: "a", competition: "b", message: "x"}})
 	l.close(r, 0)
 	status, body := l.get(runAddress(r.ID()))
-	if status != 200 || !strings.Contains(body, `class="cell stopped"`) || strings.Contains(body, `class="board"`) {
+	if status != 200 || !strings.Contains(body, `class="cell notrun"`) || strings.Contains(body, `class="board"`) {
 		t.Errorf("status %d, or attempts that never ran have a leaderboard", status)
 	}
 }

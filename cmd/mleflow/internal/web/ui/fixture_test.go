@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,6 +43,9 @@ type lab struct {
 	ledger *ledger.Ledger
 	ui     *UI
 	start  time.Time
+	// made stands in the keys of the steps that end next in place of their run, and program
+	// is a field of theirs.
+	made, program string
 	// reports means that the reports of many trials are stored, too.
 	reports bool
 }
@@ -112,6 +116,10 @@ type attempt struct {
 	message                  string
 	forked                   string             // KEY@TIME
 	found                    []evidence.Finding // by a step that checks it; nil is no such step
+	set                      []string           // its conditions; nil is those of a process
+	program                  string             // the command of its agent
+	version                  string             // of its competition
+	made                     string             // in place of the run in its keys: the same in two runs is one attempt
 }
 
 // key tells its steps from those of other attempts.
@@ -153,6 +161,9 @@ func (l *lab) finish(r *ledger.Run, i int, a attempt) {
 	solve, score := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, a.key()).String(), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key()).String()
 	when := func(s int) event.At { return event.At{Time: l.start.Add(time.Duration(s) * time.Second)} }
 	conditions := []string{"isolation=none", "runtime=process", "task=own"}
+	if a.set != nil {
+		conditions = a.set
+	}
 	if a.forked != "" {
 		conditions = slices.Insert(conditions, 0, "forked="+a.forked)
 	}
@@ -168,11 +179,12 @@ func (l *lab) finish(r *ledger.Run, i int, a attempt) {
 	log := r.Log(solve, 1)
 	_, _ = log.Write([]byte("started " + a.message + "\n"))
 	_ = log.Close()
+	l.made, l.program = a.made, a.program
 	l.end(r, solve, "agent-run", out, conditions, when(10*i), when(10*i+5))
 	valid := a.reason == ""
 	medals := map[string]bool{"any_medal": valid && a.score > 0.97, "gold_medal": valid && a.score > 0.99, "bronze_medal": valid && a.score > 0.97 && a.score <= 0.99}
 	report := map[string]any{"competition_id": a.competition, "score": a.score, "exact_score": a.score, "outcome": "scored", "gold_threshold": 0.99167, "silver_threshold": 0.98611, "bronze_threshold": 0.97222, "median_threshold": 0.96667,
-		"valid_submission": true, "submission_exists": true, "rank": 7, "teams": 40, "above_median": valid && a.score > 0.9, "conditions": conditions, "labels": map[string]string{"agent": a.agent, "seed": a.seed}}
+		"valid_submission": true, "submission_exists": true, "rank": 7, "teams": 40, "above_median": valid && a.score > 0.9, "conditions": conditions, "labels": map[string]string{"agent": a.agent, "seed": a.seed}, "competition_version": a.version}
 	for k, v := range medals {
 		report[k] = v
 	}
@@ -208,8 +220,11 @@ func (l *lab) finish(r *ledger.Run, i int, a attempt) {
 func (l *lab) end(r *ledger.Run, address, kind string, out cache.Outputs, conditions []string, from, to event.At) {
 	h := digest.NewHasher(kind, "1")
 	h.String("address", address)
-	h.String("run", r.ID())
+	h.String("run", cmp.Or(l.made, r.ID()))
 	rec := &cache.Record{Action: h.Sum(), Address: address, Kind: kind, Outputs: out, Run: r.ID(), Fields: []digest.Field{{Label: "timeout", Value: "24h"}, {Label: "seed", Value: address}}}
+	if l.program != "" {
+		rec.Fields = append(rec.Fields, digest.Field{Label: "agent.command", Value: l.program})
+	}
 	if err := l.cache.Record(l.ctx, rec); err != nil {
 		l.t.Fatal(err)
 	}
@@ -304,7 +319,7 @@ func pagesOf(run string, a attempt) map[string]string {
 	grade, rules := addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key()).String(), addr.Keyed(addr.Step{Kind: checkKind, Name: "rules"}, a.key()).String()
 	out := map[string]string{
 		"runs": "/runs", "run": runAddress(run), "steps": runAddress(run) + "/steps", "attempts": runAddress(run) + "/attempts", "all attempts": "/attempts", "grouped": runAddress(run) + "/attempts?group=agent", "about": runAddress(run) + "/about", "report": runAddress(run) + "/report",
-		"competitions": "/competitions", "competition": "/competitions/" + a.competition, "agents": "/agents", "agent": agentAddress(a.agent), "compare": "/compare?a=" + escaped(agentPrefix+a.agent) + "&b=" + escaped(runPrefix+run),
+		"competitions": "/competitions", "competition": "/competitions/" + a.competition, "agents": "/agents", "agent": agentAddress(a.agent, ""), "compare": "/compare?a=" + escaped(agentPrefix+a.agent) + "&b=" + escaped(runPrefix+run),
 		"grade": stepAddress(run, grade, "grade"), "check": stepAddress(run, rules, ""), "help": "/help", "nothing": "/nothing",
 	}
 	for _, tab := range attemptTabs {
@@ -328,7 +343,7 @@ func (l *lab) get(path string) (int, string) {
 // indexed waits until the results of all runs are read.
 func (l *lab) indexed() {
 	for range 2000 {
-		if _, p := l.ui.results.all(); p.Ready && p.Done == p.Total {
+		if _, p := l.ui.results.now(); p.Ready && p.Done == p.Total {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)

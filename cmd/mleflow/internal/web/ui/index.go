@@ -3,6 +3,7 @@ package ui
 import (
 	"sync"
 
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -12,10 +13,12 @@ type runIndex struct {
 	ledger *ledger.Ledger
 	mu     sync.Mutex
 	ended  map[string]ledger.Entry
+	// reasons are those for which ended runs did not finish.
+	reasons map[string]string
 }
 
 func newRunIndex(l *ledger.Ledger) *runIndex {
-	return &runIndex{ledger: l, ended: map[string]ledger.Entry{}}
+	return &runIndex{ledger: l, ended: map[string]ledger.Entry{}, reasons: map[string]string{}}
 }
 
 // entry returns a run as it is in a list. Of one that cannot be read only the id
@@ -40,6 +43,47 @@ func (x *runIndex) entry(id string) ledger.Entry {
 		x.mu.Unlock()
 	}
 	return e
+}
+
+// reason says why a run did not finish: the first step that failed, or how far it came. It is
+// "" of one that finished or goes on.
+func (x *runIndex) reason(e ledger.Entry) (why string) {
+	if e.State == ledger.Finished || e.State == ledger.Running {
+		return ""
+	}
+	x.mu.Lock()
+	why, known := x.reasons[e.ID]
+	x.mu.Unlock()
+	if known {
+		return why
+	}
+	switch f := e.Finish; {
+	case e.State == ledger.Failed:
+		why = x.failure(e.ID)
+	case f != nil:
+		done := f.Ran + f.Cached + f.Failed
+		why = "stopped after " + fraction(done, done+f.Skipped+f.Cancelled+f.Unneeded) + " steps"
+	case e.State == ledger.Interrupted:
+		why = "killed, or its machine stopped"
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reasons[e.ID] = why
+	return why
+}
+
+// failure is the first step of a run that failed, with its error.
+func (x *runIndex) failure(id string) string {
+	past, err := x.ledger.Open(id)
+	if err != nil {
+		return ""
+	}
+	for e, err := range past.Events() {
+		if end, ok := e.(event.StepFinished); err == nil && ok && end.Status == event.Failed {
+			return end.Address + ": " + end.Error
+		}
+	}
+	return ""
 }
 
 // chunk is the number of runs that one goroutine reads.

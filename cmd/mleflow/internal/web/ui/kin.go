@@ -1,82 +1,66 @@
 package ui
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// relative is an attempt of some run, as far as forks need it.
-type relative struct {
-	run, address string
-	// key are the first digits of its action.
-	key string
-	// from is the key of the attempt from which it was forked, and at the time; "" if it
-	// is no fork.
-	from, at string
-}
-
 // keyDigits is the length of a key in conditions.Forked.
 const keyDigits = 12
 
-func relativeOf(run string, e event.StepFinished) relative {
-	k := relative{run: run, address: e.Address, key: e.Action[:min(keyDigits, len(e.Action))]}
-	for _, v := range step.ConditionValues(e.Conditions, conditions.Forked) {
-		k.from, k.at, _ = strings.Cut(v, "@")
-	}
-	return k
+// shortKey is the key of the attempt as its forks have it; "" of one without.
+func shortKey(a *results.Attempt) string {
+	return a.AttemptAction[:min(keyDigits, len(a.AttemptAction))]
 }
 
-// kin returns the attempts from which another was forked, or that were forked from it, in
-// the newest run that has them.
-func (x *resultIndex) kin(of relative) (list []relative) {
-	if of.key == "" {
+// forkedFrom returns the short key of the attempt that an attempt began from, and at which
+// time; "" if it is no fork.
+func forkedFrom(a *results.Attempt) (key, at string) {
+	for _, v := range step.ConditionValues(a.Report.Conditions, conditions.Forked) {
+		key, at, _ = strings.Cut(v, "@")
+	}
+	return key, at
+}
+
+// kin returns the attempts from which the attempt of the page was forked, or that were
+// forked from it, in the newest run that has them.
+func (o *one) kin() (list []*results.Attempt) {
+	key := shortKey(o.attempt)
+	from, _ := forkedFrom(o.attempt)
+	if key == "" {
 		return nil
 	}
-	x.begin()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	seen := map[string]bool{of.key: true}
-	for _, id := range slices.Backward(sortedKeys(x.tallies)) {
-		for _, k := range x.tallies[id].Known {
-			if !seen[k.key] && k.key != "" && (k.key == of.from || k.from == of.key) {
-				seen[k.key] = true
-				list = append(list, k)
-			}
+	now, _ := o.u.results.now()
+	for _, a := range now.all {
+		if other, _ := forkedFrom(a); shortKey(a) != key && shortKey(a) != "" && (shortKey(a) == from || other == key) {
+			list = append(list, a)
 		}
 	}
 	return list
 }
 
-// self is the attempt of the page.
-func (o *one) self() relative {
-	if o.step == nil {
-		return relative{}
-	}
-	return relativeOf(o.sum.ID, o.step.Finished())
-}
-
 // kinLinks lead to the attempt of which this one is a fork, and to its forks.
 func (o *one) kinLinks() (links []page.Link) {
-	self := o.self()
-	origin := page.Link{Text: self.from + ", which no run here has"}
-	for _, k := range o.u.results.kin(self) {
-		l := page.Link{Text: k.address + " of " + ledger.Nickname(k.run), Address: stepAddress(k.run, k.address, "")}
-		if k.key == self.from {
+	from, at := forkedFrom(o.attempt)
+	origin := page.Link{Text: from + ", which no run here has"}
+	for _, a := range o.kin() {
+		l := page.Link{Text: a.Address + " of " + ledger.Nickname(a.RunID), Address: stepAddress(a.RunID, a.Address, "")}
+		if shortKey(a) == from {
 			origin = l
-		} else {
-			l.Text = "Forked after " + k.at + ": " + l.Text
-			links = append(links, l)
+			continue
 		}
+		_, after := forkedFrom(a)
+		l.Text = "Forked after " + after + ": " + l.Text
+		links = append(links, l)
 	}
-	if self.from != "" {
-		origin.Text = "Forked after " + self.at + ", so no board counts it, from " + origin.Text
+	if from != "" {
+		origin.Text = "Forked after " + at + ", so no board counts it, from " + origin.Text
 		links = append(links, origin)
 	}
 	return links
@@ -87,33 +71,44 @@ const maxKin = 3
 
 // kinLines are the scores over time of the attempts that share a beginning with this one.
 func (o *one) kinLines() (lines []page.Line) {
-	self := o.self()
-	for _, k := range o.u.results.kin(self) {
+	from, _ := forkedFrom(o.attempt)
+	for _, a := range o.kin() {
 		if len(lines) == maxKin {
 			break
 		}
-		line := page.Line{Name: "forked after " + k.at, Color: 4 + len(lines)}
-		if k.key == self.from {
+		_, after := forkedFrom(a)
+		line := page.Line{Name: "forked after " + after, Color: 4 + len(lines)}
+		if shortKey(a) == from {
 			line.Name = "the attempt that was forked"
 		}
-		if line.Moments = o.u.scores(k); len(line.Moments) > 0 {
+		if points := o.u.curves(a)[a]; len(points) > 0 {
+			line.Moments = scoreLines(points, 0, nil, false)[1].Moments
 			lines = append(lines, line)
 		}
 	}
 	return lines
 }
 
-// scores returns an attempt's scores over time, if a step of its run graded it.
-func (u *UI) scores(k relative) []page.Moment {
-	past, err := u.Ledger.Open(k.run)
-	if err != nil {
-		return nil
+// curves returns the scores over time of attempts, as the journals of their runs have them.
+func (u *UI) curves(list ...*results.Attempt) map[*results.Attempt][]grading.Moment {
+	out, wanted := map[*results.Attempt][]grading.Moment{}, map[string]map[string]*results.Attempt{}
+	for _, a := range list {
+		if wanted[a.RunID] == nil {
+			wanted[a.RunID] = map[string]*results.Attempt{}
+		}
+		wanted[a.RunID][a.GradeAddress] = a
 	}
-	for e := range past.Finished(conditions.GradeKind) {
-		var points []grading.Moment
-		if keyOf(e.Address) == keyOf(k.address) && decode(e.Outputs["curve"], &points) {
-			return scoreLines(points, 0, nil, false)[1].Moments
+	for id, of := range wanted {
+		past, err := u.Ledger.Open(id)
+		if err != nil {
+			continue // a run that is gone has no curves
+		}
+		for e, err := range past.Finished(conditions.GradeKind) {
+			var points []grading.Moment
+			if a := of[e.Address]; err == nil && a != nil && decode(e.Outputs["curve"], &points) {
+				out[a] = points
+			}
 		}
 	}
-	return nil
+	return out
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // TestForksAreShown links an attempt and its forks to each other, marks forks in the lists,
@@ -52,7 +52,7 @@ func TestForksAreShown(t *testing.T) {
 			}
 		}
 	}
-	if none := relativeOf("r", event.StepFinished{Action: "ab"}); none.key != "ab" || none.from != "" {
-		t.Errorf("%+v", none)
+	if from, at := forkedFrom(&results.Attempt{AttemptAction: "ab"}); from+at != "" {
+		t.Errorf("an attempt without conditions is a fork of %s", from)
 	}
 }

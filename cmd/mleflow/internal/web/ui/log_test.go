@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -85,6 +87,33 @@ func TestUsage(t *testing.T) {
 		last := time.Duration(n-1) * 30 * time.Second
 		if len(u.points) == 0 || len(u.points) >= usePoints || n > usePoints && len(u.points) < usePoints/4 || u.points[0].at != 0 || last-u.points[len(u.points)-1].at > last/20 {
 			t.Errorf("%d measurements: %d points, from %s to %s of %s", n, len(u.points), u.points[0].at, u.points[len(u.points)-1].at, last)
+		}
+	}
+}
+
+// TestRates takes rates between measurements, whatever reports are in between.
+func TestRates(t *testing.T) {
+	at := func(millis, cpu int64) used {
+		return used{at: time.Duration(millis) * time.Millisecond, cpu: time.Duration(cpu) * time.Millisecond}
+	}
+	for name, tt := range map[string]struct {
+		points []used
+		want   []float64
+	}{
+		"none":              {nil, nil},
+		"one":               {[]used{at(0, 0)}, nil},
+		"a repeated one":    {[]used{at(0, 0), at(1999, 0), at(2000, 3000), at(4000, 5000)}, []float64{1.5, 1}},
+		"just after it":     {[]used{at(0, 0), at(2000, 2000), at(2001, 2130), at(4001, 6000)}, []float64{1, 4000. / 2001}},
+		"idle":              {[]used{at(0, 0), at(2000, 2000), at(7000, 2000), at(9000, 4000)}, []float64{1, 0, 1}},
+		"a smaller amount":  {[]used{at(0, 9000), at(6000, 3000)}, []float64{0}},
+		"nothing was known": {[]used{at(0, 0), at(6000, 0)}, nil},
+	} {
+		var got []float64
+		for _, s := range rates(tt.points, func(p used) float64 { return p.cpu.Seconds() }, 1) {
+			got = append(got, s.Value)
+		}
+		if diff := cmp.Diff(tt.want, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -71,14 +73,11 @@ type model struct {
 	watch *ledger.Watch
 	sums  *ledger.Summariser
 	state *view.State
-	// plan is nil if it cannot be read; place are the indexes of its steps, blocks
-	// the step blocks in order, with those before each.
+	// plan is nil if it cannot be read; place are the indexes of its steps.
 	once   sync.Once
 	plan   *plan.Plan
 	place  map[string]int
 	listed []string // see addresses
-	blocks []string
-	before map[string][]string
 	// grades are the steps that grade, by the attempts that they grade.
 	grades map[string]string
 	// checks are the steps that apply rules, by the attempts that they check.
@@ -98,12 +97,13 @@ type model struct {
 	// steps whose reports could not be read.
 	reports map[string]grading.Graded
 	tried   map[string]bool
-	// rows are the attempts that have ended, by address.
-	rows map[string]attemptRow
+	// attempts are the attempts as they were made last; see UI.attemptsOf.
+	attempts []*results.Attempt
+	made     attemptsMade
 }
 
 func newModel(past *ledger.Past) *model {
-	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, before: map[string][]string{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}, rows: map[string]attemptRow{}}
+	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
 }
 
 // readPlan reads the plan. Without it, the journal tells of the run.
@@ -116,11 +116,6 @@ func (m *model) readPlan() {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		m.place[s.Name] = i
-		block := s.Address.Step.String()
-		if _, known := m.before[block]; !known {
-			m.before[block] = []string{}
-			m.blocks = append(m.blocks, block)
-		}
 		for _, b := range s.After {
 			if p.Steps[b].Kind == conditions.AttemptKind {
 				switch s.Kind {
@@ -129,9 +124,6 @@ func (m *model) readPlan() {
 				case checkKind:
 					m.checks[p.Steps[b].Name] = s.Name
 				}
-			}
-			if from := p.Steps[b].Address.Step.String(); from != block && !slices.Contains(m.before[block], from) {
-				m.before[block] = append(m.before[block], from)
 			}
 		}
 	}
@@ -215,6 +207,14 @@ func (m *model) kind(address string) string {
 	return kind
 }
 
+// names are the names of a step that the plan has.
+func (m *model) names(address string) []string {
+	if i, ok := m.place[address]; ok {
+		return m.plan.Steps[i].Names
+	}
+	return nil
+}
+
 // attemptOf returns the attempt that a step grades, "" if there is none.
 func (m *model) attemptOf(grade string) string {
 	for _, before := range m.after(grade) {
@@ -225,8 +225,10 @@ func (m *model) attemptOf(grade string) string {
 	return ""
 }
 
-// keyOf is the key of an instance, as people read it.
-func keyOf(address string) string { return page.Key(address) }
+// journal reads the attempts of the run as they are now.
+func (m *model) journal(sum *ledger.Summary, catalog *competitions.Catalog) attempts.Journal {
+	return attempts.Journal{Run: sum.Info, Live: sum.State == ledger.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names}
+}
 
 // status is how a step stands.
 func (m *model) status(s *ledger.StepSummary, state ledger.State) string {
@@ -244,17 +246,13 @@ func (m *model) status(s *ledger.StepSummary, state ledger.State) string {
 	return "interrupted"
 }
 
-// took returns a step's duration, up to now if it runs.
-func took(s *ledger.StepSummary, now time.Time, running bool) string {
+// took returns a step's duration so far; see ledger.Summary.Took.
+func took(s *ledger.StepSummary, now time.Time, sum *ledger.Summary) string {
 	switch {
 	case s == nil || s.Started.IsZero():
 		return ""
-	case s.Status == "" && running:
-		return view.Duration(now.Sub(s.Started).Round(time.Second))
 	case s.Status == "":
-		return ""
-	case s.Ended.After(s.Started):
-		return view.Duration(s.Ended.Sub(s.Started))
+		return view.Duration(sum.Took(s, now).Round(time.Second))
 	}
-	return view.Duration(s.Duration)
+	return view.Duration(sum.Took(s, now))
 }

@@ -1,60 +1,71 @@
 package ui
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
-	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// notGraded is the outcome of an attempt at which its grader failed.
-const notGraded = "not graded"
-
-// result is an attempt that ended, in most cases a graded one.
-type result struct {
-	grading.Graded
-	Agent, Seed string
-	// Run and Address are the newest run that has it and the step that graded it
-	// there.
-	Run, Address string
-	Time         time.Time
-	// Runs is the number of runs that have it: later ones take it from the cache.
-	Runs int
-	// status and ended are how the step and the agent ended and action is that of the step,
-	// where the attempt has no grade.
-	status event.Status
-	ended  string
-	action string
-}
-
-// resultIndex knows the graded attempts of all runs. It is built in the
-// background, newest run first.
+// resultIndex knows the attempts of all runs. It is built in the background, newest run
+// first.
 type resultIndex struct {
 	src   Source
 	ctx   context.Context
 	start sync.Once
 
-	mu      sync.Mutex
-	byKey   map[string]*result
-	tallies map[string]runTally
-	done    map[string]bool
-	total   int
-	ready   bool
+	mu   sync.Mutex
+	runs map[string]*indexedRun
+	// reports are by the key of the step that graded, programs by that of the attempt, and
+	// causes by the run and the step that has the log.
+	reports  map[string]grading.Graded
+	programs map[string]string
+	causes   map[[2]string]string
+	// total is the number of runs, done that of ended ones that were read.
+	total, done int
+	ready       bool
 	// missing are the steps whose reports are no longer in the cache.
 	missing map[string]bool
+	// ended are the distinct attempts of ended runs that were taken together, fresh those of
+	// runs read since, and live those of runs that go on.
+	ended, fresh []*results.Attempt
+	live         map[string][]*results.Attempt
+	shown        *snapshot
+}
+
+// snapshot is the attempts of all runs at a moment. Nobody changes it.
+type snapshot struct {
+	// all are those that have ended, graded those of them whose reports could be read, both
+	// in the order of results.Sort.
+	all, graded []*results.Attempt
+	// newest is the newest program of each agent.
+	newest map[string]string
+}
+
+// indexedRun is a run in the index.
+type indexedRun struct {
+	mu sync.Mutex
+	// attempts reads those of a run that goes on; nil of another.
+	attempts *runAttempts
+	tally    runTally
+	// known means that the run has ended and was read, done that its reports were, too.
+	known, done bool
 }
 
 func newResultIndex(ctx context.Context, src Source) *resultIndex {
-	return &resultIndex{src: src, ctx: ctx, byKey: map[string]*result{}, tallies: map[string]runTally{}, done: map[string]bool{}, missing: map[string]bool{}}
+	return &resultIndex{src: src, ctx: ctx, runs: map[string]*indexedRun{}, reports: map[string]grading.Graded{}, programs: map[string]string{}, causes: map[[2]string]string{},
+		missing: map[string]bool{}, live: map[string][]*results.Attempt{}}
 }
 
 // refreshEvery is the interval at which new and running runs are read.
@@ -90,55 +101,224 @@ func (x *resultIndex) refresh(c Results) {
 	x.total = len(ids)
 	x.mu.Unlock()
 	for _, id := range ids {
-		x.mu.Lock()
-		done := x.done[id]
-		x.mu.Unlock()
-		if done || x.ctx.Err() != nil {
-			continue
-		}
-		if past, err := x.src.Ledger.Open(id); err == nil {
-			x.read(c, past)
-		}
-	}
-}
-
-// read takes in the attempts of a run.
-func (x *resultIndex) read(c Results, past *ledger.Past) {
-	ended := !past.Running() // before the journal is read
-	tally := tallyOf(past, func(e event.StepFinished) *result {
-		x.take(c, past, e)
-		return x.graded(e.Action)
-	})
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.tallies[past.Info.ID] = tally
-	x.done[past.Info.ID] = ended
-}
-
-// take adds a graded attempt, or one more run to one that is known.
-func (x *resultIndex) take(c Results, past *ledger.Past, e event.StepFinished) {
-	x.mu.Lock()
-	known := x.byKey[e.Action]
-	x.mu.Unlock()
-	if known == nil {
-		g, err := results.Read[grading.Graded](x.ctx, c, e.Outputs["report"])
-		if err != nil {
-			x.mu.Lock()
-			x.missing[e.Action] = true
-			x.mu.Unlock()
+		if x.ctx.Err() != nil {
 			return
 		}
-		known = &result{Graded: g, Agent: cmp.Or(g.Labels["agent"], board.Unlabelled), Seed: g.Labels["seed"]}
+		x.tally(c, id)
+	}
+}
+
+// tally returns the counts of a run, as they are now. With a cache, it enters its attempts in
+// the index; without, only the reports that are known have a say.
+func (x *resultIndex) tally(c Results, id string) runTally {
+	x.mu.Lock()
+	run := x.runs[id]
+	if run == nil {
+		run = &indexedRun{}
+		x.runs[id] = run
+	}
+	x.mu.Unlock()
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	if run.done || run.known && c == nil {
+		return run.tally
+	}
+	past, err := x.src.Ledger.Open(id)
+	if err != nil {
+		return tallyOf(nil)
+	}
+	ended := !past.Running() // before the journal is read
+	if run.attempts == nil {
+		run.attempts = x.open(past, ended)
+	}
+	list, changed := x.read(x.ctx, c, run.attempts, ended)
+	if changed {
+		run.tally = tallyOf(list)
+	}
+	if run.known, run.done = ended, ended && c != nil; ended {
+		run.attempts = nil
+	}
+	if c != nil {
+		x.enter(id, list, ended, changed)
+	}
+	return run.tally
+}
+
+// enter enters the attempts of a run.
+func (x *resultIndex) enter(id string, list []*results.Attempt, ended, changed bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case ended:
+		x.fresh = append(x.fresh, list...)
+		delete(x.live, id)
+		x.shown, x.done = nil, x.done+1
+	case changed || x.live[id] == nil:
+		x.live[id], x.shown = list, nil
+	}
+}
+
+// runAttempts reads the attempts of a run.
+type runAttempts struct {
+	attempts.Journal
+	past *ledger.Past
+	// watch and sums follow a run that goes on; nil of one that has ended.
+	watch *ledger.Watch
+	sums  *ledger.Summariser
+	// planned means that the plan says what the pairs are.
+	planned bool
+	// list are the attempts that were read last, whole means that all reports were.
+	list  []*results.Attempt
+	whole bool
+}
+
+// open reads the plan and the journal of a run.
+func (x *resultIndex) open(past *ledger.Past, ended bool) *runAttempts {
+	r := &runAttempts{past: past, Journal: attempts.Journal{Run: past.Info}}
+	r.Catalog, _ = x.src.Catalog(nil) // without it, keys tell the names
+	if p, err := past.Plan(); err == nil {
+		r.Pairs, r.Names, r.planned = attempts.Planned(p), attempts.PlannedNames(p), true
+	}
+	if !ended {
+		r.watch, r.sums = past.Watch(), past.Summarise()
+		r.Step = r.sums.Step
+		return r
+	}
+	sum, err := past.Summary(conditions.AttemptKind, conditions.GradeKind)
+	if err != nil {
+		sum = &ledger.Summary{}
+	}
+	r.Last = sum.Last
+	at := make(map[string]*ledger.StepSummary, len(sum.Steps))
+	for i := range sum.Steps {
+		at[sum.Steps[i].Address] = &sum.Steps[i]
+	}
+	r.Step = func(address string) *ledger.StepSummary { return at[address] }
+	r.pair(sum)
+	return r
+}
+
+// pair pairs the steps of a run without a plan.
+func (r *runAttempts) pair(sum *ledger.Summary) {
+	if r.planned {
+		return
+	}
+	var addresses []string
+	kind := map[string]string{}
+	for i := range sum.Steps {
+		addresses = append(addresses, sum.Steps[i].Address)
+		kind[sum.Steps[i].Address] = sum.Steps[i].Kind
+	}
+	r.Pairs = attempts.PairsOf(addresses, func(a string) string { return kind[a] }, func(string) string { return "" })
+}
+
+// read returns the attempts of a run as they are now, with the reports that are known or that
+// the cache has, the programs of the agents, and the causes in the logs. It also reports
+// whether anything changed since the last time.
+func (x *resultIndex) read(ctx context.Context, c Results, r *runAttempts, ended bool) (list []*results.Attempt, changed bool) {
+	if r.sums != nil {
+		events, _ := r.watch.Next() // what cannot be read now is read next time
+		if len(events) == 0 && r.list != nil && r.whole && !ended {
+			return r.list, false
+		}
+		for _, e := range events {
+			r.sums.Add(e)
+		}
+		r.pair(r.sums.Summary())
+	}
+	r.Live, r.Reports, r.whole = !ended, map[string]grading.Graded{}, true
+	for _, p := range r.Pairs {
+		if s := r.Step(p.Grade); s != nil && s.Outputs["report"] != "" {
+			g, ok := x.report(ctx, c, s)
+			if r.whole = r.whole && ok; ok {
+				r.Reports[p.Grade] = g
+			}
+		}
+	}
+	r.list = r.List()
+	for _, a := range r.list {
+		a.Program = x.program(ctx, c, a.AttemptAction)
+	}
+	x.explain(r.list, len(r.list))
+	return r.list, true
+}
+
+// report returns the report of a step, from the cache if it is not known.
+func (x *resultIndex) report(ctx context.Context, c Results, s *ledger.StepSummary) (g grading.Graded, ok bool) {
+	if g, ok = x.known(s.Action); ok || c == nil {
+		return g, ok
+	}
+	g, err := outputs.Read[grading.Graded](ctx, c, s.Outputs["report"])
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if err != nil {
+		x.missing[s.Action] = true
+		return g, false
+	}
+	delete(x.missing, s.Action)
+	x.reports[s.Action] = g
+	return g, true
+}
+
+// known returns the report of a grade step with a key, if it was read.
+func (x *resultIndex) known(action string) (g grading.Graded, ok bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	g, ok = x.reports[action]
+	return g, ok
+}
+
+// program returns the agent's program in an attempt; "" if the cache does not have its record.
+func (x *resultIndex) program(ctx context.Context, c Results, action string) string {
+	x.mu.Lock()
+	program, ok := x.programs[action]
+	x.mu.Unlock()
+	id, err := digest.ParseActionID(action)
+	if ok || err != nil || c == nil {
+		return program
+	}
+	if rec, err := c.Lookup(ctx, id); err == nil {
+		fields := make(map[string]string, len(rec.Fields))
+		for _, f := range rec.Fields {
+			fields[f.Label] = f.Value
+		}
+		program = results.ProgramOf(fields)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.byKey[e.Action] = known
-	if past.Info.ID == known.Run {
-		return
-	}
-	known.Runs++
-	if past.Info.ID > known.Run {
-		known.Run, known.Address, known.Time = past.Info.ID, e.Address, past.Info.Started
+	x.programs[action] = program
+	return program
+}
+
+// causeLines is the number of last lines of a log that are searched for a cause, and
+// causeBytes the length to which one is cut.
+const causeLines, causeBytes = 40, 400
+
+// explain enters what the ends of logs tell of attempts that left nothing to grade, as
+// package attempts does. It reads at most so many logs, each once.
+func (x *resultIndex) explain(list []*results.Attempt, most int) {
+	for _, a := range list {
+		if _, mood := a.Ended(); mood != results.Bad || a.Log != "" || a.Failure != "" || a.Made.Outcome == "" || a.Report.SubmissionExists {
+			continue
+		}
+		key := [2]string{a.RunID, a.Address}
+		if a.MadeIn != "" {
+			key[0] = a.MadeIn
+		}
+		x.mu.Lock()
+		cause, ok := x.causes[key]
+		x.mu.Unlock()
+		if !ok && most > 0 {
+			most--
+			if past, err := x.src.Ledger.Open(key[0]); err == nil {
+				cause, _ = view.Excerpt(past.Tail(key[1], causeLines))
+				cause = strings.ToValidUTF8(cause[:min(len(cause), causeBytes)], "")
+			}
+			x.mu.Lock()
+			x.causes[key] = cause
+			x.mu.Unlock()
+		}
+		a.Log = cause
 	}
 }
 
@@ -148,45 +328,35 @@ type progress struct {
 	Ready                bool
 }
 
-// all returns the results in order of competition, agent and seed, and the number of
-// unread runs.
-func (x *resultIndex) all() ([]*result, progress) {
+// now returns the attempts of all runs and how many runs are read.
+func (x *resultIndex) now() (*snapshot, progress) {
 	x.begin()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out := make([]*result, 0, len(x.byKey))
-	for _, r := range x.byKey {
-		one := *r
-		out = append(out, &one)
+	if x.shown == nil {
+		x.shown = x.take()
 	}
-	slices.SortFunc(out, compareResults)
-	return out, progress{Done: len(x.tallies), Total: x.total, Missing: len(x.missing), Ready: x.ready}
+	return x.shown, progress{Done: x.done + len(x.live), Total: x.total, Missing: len(x.missing), Ready: x.ready}
 }
 
-func compareResults(a, b *result) int {
-	return cmp.Or(strings.Compare(a.CompetitionID, b.CompetitionID), board.CompareNames(a.Agent, b.Agent), aggregate.CompareSeeds(a.Seed, b.Seed),
-		strings.Compare(b.Run, a.Run), board.CompareNames(a.Address, b.Address))
-}
-
-// attempts returns all results and the attempts that ended without a grade in every run.
-func (x *resultIndex) attempts() ([]*result, progress) {
-	out, p := x.all()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	seen := map[string]bool{}
-	for _, t := range x.tallies {
-		for _, action := range t.Solved {
-			seen[action] = true
+// take takes the attempts of all runs together, each once.
+func (x *resultIndex) take() *snapshot {
+	if len(x.fresh) > 0 {
+		x.ended, x.fresh = results.Distinct(append(x.ended, x.fresh...)), nil
+	}
+	list := slices.Clone(x.ended)
+	if len(x.live) > 0 {
+		list = results.Distinct(append(list, slices.Concat(slices.Collect(maps.Values(x.live))...)...))
+	}
+	results.Sort(list)
+	s := &snapshot{newest: results.Newest(list)}
+	for _, a := range list {
+		if a.Phase == results.Done || a.Phase == results.Failed || a.Phase == results.Interrupted {
+			s.all = append(s.all, a)
+		}
+		if _, ok := x.reports[a.GradeAction]; ok {
+			s.graded = append(s.graded, a)
 		}
 	}
-	for _, id := range slices.Backward(sortedKeys(x.tallies)) { // the newest run first
-		for _, r := range x.tallies[id].Lone {
-			if r.action == "" || !seen[r.action] {
-				seen[r.action] = true
-				out = append(out, r)
-			}
-		}
-	}
-	slices.SortFunc(out, compareResults)
-	return out, p
+	return s
 }

@@ -34,6 +34,23 @@ func (u *UI) openRun(r *http.Request) (*model, func(), error) {
 	return m, m.mu.Unlock, nil
 }
 
+// tab is a page of a run, which fill completes.
+func (u *UI) tab(name string, fill func(*http.Request, *model, *ledger.Summary, *content) error) func(*http.Request) (*content, error) {
+	return func(r *http.Request) (*content, error) {
+		m, unlock, err := u.openRun(r)
+		if err != nil {
+			return nil, err
+		}
+		defer unlock()
+		sum := m.sums.Summary()
+		c, err := u.runContent(m, sum, name)
+		if err != nil {
+			return nil, err
+		}
+		return c, fill(r, m, sum, c)
+	}
+}
+
 // runContent begins a page of a run.
 func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, error) {
 	live := sum.State == ledger.Running
@@ -163,26 +180,16 @@ func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
 }
 
 // aboutPage lists a run's command, variables and machine.
-func (u *UI) aboutPage(r *http.Request) (*content, error) {
-	m, unlock, err := u.openRun(r)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	sum := m.sums.Summary()
-	c, err := u.runContent(m, sum, "About")
-	if err != nil {
-		return nil, err
-	}
+func (u *UI) aboutPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
 	sources, err := m.past.Sources()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var files []page.Fact
 	for _, name := range sortedKeys(sources) {
 		files = append(files, page.Fact{Name: name, Value: bounded(sources[name], 256<<10)})
 	}
-	return c, c.add("about", "about", struct {
+	return c.add("about", "about", struct {
 		Facts []page.Fact
 		Files []page.Fact
 		Form  descriptionForm

@@ -116,15 +116,16 @@ func tagged(e ledger.Entry, tag string) bool {
 
 // runLine is a run in the list.
 func (u *UI) runLine(e ledger.Entry) line {
-	t := u.results.tally(e.ID)
-	_, class := page.Verdict(e.State, t.Attempts-t.Good, t.Attempts)
-	cells := []cell{{Text: e.Called(e.ID), Link: runAddress(e.ID)}, {Text: string(e.State), Class: class}, {Text: t.Trouble}, {Text: e.PipelineName()}, listed(t.Agents), listed(t.Competitions), nothing, nothing,
+	t := u.results.tally(nil, e.ID)
+	_, class := page.Verdict(e.State, t.Ended-t.Scored, t.Ended)
+	why := strings.TrimPrefix(u.runs.reason(e)+"; "+t.Trouble, "; ")
+	cells := []cell{{Text: e.Called(e.ID), Link: runAddress(e.ID)}, {Text: string(e.State), Class: class}, {Text: brief(strings.TrimSuffix(why, "; "))}, {Text: e.PipelineName()}, listed(t.Agents), listed(t.Competitions), nothing, nothing,
 		number(t.Best), number(t.Cost), nothing, nothing, isolationCell(t.Isolation), {Text: brief(e.Said())}, {Text: brief(view.GivenVariables(e.Argv))}, {Text: e.ID}, nothing, nothing, nothing}
-	if t.Attempts > 0 {
-		cells[6] = cell{Text: fraction(t.Finished, t.Attempts), Value: float64(t.Finished)}
+	if t.Ended > 0 {
+		cells[6] = cell{Text: fraction(t.Finished, t.Ended), Value: float64(t.Finished)}
 	}
-	if t.Graded > 0 {
-		cells[7] = cell{Text: fraction(t.Medals, t.Graded), Value: float64(t.Medals)}
+	if t.Medals != "" {
+		cells[7] = cell{Text: t.Medals, Value: float64(t.Won)}
 	}
 	if !e.Started.IsZero() {
 		cells[10] = number(float64(e.Started.Unix()))

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -58,18 +59,19 @@ func (q query) in(parts ...string) bool {
 // reasons of attempts, at most so many of each.
 func (u *UI) named(text string, most int) []hits {
 	q := queryOf(text)
-	results, _ := u.results.attempts()
+	now, _ := u.results.now()
 	agents, ids := map[string]int{}, map[string]int{}
 	all := "?" + url.Values{"q": {text}}.Encode()
 	attempts := hits{Kind: "attempt", All: "/attempts" + all}
-	for _, r := range results {
-		if r.status == "" { // their pages list what was graded
-			agents[r.Agent]++
-			ids[r.CompetitionID]++
-		}
-		if l := r.line(); l.says(q) {
-			note := strings.Join(strings.Fields(l.Cells[1].Text+" "+strings.Trim(l.Cells[3].Text, "–")+" "+l.Cells[5].Text), " ")
-			attempts.add(most, r.Agent+" · "+r.identity().rest(), note, l.Cells[0].Link)
+	for _, a := range now.graded { // the pages of agents and competitions list these
+		agents[a.Agent]++
+		ids[a.Competition()]++
+	}
+	for _, a := range now.all {
+		end, _ := a.Ended()
+		note := strings.Join(strings.Fields(end+" "+results.Medal(a.Report)+" "+brief(a.Reason())), " ")
+		if name := a.Agent + " · " + rest(a); q.in(name, note, a.Address, ledger.Nickname(a.RunID)) {
+			attempts.add(most, name, note, attemptAddress(a))
 		}
 	}
 	out := []hits{foundAgents(q, agents, most), u.foundCompetitions(q, ids, most), u.foundRuns(q, most), attempts}
@@ -85,7 +87,7 @@ func foundAgents(q query, agents map[string]int, most int) hits {
 	found := hits{Kind: "agent"}
 	for _, name := range sortedKeys(agents) {
 		if q.in(name) {
-			found.add(most, name, view.Plural(agents[name], "attempt"), agentAddress(name))
+			found.add(most, name, view.Plural(agents[name], "attempt"), agentAddress(name, ""))
 		}
 	}
 	return found
@@ -203,10 +205,9 @@ func (l *logged) stopped(ctx context.Context) bool {
 // attempt searches the logs of an attempt for the first line with the words: the step's in
 // the run that executed it, then what the agent left.
 func (l *logged) attempt(ctx context.Context, c Results, past *ledger.Past, e event.StepFinished) {
-	i, page := identified(keyOf(e.Address)), stepAddress(past.Info.ID, e.Address, "logs")
-	who := strings.TrimSuffix(i.Agent+" · "+i.rest(), " · ")
+	who, at := page.Name(e.Address), stepAddress(past.Info.ID, e.Address, "logs")
 	if e.MadeIn == "" || e.MadeIn == past.Info.ID {
-		if r, err := past.OpenLog(e.Address, max(e.Attempts, 1)); err == nil && l.read(ctx, r, who, page+"&step=1") {
+		if r, err := past.OpenLog(e.Address, max(e.Attempts, 1)); err == nil && l.read(ctx, r, who, at+"&step=1") {
 			return
 		}
 	}
@@ -219,7 +220,7 @@ func (l *logged) attempt(ctx context.Context, c Results, past *ledger.Past, e ev
 	if err == nil {
 		err = walk(ctx, c, rec.Outputs["logs"].Ref, "", func(name string, f tree.Entry) error {
 			r, err := c.Open(ctx, f.ID)
-			if err == nil && (l.read(ctx, r, who+" · "+name, page+"&file="+escaped(name)) || l.stopped(ctx)) {
+			if err == nil && (l.read(ctx, r, who+" · "+name, at+"&file="+escaped(name)) || l.stopped(ctx)) {
 				err = errEnough
 			}
 			return err

@@ -83,8 +83,8 @@ func New(ctx context.Context, src Source) *UI {
 
 func (u *UI) routes() {
 	pages := map[string]func(*http.Request) (*content, error){
-		"/runs": u.runsPage, "/runs/{run}": u.runPage, "/runs/{run}/steps": u.stepsPage, "/runs/{run}/attempts": u.attemptsPage,
-		"/runs/{run}/about": u.aboutPage, "/step/{run}": u.stepPage, "/competitions": u.competitionsPage,
+		"/runs": u.runsPage, "/runs/{run}": u.tab("Overview", u.runPage), "/runs/{run}/steps": u.tab("Steps", u.stepsPage), "/runs/{run}/attempts": u.tab("Attempts", u.attemptsPage),
+		"/runs/{run}/about": u.tab("About", u.aboutPage), "/step/{run}": u.stepPage, "/competitions": u.competitionsPage,
 		"/competitions/{id}": u.competitionPage, "/agents": u.agentsPage, "/attempts": u.resultsPage, "/search": u.searchPage, "/agent": u.agentPage, "/compare": u.comparePage, "/help": u.helpPage,
 	}
 	for path, make := range pages {

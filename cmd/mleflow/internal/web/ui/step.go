@@ -9,9 +9,10 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
@@ -36,6 +37,8 @@ type one struct {
 	sum     *ledger.Summary
 	address string
 	step    *ledger.StepSummary
+	// attempt is the attempt that the step runs; nil of another.
+	attempt *results.Attempt
 	c       *content
 	// store and record hold the outputs; record is nil if there are none, and why gives
 	// the reason.
@@ -67,6 +70,16 @@ func (u *UI) stepPage(r *http.Request) (*content, error) {
 		return nil, fmt.Errorf("%w: the run has no step %s", errNothing, address)
 	}
 	o := &one{u: u, ctx: r.Context(), r: r, m: m, sum: m.sums.Summary(), address: address, step: m.sums.Step(address)}
+	if m.kind(address) == conditions.AttemptKind {
+		list, err := u.attemptsOf(r.Context(), m, o.sum)
+		if err != nil {
+			return nil, err
+		}
+		o.attempt = &results.Attempt{Address: address}
+		if i := slices.IndexFunc(list, func(a *results.Attempt) bool { return a.Address == address }); i >= 0 {
+			o.attempt = list[i]
+		}
+	}
 	err = u.Results(m.past, func(store Results) error {
 		o.store = store
 		o.open()
@@ -77,7 +90,7 @@ func (u *UI) stepPage(r *http.Request) (*content, error) {
 
 // open looks for the record of the step.
 func (o *one) open() {
-	src := &results.Source{Store: o.store, Index: o.store, Run: o.sum}
+	src := &outputs.Source{Store: o.store, Index: o.store, Run: o.sum}
 	rec, err := src.Record(o.ctx, o.address)
 	switch {
 	case err == nil:
@@ -94,7 +107,7 @@ func (o *one) open() {
 // make fills the page.
 func (o *one) make() error {
 	tab := o.r.URL.Query().Get("tab")
-	attempt := o.m.kind(o.address) == conditions.AttemptKind
+	attempt := o.attempt != nil
 	h := o.head(attempt, tab)
 	o.c = &content{title: page.Name(o.address) + " · " + o.sum.ID, nav: "Runs", wide: true, live: o.sum.State == ledger.Running && (o.step == nil || o.step.Status == "")}
 	if err := o.c.add("head", "step head", h); err != nil {
@@ -131,7 +144,7 @@ func (o *one) head(attempt bool, tab string) stepHead {
 		}
 		return h
 	}
-	if t := took(o.step, o.u.Now(), o.sum.State == ledger.Running); t != "" {
+	if t := took(o.step, o.u.Now(), o.sum); t != "" {
 		h.Facts = append(h.Facts, page.Fact{Name: "took", Value: t})
 	}
 	return h

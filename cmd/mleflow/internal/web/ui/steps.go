@@ -5,35 +5,27 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // stepsPage lists the steps of a run.
-func (u *UI) stepsPage(r *http.Request) (*content, error) {
-	m, unlock, err := u.openRun(r)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	sum := m.sums.Summary()
-	c, err := u.runContent(m, sum, "Steps")
-	if err != nil {
-		return nil, err
-	}
+func (u *UI) stepsPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
 	t := &table{Noun: "step", Path: runAddress(sum.ID) + "/steps", Placeholder: "address, error", Facets: []string{"status", "kind"}, Columns: []field{{Key: "step", Title: "Step"}, {Key: "status", Title: "Status", Kind: ends},
 		{Key: "took", Title: "Took", Kind: spells}, {Key: "tries", Title: "Tries", Kind: amounts}, {Key: "reason", Title: "Reason"}, {Key: "on", Title: "On"}, {Key: "why", Title: "Why it runs"}, {Key: "kind", Title: "Kind", Extra: true}}}
 	for _, a := range m.addresses() {
 		t.Lines = append(t.Lines, u.stepLine(m, sum, a))
 	}
-	return c, t.add(c, r)
+	return t.add(c, r)
 }
 
 func (u *UI) stepLine(m *model, sum *ledger.Summary, address string) line {
 	s := m.sums.Step(address)
 	status := m.status(s, sum.State)
-	cells := []cell{{Text: address, Link: stepAddress(sum.ID, address, "")}, {Text: status, Class: status}, {Text: took(s, u.Now(), sum.State == ledger.Running), Value: math.NaN()}, nothing, {}, {}, {}, {Text: m.kind(address)}}
+	cells := []cell{{Text: address, Link: stepAddress(sum.ID, address, "")}, {Text: status, Class: status}, {Text: took(s, u.Now(), sum), Value: math.NaN()}, nothing, {}, {}, {}, {Text: m.kind(address)}}
 	if i, ok := m.place[address]; ok {
 		var why []string
 		for _, reason := range m.plan.Steps[i].Reasons {
@@ -59,18 +51,21 @@ func (u *UI) stepLine(m *model, sum *ledger.Summary, address string) line {
 
 // unsuccessful is why a step that ran brought no score, "" if it did or never does.
 func unsuccessful(s *ledger.StepSummary) string {
-	row := attemptRow{Value: math.NaN()}
+	pair := attempts.Pair{Attempt: s.Address}
 	switch {
-	case s.Status != event.Ran && s.Status != event.Cached:
-	case s.Kind == conditions.AttemptKind:
-		if row.used(s); row.Bad {
-			return row.Outcome
-		}
+	case s.Status != event.Ran && s.Status != event.Cached, s.Kind != conditions.AttemptKind && s.Kind != conditions.GradeKind:
+		return ""
 	case s.Kind == conditions.GradeKind:
-		row.grade(s)
-		if text, class := ending(string(s.Status), "", row.Graded, !math.IsNaN(row.Value)); class == "bad" {
-			return strings.TrimSuffix(text+": "+row.Reason, ": ")
+		pair = attempts.Pair{Grade: s.Address}
+	}
+	a := (&attempts.Journal{Pairs: []attempts.Pair{pair}, Step: func(address string) *ledger.StepSummary {
+		if address == s.Address {
+			return s
 		}
+		return nil
+	}}).List()[0]
+	if text, mood := a.Ended(); mood == results.Bad {
+		return strings.TrimSuffix(text+": "+a.Reason(), ": ")
 	}
 	return ""
 }

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/results"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -47,7 +46,10 @@ func (o *one) story() error {
 	known := o.step != nil && decode(o.step.Outputs["stats"], &stats)
 	d := storyData{}
 	g := o.m.sums.Step(o.m.grades[o.address])
-	report := o.report(g)
+	var report *grading.Graded
+	if r, ok := o.m.reports[o.m.grades[o.address]]; ok {
+		report = &r
+	}
 	d.Facts = storyFacts(o, known, stats, report, g)
 	if o.c.live {
 		d.Running = o.underWay()
@@ -55,7 +57,7 @@ func (o *one) story() error {
 	if report != nil {
 		d.Competition, d.CompetitionLink = report.CompetitionID, "/competitions/"+report.CompetitionID
 		d.People = o.people(report.Report)
-		d.Reason, d.External = report.Reason, report.MetricExternal
+		d.External = report.MetricExternal
 		if report.ExactScore != nil {
 			d.Place, d.OffScale = page.Distribution(d.People, []page.Row{{Name: "this attempt", Scores: []float64{float64(*report.ExactScore)}}})
 		}
@@ -67,38 +69,8 @@ func (o *one) story() error {
 	d.Findings = o.findings()
 	lines := o.m.past.Tail(o.address, tailLines)
 	d.LogEnd = strings.Join(lines, "\n")
-	if why := o.ended(); why != "" {
-		d.Reason = why
-	}
+	d.Reason = o.attempt.Reason()
 	return o.c.add("story", "story", d)
-}
-
-// ended is how the attempt ended, "" if it finished: a crash explains more than that
-// there is no submission.
-func (o *one) ended() string {
-	var out view.Outcomes
-	if o.step == nil {
-		return ""
-	}
-	out.Add(o.step.Finished(), o.sum.ID, nil)
-	out.Explain(1, o.u.tail)
-	if len(out.Problems) == 0 {
-		return ""
-	}
-	return out.Problems[0].What()
-}
-
-// report is the grading report of the attempt, nil if there is none or it is no
-// longer there.
-func (o *one) report(g *ledger.StepSummary) *grading.Graded {
-	if g == nil || g.Outputs["report"] == "" {
-		return nil
-	}
-	r, err := results.Read[grading.Graded](o.ctx, o.store, g.Outputs["report"])
-	if err != nil {
-		return nil
-	}
-	return &r
 }
 
 // people is the human leaderboard of a report's competition; without a
@@ -120,36 +92,30 @@ func storyFacts(o *one, known bool, stats agentrun.Stats, report *grading.Graded
 			facts = append(facts, page.Fact{Name: name, Value: value, Class: class})
 		}
 	}
-	row := attemptRowOf(o.m, o.sum, o.address, o.u.Now())
-	class := ""
-	switch {
-	case row.Bad:
-		class = "bad"
-	case row.Score != "":
-		class = "good"
-	}
-	add("outcome", cmp.Or(row.Outcome, row.Status), class)
-	switch {
-	case report != nil && report.ExactScore != nil:
-		add("score", page.Score(float64(*report.ExactScore)), "")
-		add("medal", report.Report.Best(), "")
-		if report.Rank != nil {
-			add("rank among people", export.Place(*report.Rank, report.Teams), "")
+	text, class := endCell(o.attempt)
+	add("outcome", text, class)
+	switch r := &o.attempt.Report; {
+	case r.ExactScore != nil:
+		add("score", page.Score(float64(*r.ExactScore)), "")
+		add("medal", cmp.Or(o.attempt.WithoutMedals(), r.Best()), "")
+		if r.Rank != nil {
+			add("rank among people", results.Place(*r.Rank, r.Teams), "")
 		}
-	case row.Score != "":
-		add("score", row.Score, "")
-		add("medal", row.Medal, "")
 	case g != nil && g.Status != "":
 		add("score", "none", "bad")
 	}
-	add("agent's time", row.Took, "")
+	spent := took(o.step, o.u.Now(), o.sum)
+	if s := o.attempt.Made.WallSeconds; s != nil {
+		spent = view.Duration(seconds(*s))
+	}
+	add("agent's time", spent, "")
 	if !known {
 		return facts
 	}
 	if stats.PeakMemoryBytes > 0 {
 		add("peak memory", view.Bytes(stats.PeakMemoryBytes), "")
 	}
-	if use := export.Measured(stats.Models); use != nil {
+	if use := results.Measured(stats.Models); use != nil {
 		var requests, refused int64
 		var waited float64
 		for _, u := range stats.Models {
@@ -265,7 +231,7 @@ func yes(is bool) string {
 	return "no"
 }
 
-func modelText(u export.ModelUse) string {
+func modelText(u results.ModelUse) string {
 	parts := []string{u.Provider + " " + strings.Join(u.Models, ", "), view.Plural(int(u.Requests), "request"),
 		view.Count(u.InputTokens) + " tokens in (" + view.Count(u.CachedInputTokens) + " cached)", view.Count(u.OutputTokens) + " out (" + view.Count(u.ReasoningTokens) + " reasoning)", u.Charges()}
 	for _, n := range []struct {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
 )
 
@@ -95,6 +96,10 @@ type table struct {
 	// Facets are the columns by whose values rows are chosen, Groups those by which rows
 	// can be grouped. "agent+competition" names two columns.
 	Facets, Groups []string
+	// Split is a column by which groups are divided, too, if its rows differ.
+	Split string
+	// Legend explains letters below the table.
+	Legend []page.Fact
 	// Choosers are further fields of the form; the page has applied them.
 	Choosers []chooser
 	Lines    []line
@@ -214,6 +219,10 @@ func (t *table) grouped(lines []line, q url.Values) ([]line, map[string][]line) 
 		keys = append(keys, t.at(key))
 	}
 	members, first := map[string][]line{}, map[string]url.Values{}
+	split := t.at(t.Split)
+	if split >= 0 && same(lines, split) {
+		split = -1
+	}
 	for _, l := range lines {
 		var names []string
 		only := url.Values{}
@@ -222,6 +231,10 @@ func (t *table) grouped(lines []line, q url.Values) ([]line, map[string][]line) 
 			only.Set(t.Columns[i].Key, l.Cells[i].Text)
 		}
 		name := strings.Join(names, " · ")
+		if text := l.Cells[max(split, 0)].Text; split >= 0 && text != "" {
+			name += " (" + strings.ToLower(t.Columns[split].Title) + " " + text + ")"
+			only.Set(t.Split, text)
+		}
 		members[name], first[name] = append(members[name], l), only
 	}
 	var heads []line
@@ -261,10 +274,13 @@ func (c field) mean(members []line, i, within int) cell {
 		}
 		return cell{Text: fraction(well, len(members)), Value: float64(well)}
 	}
+	if first := members[0].Cells[i]; c.Kind == medals && math.IsNaN(first.Value) && same(members, i) {
+		return first
+	}
 	var values []float64
 	for _, l := range members {
 		v := l.Cells[i].Value
-		if c.Kind == medals {
+		if c.Kind == medals && !math.IsNaN(v) {
 			v = float64(100 * board.Count(v > 0))
 		}
 		if !math.IsNaN(v) {
@@ -281,18 +297,11 @@ func same(lines []line, i int) bool {
 
 // meanOf is the mean of values and its standard error; NaN where there are too few.
 func meanOf(values []float64) (mean, sem float64) {
-	n := float64(len(values))
-	for _, v := range values {
-		mean += v / n
+	e := board.NewEstimate(values)
+	if len(values) < 2 {
+		return float64(e.Mean), math.NaN()
 	}
-	if n == 0 {
-		return math.NaN(), math.NaN()
-	}
-	var squares float64
-	for _, v := range values {
-		squares += (v - mean) * (v - mean)
-	}
-	return mean, math.Sqrt(squares / (n - 1) / n)
+	return float64(e.Mean), float64(e.SEM)
 }
 
 // link is the address of the page with parameters changed: pairs of names and values,

@@ -3,6 +3,7 @@ package ui
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -137,7 +138,7 @@ func TestAttemptsTable(t *testing.T) {
 		}
 	}
 	_, body := l.get(base + "?sort=score&dir=desc")
-	if diff := cmp.Diff([]string{"scored | 0.90 | gold |", "scored | 0.75 | – |", "invalid submission | | – | rows are missing", "timed out | | – |"}, columnsOf(gridRowsOf(body), 1, 2, 3, 4)); diff != "" {
+	if diff := cmp.Diff([]string{"scored | 0.90 | gold |", "scored | 0.75 | – |", "invalid submission | | – | rows are missing", "timed out | | – | stopped after 1m0s"}, columnsOf(gridRowsOf(body), 1, 2, 3, 4)); diff != "" {
 		t.Errorf("cells: %s", diff)
 	}
 	for _, want := range []string{`aria-sort="descending"`, `<span class="pill bad">invalid submission</span>`, `<span class="pill good">scored</span>`, `href="` + base + `?dir=asc&amp;sort=score"`} {
@@ -160,7 +161,11 @@ func TestAttemptsWithoutGrades(t *testing.T) {
 		all = append(all, attempt{agent: agent, competition: "demo-digits", seed: "7", score: 0.5, curve: "[]"})
 	}
 	end := func(r *ledger.Run, address, kind string, status event.Status, message string) {
-		r.Emit(event.StepFinished{At: event.At{Time: l.start}, Address: address, Kind: kind, Status: status, Error: message, Action: address, Outputs: map[string]string{"outcome": `"finished"`}})
+		e := event.StepFinished{At: event.At{Time: l.start}, Address: address, Kind: kind, Status: status, Error: message, Action: address}
+		if status != event.Failed {
+			e.Outputs = map[string]string{"outcome": `"finished"`}
+		}
+		r.Emit(e)
 	}
 	r := l.write("first.hcl", l.start, all)
 	end(r, solve(all[0]), "agent-run", event.Failed, "no space")
@@ -177,7 +182,7 @@ func TestAttemptsWithoutGrades(t *testing.T) {
 	l.get("/attempts")
 	l.indexed()
 	_, body := l.get("/attempts")
-	want := map[string][2]string{"failing": {"failed", "no space"}, "alone": {"not graded yet", ""}, "ungraded": {"not graded", "the grader broke"}, "later": {"scored", "0.5"}}
+	want := map[string][2]string{"failing": {"failed", "no space"}, "alone": {"not graded", ""}, "ungraded": {"not graded", "the grader broke"}, "later": {"scored", "0.5"}}
 	rows := gridRowsOf(body)
 	if len(rows) != len(want) {
 		t.Errorf("%d rows: %q", len(rows), rows)
@@ -254,7 +259,7 @@ func TestRunsTable(t *testing.T) {
 	l.get("/agents")
 	l.indexed()
 	_, body := l.get("/runs")
-	want := []string{"finished | | good.hcl | aide, b | c | 2 of 2 | 1 of 2 | 100.0 % | 2.50", "finished | 1 invalid, 1 timed out | bad.hcl | mlab | c, d | 1 of 2 | 0 of 2 | 0.0 % | 0.75"}
+	want := []string{"finished | | good.hcl | aide, b | c | 2 of 2 | 1 of 2 | 100.0 % | 2.50", "finished | 1 invalid submission, 1 timed out | bad.hcl | mlab | c, d | 1 of 2 | 0 of 2 | 0.0 % | 0.75"}
 	if diff := cmp.Diff(want, columnsOf(gridRowsOf(body), 1, 2, 3, 4, 5, 6, 7, 8, 9)); diff != "" {
 		t.Error(diff)
 	}
@@ -264,7 +269,7 @@ func TestRunsTable(t *testing.T) {
 	if _, body := l.get("/runs?agents=b"); !slices.Equal(columnsOf(gridRowsOf(body), 2), []string{"good.hcl"}) {
 		t.Errorf("the runs of an agent: %q", gridRowsOf(body))
 	}
-	if _, body := l.get("/attempts?agent=mlab&sort=competition&dir=desc"); !slices.Equal(columnsOf(gridRowsOf(body), 0, 1), []string{"mlab · d · 0 | invalid submission", "mlab · c · 0 | no submission"}) {
+	if _, body := l.get("/attempts?agent=mlab&sort=competition&dir=desc"); !slices.Equal(columnsOf(gridRowsOf(body), 0, 1), []string{"mlab · d · 0 | invalid submission", "mlab · c · 0 | timed out"}) {
 		t.Errorf("the attempts of all runs: %q", gridRowsOf(body))
 	}
 }
@@ -360,5 +365,18 @@ func TestChecks(t *testing.T) {
 		if !strings.Contains(body, "No connection went through the proxy.") || !strings.Contains(body, "2 rules applied by") {
 			t.Errorf("%q does not say what there is none of", query)
 		}
+	}
+}
+
+// TestMeanOf has no error of rounding where all values are equal.
+func TestMeanOf(t *testing.T) {
+	if mean, sem := meanOf([]float64{0.91667, 0.91667, 0.91667}); mean != 0.91667 || sem != 0 {
+		t.Errorf("%v ± %v", mean, sem)
+	}
+	if mean, sem := meanOf([]float64{2}); mean != 2 || !math.IsNaN(sem) {
+		t.Errorf("of one value: %v ± %v", mean, sem)
+	}
+	if mean, sem := meanOf(nil); !math.IsNaN(mean) || !math.IsNaN(sem) {
+		t.Errorf("of nothing: %v ± %v", mean, sem)
 	}
 }

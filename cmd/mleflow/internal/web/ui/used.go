@@ -77,6 +77,28 @@ func (o *one) usage() *usage {
 	return u
 }
 
+// measured is how often runtimes measure, apart the time after which an amount that did
+// not grow was measured again. A report in between, such as that of a submission, repeats
+// the amounts of the last measurement.
+const measured, apart = 2 * time.Second, 5 * time.Second
+
+// rates are how fast an amount grew, per so many seconds, from each measurement to the
+// next.
+func rates(points []used, of func(used) float64, per float64) (list []page.Sample) {
+	if len(points) == 0 {
+		return nil
+	}
+	from := points[0]
+	for _, p := range points[1:] {
+		took, grown := p.at-from.at, max(0, of(p)-of(from))
+		if took < measured || grown == 0 && took < apart || of(p) == 0 {
+			continue
+		}
+		list, from = append(list, page.Sample{At: from.at, Value: grown / took.Seconds() * per}), p
+	}
+	return list
+}
+
 // lanes are what the attempt used and did over time.
 func (o *one) lanes() []page.Lane {
 	u := o.usage()
@@ -87,24 +109,16 @@ func (o *one) lanes() []page.Lane {
 	cpu := page.Lane{Name: "CPUs", Write: func(v float64) string { return fmt.Sprintf("%.1f", v) }}
 	gpu := page.Lane{Name: "GPU", Write: func(v float64) string { return fmt.Sprintf("%.0f %%", v) }}
 	asked := page.Lane{Name: "tokens/min", Write: func(v float64) string { return view.Count(int64(v)) }}
-	for i, p := range u.points {
+	for _, p := range u.points {
 		if p.memory > 0 {
 			memory.Samples = append(memory.Samples, page.Sample{At: p.at, Value: float64(p.memory)})
 		}
 		if p.gpu > 0 || len(gpu.Samples) > 0 {
 			gpu.Samples = append(gpu.Samples, page.Sample{At: p.at, Value: float64(p.gpu)})
 		}
-		if i == 0 || p.at <= u.points[i-1].at {
-			continue
-		}
-		before := u.points[i-1]
-		if p.cpu > 0 {
-			cpu.Samples = append(cpu.Samples, page.Sample{At: before.at, Value: max(0, float64(p.cpu-before.cpu)/float64(p.at-before.at))})
-		}
-		if p.tokens > 0 {
-			asked.Samples = append(asked.Samples, page.Sample{At: before.at, Value: max(0, float64(p.tokens-before.tokens)/(p.at-before.at).Minutes())})
-		}
 	}
+	cpu.Samples = rates(u.points, func(p used) float64 { return p.cpu.Seconds() }, 1)
+	asked.Samples = rates(u.points, func(p used) float64 { return float64(p.tokens) }, 60)
 	var out []page.Lane
 	for _, l := range []page.Lane{memory, cpu, gpu, asked} {
 		if len(l.Samples) > 1 {

@@ -1,0 +1,330 @@
+package attempts
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/steps/agentrun"
+	"github.com/mleflow/mleflow/steps/aggregate"
+)
+
+// Run is a run and where its results are.
+type Run struct {
+	ID, Pipeline, Version string
+	Started               time.Time
+	// About is what people say of it.
+	About ledger.About
+	Steps []ledger.StepSummary
+	// Plan says which attempt a grade is of.
+	Plan    *plan.Plan
+	Store   cache.Store
+	Index   cache.Index
+	Catalog *competitions.Catalog
+	// Standing is that of the records.
+	Standing string
+	// Tried finds the attempts in a chain, by their records.
+	Tried func(attempts map[string]*cache.Record) *bundle.Chain
+}
+
+// The standings of records besides those of package audit.
+const (
+	// Recorded: the run itself graded it, and its cache has the report.
+	Recorded = "recorded"
+	// Reported: a file says so.
+	Reported = "reported"
+)
+
+// Left is a step of which there is no record.
+type Left struct{ Address, Why string }
+
+// collector gathers the records of one run.
+type collector struct {
+	Run
+	ctx  context.Context
+	recs map[string]*cache.Record
+	left []Left
+	// checks are what the rules found, by the address of the attempt.
+	checks map[string]*results.Check
+}
+
+// Collect returns the records of a run by agent, competition and seed, and the
+// steps that have no result.
+func Collect(ctx context.Context, run Run) ([]*results.Attempt, []Left, error) {
+	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}, checks: map[string]*results.Check{}}
+	if err := errors.Join(c.lookup(), c.check()); err != nil {
+		return nil, nil, err
+	}
+	var list []*results.Attempt
+	graded := map[string]bool{}
+	for _, s := range c.Plan.Steps {
+		rec := c.recs[s.Name]
+		if rec == nil || s.Kind != conditions.GradeKind {
+			continue
+		}
+		attempt := attemptOf(c.Plan, s)
+		graded[attempt] = true
+		one, err := c.graded(s.Name, rec, attempt)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the report of %s: %w", s.Name, err)
+		}
+		list = append(list, one)
+	}
+	for _, s := range c.Plan.Steps {
+		if rec := c.recs[s.Name]; rec != nil && s.Kind == conditions.AttemptKind && !graded[s.Name] {
+			one, err := c.ungraded(s.Name, rec)
+			if err != nil {
+				return nil, nil, fmt.Errorf("read %s: %w", s.Name, err)
+			}
+			list = append(list, one)
+		}
+	}
+	c.count(list)
+	Sort(list)
+	return list, c.left, nil
+}
+
+// count enters what the chain says of the attempts.
+func (c *collector) count(list []*results.Attempt) {
+	attempts := maps.Clone(c.recs)
+	maps.DeleteFunc(attempts, func(_ string, rec *cache.Record) bool { return rec.Kind != conditions.AttemptKind })
+	chain := c.Tried(attempts)
+	for i := range list {
+		r := list[i]
+		t, why := chain.Tried(r.Address)
+		if t != nil {
+			r.Tries = &results.Tries{Begun: t.Began, Published: t.Published, ThrownAway: t.ThrownAway()}
+		}
+		if r.Unproven = why; why != "" {
+			r.Report.Conditions = step.UnionConditions(r.Report.Conditions, []string{conditions.Unproven})
+		}
+	}
+}
+
+// Sort orders records by run, agent, competition and seed.
+func Sort(list []*results.Attempt) {
+	slices.SortStableFunc(list, func(a, b *results.Attempt) int {
+		return cmp.Or(cmp.Compare(a.RunID, b.RunID), board.CompareNames(a.Agent, b.Agent), cmp.Compare(a.Report.CompetitionID, b.Report.CompetitionID),
+			results.CompareSeeds(a.Seed, b.Seed), cmp.Compare(a.GradeAddress, b.GradeAddress), cmp.Compare(a.Address, b.Address))
+	})
+}
+
+// lookup reads the records of attempts, grades and checks.
+func (c *collector) lookup() error {
+	for _, s := range c.Steps {
+		if s.Kind != conditions.AttemptKind && s.Kind != conditions.GradeKind && s.Kind != conditions.CheckKind {
+			continue
+		}
+		if s.Status == event.Unneeded {
+			continue
+		}
+		if s.Action == "" {
+			c.left = append(c.left, Left{s.Address, "it has no result in this run"})
+			continue
+		}
+		id, err := digest.ParseActionID(s.Action)
+		if err != nil {
+			return fmt.Errorf("read action of %s: %w", s.Address, err)
+		}
+		rec, err := c.Index.Lookup(c.ctx, id)
+		if errors.Is(err, cache.ErrNotFound) {
+			c.left = append(c.left, Left{s.Address, "its outputs are no longer in the cache; apply makes them again"})
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("look up %s: %w", s.Address, err)
+		}
+		c.recs[s.Address] = rec
+	}
+	return nil
+}
+
+// check reads what rule checks found.
+func (c *collector) check() error {
+	for _, s := range c.Plan.Steps {
+		rec, attempt := c.recs[s.Name], attemptOf(c.Plan, s)
+		if rec == nil || attempt == "" || s.Kind != conditions.CheckKind {
+			continue
+		}
+		found, err := outputs.Document[results.Check](c.ctx, c.Store, rec.Outputs["findings"].Ref.ID)
+		if errors.Is(err, cache.ErrNotFound) {
+			c.left = append(c.left, Left{s.Name, "what it found is not there"})
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the findings of %s: %w", s.Name, err)
+		}
+		c.checks[attempt] = c.checks[attempt].Join(&found)
+	}
+	return nil
+}
+
+// attemptOf is the address of the attempt that a grade or check depends on; "" if
+// there is none.
+func attemptOf(p *plan.Plan, of plan.Step) string {
+	for _, i := range of.After {
+		if i >= 0 && i < len(p.Steps) && p.Steps[i].Kind == conditions.AttemptKind {
+			return p.Steps[i].Name
+		}
+	}
+	return ""
+}
+
+func (c *collector) graded(address string, rec *cache.Record, attempt string) (*results.Attempt, error) {
+	r := c.about()
+	ref := rec.Outputs["report"].Ref
+	g, err := outputs.Document[grading.Graded](c.ctx, c.Store, ref.ID)
+	if err != nil {
+		return r, err
+	}
+	g.MadeUnder(step.RecordedConditions(rec.Fields, rec.Tries))
+	enter(r, g, c.Catalog)
+	r.Standing = c.Standing
+	if v := rec.Outputs["curve"]; len(v.JSON) > 0 {
+		if err := json.Unmarshal(v.JSON, &r.Snapshots); err != nil {
+			return r, fmt.Errorf("output curve: %w", err)
+		}
+	}
+	r.GradeAddress, r.GradeAction, r.ReportDigest = address, rec.Action.String(), ref.ID.String()
+	r.Submission, r.Definition = rec.Field("submission"), rec.Field("definition")
+	if made := c.recs[attempt]; made != nil {
+		return r, errors.Join(c.attempt(r, attempt, made), c.log(r, made))
+	}
+	return r, nil
+}
+
+// enter enters what a report says, and what the catalog says of its competition.
+func enter(a *results.Attempt, g grading.Graded, catalog *competitions.Catalog) {
+	known := aggregate.NewEntry(g, catalog).Known()
+	a.Margins, a.Made = known.Margins, known.Made
+	a.Category, a.Complexity = catalog.Category(g.CompetitionID), string(catalog.Complexity(g.CompetitionID))
+	label(a, g)
+}
+
+// label enters a report and its labels.
+func label(a *results.Attempt, g grading.Graded) {
+	a.Agent, a.Seed, a.Labels, a.Graded, a.Report = cmp.Or(g.Labels["agent"], board.Unlabelled), g.Labels["seed"], g.Labels, true, g.Report
+}
+
+func (c *collector) ungraded(address string, rec *cache.Record) (*results.Attempt, error) {
+	r := c.about()
+	a := bundle.AttemptOf(address, rec)
+	r.Agent, r.Seed = a.Agent, a.Seed
+	r.Report.CompetitionID, r.Report.CompetitionVersion = a.Competition, a.CompetitionVersion
+	r.Report.SubmissionExists = a.Result.Outcome != outcome.NoSubmission && rec.Outputs["submission"].Ref.Files > 0
+	r.Report.MadeUnder(a.Conditions)
+	r.Category, r.Complexity = c.Catalog.Category(a.Competition), string(c.Catalog.Complexity(a.Competition))
+	r.Submission = a.Result.Submission
+	return r, errors.Join(c.attempt(r, address, rec), c.log(r, rec))
+}
+
+// about is a record with what is said of the run.
+func (c *collector) about() *results.Attempt {
+	return &results.Attempt{
+		RunID: c.ID, Pipeline: c.Pipeline, Mleflow: c.Version, Started: c.Started.UTC().Format(time.RFC3339),
+		RunName: c.About.Called(c.ID), RunNote: c.About.Note, RunTags: c.About.Tags,
+	}
+}
+
+// attempt enters what the record of an attempt says.
+func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Record) error {
+	a := bundle.AttemptOf(address, rec)
+	models, err := r.MadeBy(string(rec.Outputs["outcome"].JSON), string(rec.Outputs["stats"].JSON))
+	if err != nil {
+		return fmt.Errorf("outputs outcome and stats: %w", err)
+	}
+	r.Program = programOf(rec)
+	r.Address, r.AttemptAction, r.MadeIn, r.Check = address, rec.Action.String(), a.History.Run, c.checks[address]
+	r.Agent = cmp.Or(r.Agent, a.Agent)
+	if r.Agent == board.Unlabelled && a.Agent != "" {
+		r.Agent = a.Agent
+	}
+	r.Seed = cmp.Or(a.Seed, r.Seed) // the label is anybody's word
+	r.AgentVersion, r.Image, r.ImageDigest, r.Network = a.AgentVersion, a.Image, a.ImageDigest, a.Network.Policy
+	if reached := step.ConditionValues(r.Report.Conditions, conditions.Network); len(reached) > 0 {
+		r.Network = reached[0] // a runtime may not enforce what is declared
+	}
+	r.Data, r.Description, r.Instructions = a.Saw.Data, a.Saw.Description, a.Saw.Instructions
+	r.CPULimit, r.MemoryLimitBytes, r.GPULimit = number(a.Limits.CPUs), number(a.Limits.MemoryBytes), number(a.Limits.GPUs)
+	if d, err := time.ParseDuration(a.Limits.Time); err == nil {
+		seconds := d.Seconds()
+		r.TimeLimitSeconds = &seconds
+	}
+	if len(models) == 0 {
+		r.Made.Usage, err = results.Claimed(c.ctx, c.Store, rec.Outputs["logs"].Ref)
+		if errors.Is(err, results.ErrUsage) || errors.Is(err, cache.ErrNotFound) {
+			return nil
+		}
+	}
+	return err
+}
+
+// programOf is the digest of the agent's program.
+func programOf(rec *cache.Record) string {
+	fields := make(map[string]string, len(rec.Fields))
+	for _, f := range rec.Fields {
+		fields[f.Label] = f.Value
+	}
+	return results.ProgramOf(fields)
+}
+
+// number reads a limit of a key; what is none is nil.
+func number(text string) *float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return nil
+	}
+	return &v
+}
+
+const (
+	// maxLogBytes is the largest log in which a cause is sought, logLines the number of its
+	// last lines.
+	maxLogBytes = 4 << 20
+	logLines    = 60
+)
+
+// log enters what the end of the agent's output tells about an attempt that left nothing to
+// grade. A log that is too large or not there says nothing.
+func (c *collector) log(r *results.Attempt, rec *cache.Record) error {
+	logs := rec.Outputs["logs"].Ref
+	if _, mood := r.Ended(); mood != results.Bad || r.Report.SubmissionExists || logs.Kind != cache.Tree {
+		return nil
+	}
+	e, err := tree.Find(c.ctx, c.Store, logs, agentrun.OutputLog)
+	if err == nil && !e.IsDir() && e.Size <= maxLogBytes {
+		var text []byte
+		if text, err = cache.Get(c.ctx, c.Store, e.ID, maxLogBytes); err == nil {
+			lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+			r.Log, _ = view.Excerpt(lines[max(0, len(lines)-logLines):])
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, cache.ErrNotFound) {
+		return fmt.Errorf("read %s: %w", agentrun.OutputLog, err)
+	}
+	return nil
+}

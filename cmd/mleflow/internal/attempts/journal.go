@@ -1,0 +1,264 @@
+package attempts
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/plan"
+)
+
+// Pair is the steps of an attempt; either may be empty.
+type Pair struct{ Attempt, Grade string }
+
+// PairsOf pairs the steps of a plan that run agents with those that grade them; steps that
+// grade something else stand alone. Without a plan, steps with the same key belong together.
+func PairsOf(addresses []string, kind func(address string) string, attemptOf func(grade string) string) (list []Pair) {
+	at := map[string]int{}
+	key := func(a string) string { return "[" + addr.KeyOf(a) }
+	for _, a := range addresses {
+		if kind(a) == conditions.AttemptKind {
+			at[a], at[key(a)] = len(list), len(list)
+			list = append(list, Pair{Attempt: a})
+		}
+	}
+	for _, a := range addresses {
+		if kind(a) != conditions.GradeKind {
+			continue
+		}
+		if i, ok := at[cmp.Or(attemptOf(a), key(a))]; ok && list[i].Grade == "" {
+			list[i].Grade = a
+		} else {
+			list = append(list, Pair{Grade: a})
+		}
+	}
+	return list
+}
+
+// Planned returns the pairs of a plan.
+func Planned(p *plan.Plan) []Pair {
+	var addresses []string
+	at := make(map[string]*plan.Step, len(p.Steps))
+	for i := range p.Steps {
+		if s := &p.Steps[i]; s.Kind == conditions.AttemptKind || s.Kind == conditions.GradeKind {
+			addresses, at[s.Name] = append(addresses, s.Name), s
+		}
+	}
+	return PairsOf(addresses, func(a string) string { return at[a].Kind }, func(a string) string { return attemptOf(p, *at[a]) })
+}
+
+// PlannedNames returns the names of the steps of a plan; see Journal.
+func PlannedNames(p *plan.Plan) func(address string) []string {
+	names := make(map[string][]string, len(p.Steps))
+	for i := range p.Steps {
+		names[p.Steps[i].Name] = p.Steps[i].Names
+	}
+	return func(address string) []string { return names[address] }
+}
+
+// JournalOf is the journal of a run that was read as a whole, with the pairs and names of its
+// plan.
+func JournalOf(p *plan.Plan, sum *ledger.Summary) Journal {
+	steps := make(map[string]*ledger.StepSummary, len(sum.Steps))
+	for i := range sum.Steps {
+		steps[sum.Steps[i].Address] = &sum.Steps[i]
+	}
+	return Journal{Run: sum.Info, Live: sum.State == ledger.Running, Last: sum.Last, Pairs: Planned(p), Names: PlannedNames(p),
+		Step: func(address string) *ledger.StepSummary { return steps[address] }}
+}
+
+// Journal reads the attempts of a run from its journal, whether they have ended or not.
+// Records say more of those that have; see Collect.
+type Journal struct {
+	// Run is the head of the run, Live whether somebody executes it, and Last its last sign
+	// of life.
+	Run  ledger.Info
+	Live bool
+	Last time.Time
+	// Pairs are the attempts of the run, in the order of its plan.
+	Pairs []Pair
+	// Names returns the names of a step that the plan has; nil for none. It may be nil.
+	Names func(address string) []string
+	// Step returns what happened to a step; nil for nothing.
+	Step func(address string) *ledger.StepSummary
+	// Reports are the grading reports that can be read, by the addresses of their steps.
+	Reports map[string]grading.Graded
+	Catalog *competitions.Catalog
+}
+
+// List returns the attempts in the order of the pairs.
+func (j *Journal) List() []*results.Attempt {
+	out := make([]*results.Attempt, len(j.Pairs))
+	names := j.naming()
+	for i, p := range j.Pairs {
+		a := &results.Attempt{Address: p.Attempt, GradeAddress: p.Grade, RunID: j.Run.ID, Pipeline: j.Run.Pipeline, Mleflow: j.Run.Version, Started: j.Run.Started.UTC().Format(time.RFC3339)}
+		out[i] = a
+		if g, ok := j.Reports[p.Grade]; ok {
+			label(a, g)
+		} else {
+			a.Agent, a.Report.CompetitionID, a.Seed = j.named(p, names)
+		}
+		attempt, grade := j.Step(p.Attempt), j.Step(p.Grade)
+		read(a, attempt, grade)
+		if a.Phase = j.phase(p, attempt, grade); a.Phase == results.Interrupted {
+			j.interrupted(a, attempt)
+		}
+	}
+	return out
+}
+
+// interrupted enters how long the agent had worked, if it had begun.
+func (j *Journal) interrupted(a *results.Attempt, attempt *ledger.StepSummary) {
+	if attempt == nil || attempt.Started.IsZero() || a.Made.WallSeconds != nil {
+		return
+	}
+	end := attempt.Ended
+	if end.IsZero() {
+		end = j.Last
+	}
+	seconds := max(0, end.Sub(attempt.Started).Seconds())
+	a.Made.WallSeconds = &seconds
+}
+
+// read enters what the steps gave. What is not there or not of this form says nothing.
+func read(a *results.Attempt, attempt, grade *ledger.StepSummary) {
+	if attempt != nil {
+		a.AttemptAction, a.MadeIn, a.Failure = attempt.Action, attempt.MadeIn, attempt.Error
+		if len(a.Report.Conditions) == 0 {
+			a.Report.Conditions = attempt.Conditions
+		}
+		_, _ = a.MadeBy(attempt.Outputs["outcome"], attempt.Outputs["stats"])
+	}
+	if grade == nil {
+		return
+	}
+	a.GradeAction, a.Failure = grade.Action, cmp.Or(a.Failure, grade.Error)
+	switch {
+	case a.Graded && len(grade.Conditions) > 0: // anybody could have written those of the report
+		a.Report.MadeUnder(grade.Conditions)
+	case !a.Graded && ended(grade) && grade.Outputs["outcome"]+grade.Outputs["score"] != "":
+		a.GradedBy(grade.Outputs, grade.Conditions)
+	}
+}
+
+func ended(s *ledger.StepSummary) bool {
+	return s != nil && (s.Status == event.Ran || s.Status == event.Cached)
+}
+
+// phase is how far an attempt got.
+func (j *Journal) phase(p Pair, attempt, grade *ledger.StepSummary) results.Phase {
+	begun := func(s *ledger.StepSummary) bool { return s != nil && !s.Started.IsZero() }
+	failed := func(s *ledger.StepSummary) bool { return s != nil && s.Status == event.Failed }
+	stopped := func(s *ledger.StepSummary) bool { return s != nil && s.Status != "" && !ended(s) }
+	last := grade
+	if p.Grade == "" {
+		last = attempt
+	}
+	switch {
+	case ended(last):
+		return results.Done
+	case failed(attempt), failed(grade):
+		return results.Failed
+	case j.Live && !stopped(attempt) && !stopped(grade):
+		if begun(attempt) || begun(grade) || ended(attempt) {
+			return results.Running
+		}
+		return results.Waiting
+	case ended(attempt):
+		return results.Done
+	case begun(attempt), begun(grade):
+		return results.Interrupted
+	}
+	return results.NotRun
+}
+
+// named are the names of an attempt that was not graded: those of its grade, as the report
+// will have them, then those of the step that runs the agent. What the plan leaves out, or
+// an older one does not have, is in the key.
+func (j *Journal) named(p Pair, guess naming) (agent, competition, seed string) {
+	of := func(address string) []string {
+		if j.Names == nil || address == "" {
+			return nil
+		}
+		return j.Names(address)
+	}
+	grade, attempt := of(p.Grade), of(p.Attempt)
+	if grade == nil && (attempt == nil || p.Grade != "") {
+		key := p.Attempt
+		if attempt != nil || key == "" {
+			key = p.Grade
+		}
+		return guess.of(key)
+	}
+	for _, names := range [][]string{grade, attempt} {
+		if len(names) == 3 {
+			agent, competition, seed = cmp.Or(agent, names[0]), cmp.Or(competition, names[1]), cmp.Or(seed, names[2])
+		}
+	}
+	return cmp.Or(agent, board.Unlabelled), competition, seed
+}
+
+// naming knows which part of a step's key is the agent, the competition and the seed.
+type naming struct {
+	catalog                  *competitions.Catalog
+	agent, competition, seed int
+	parts                    int
+}
+
+// naming learns from an attempt that was graded.
+func (j *Journal) naming() naming {
+	n := naming{catalog: j.Catalog}
+	for _, p := range j.Pairs {
+		g, ok := j.Reports[p.Grade]
+		if !ok {
+			continue
+		}
+		parts := partsOf(cmp.Or(p.Attempt, p.Grade))
+		n.agent, n.competition, n.seed = slices.Index(parts, g.Labels["agent"]), slices.Index(parts, g.CompetitionID), slices.Index(parts, g.Labels["seed"])
+		n.parts = len(parts)
+		break
+	}
+	return n
+}
+
+// of returns the names in a step's key. Of a key of another form the part that is a
+// competition is known, and by the custom of the shipped pipelines the agent is before and
+// the seed after it.
+func (n naming) of(address string) (agent, competition, seed string) {
+	parts := partsOf(address)
+	at := func(i int) string {
+		if i < 0 || i >= len(parts) {
+			return ""
+		}
+		return parts[i]
+	}
+	if n.parts == len(parts) && n.competition >= 0 {
+		return cmp.Or(at(n.agent), board.Unlabelled), at(n.competition), at(n.seed)
+	}
+	i := slices.IndexFunc(parts, n.known)
+	if i < 0 {
+		i = max(0, len(parts)-2)
+	}
+	return cmp.Or(strings.Join(parts[:i], "/"), board.Unlabelled), cmp.Or(at(i), address), strings.Join(parts[min(i+1, len(parts)):], "/")
+}
+
+// known reports whether a part of a key is a competition.
+func (n naming) known(part string) bool {
+	if n.catalog == nil {
+		return false
+	}
+	_, err := n.catalog.Get(part)
+	return err == nil
+}
+
+// partsOf are the parts of a step's key.
+func partsOf(address string) []string { return strings.Split(addr.KeyOf(address), "/") }

@@ -1,0 +1,32 @@
+package outputs
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+)
+
+// maxRead is the largest document that is read.
+const maxRead = 64 << 20
+
+// Read decodes a step's JSON output, which journals name "blob:DIGEST".
+func Read[T any](ctx context.Context, store cache.Store, output string) (v T, err error) {
+	_, sum, _ := strings.Cut(output, ":")
+	id, err := digest.ParseContentID(sum)
+	if err != nil {
+		return v, err
+	}
+	return Document[T](ctx, store, id)
+}
+
+// Document decodes content that is JSON.
+func Document[T any](ctx context.Context, store cache.Store, id digest.ContentID) (v T, err error) {
+	text, err := cache.Get(ctx, store, id, maxRead)
+	if err != nil {
+		return v, err
+	}
+	return v, json.Unmarshal(text, &v)
+}

@@ -1,0 +1,73 @@
+package aggregate
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
+)
+
+// boardOf is the board of entries at one competition.
+func boardOf(t *testing.T, entries ...Entry) *Board {
+	t.Helper()
+	SortEntries(entries)
+	b, err := NewBoard(entries, Grouping{By: byNothing, Of: func(string) string { return "all" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// entryUnder is an entry of a seed without a score, made under conditions.
+func entryUnder(agent, seed string, conditions ...string) Entry {
+	r := grading.Report{CompetitionID: "apples", SubmissionExists: true}
+	r.Outcome, r.Conditions = outcome.Invalid, conditions
+	return Entry{Agent: agent, Seed: seed, Report: r}
+}
+
+// TestForkHasNoClass: a fork does not count, so the agent stays in the class of its others.
+func TestForkHasNoClass(t *testing.T) {
+	set := []string{"isolation=sandbox", "task=own"}
+	b := boardOf(t, entryUnder("a", "0", set...), entryUnder("b", "0", set...), entryUnder("b", "1", append(set, "forked=abc")...))
+	if x, y := b.Agents[0].Class, b.Agents[1].Class; x != y {
+		t.Errorf("the classes are %q and %q", x, y)
+	}
+	alone := boardOf(t, entryUnder("b", "1", append(set, "forked=abc")...))
+	if class := alone.Agents[0].Class; !strings.Contains(class, "forked abc") {
+		t.Errorf("the class of an agent of forks alone is %q", class)
+	}
+}
+
+// TestSameFigures compares a board with one that an earlier version wrote in other words,
+// and with forgeries.
+func TestSameFigures(t *testing.T) {
+	here := func() *Board {
+		return boardOf(t, entryUnder("a", "0", "isolation=sandbox"), entryUnder("b", "0", "isolation=host-files"))
+	}
+	for name, tt := range map[string]struct {
+		change func(*Board)
+		want   bool
+	}{
+		"nothing": {func(*Board) {}, true},
+		"classes": {func(b *Board) {
+			b.Agents[1].Class, b.Agents[1].ClassLetter, b.Agents[1].Place = "isolation host-files", "B", 1
+		}, true},
+		"order":   {func(b *Board) { b.Agents[0], b.Agents[1] = b.Agents[1], b.Agents[0] }, true},
+		"words":   {func(b *Board) { b.Agents[0].Competitions[0].Unscored = map[string]int{"invalid": 1} }, true},
+		"counts":  {func(b *Board) { b.Agents[0].Competitions[0].Unscored = map[string]int{"invalid": 2} }, false},
+		"medals":  {func(b *Board) { b.Agents[0].Competitions[0].Gold = 1 }, false},
+		"reports": {func(b *Board) { b.Entries[0].Report.GoldMedal = true }, false},
+		"percent": {func(b *Board) { delete(b.Agents[0].Overall.Percentages, "any_medal_percentage") }, false},
+		"name":    {func(b *Board) { b.Agents[0].Name = "c" }, false},
+	} {
+		other := here()
+		tt.change(other)
+		before, _ := json.Marshal(other)
+		got, err := SameFigures(here(), other)
+		if after, _ := json.Marshal(other); err != nil || got != tt.want || string(before) != string(after) {
+			t.Errorf("%s: %v, %v, changed %v", name, got, err, string(before) != string(after))
+		}
+	}
+}
