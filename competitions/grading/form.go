@@ -21,7 +21,7 @@ import (
 // labels that are made up: the sample's own values, or each class in turn where
 // the sample has no score against itself (equal numbers everywhere) or no
 // values, with the columns and spellings of answers that the metric itself
-// gives (metric.Stand).
+// gives (metric.Placeholders).
 //
 // Without a sketch, form and grader differ where the sample does not say which
 // rows are scored, or has other ids than the answers.

@@ -65,7 +65,7 @@ func (f *Form) column(name string) *table.Column {
 		}
 		return table.FromValues(name, values)
 	}
-	if cells := f.plan.Metric.StandFor(f.plan.args, name); cells != nil {
+	if cells := f.plan.Metric.PlaceholdersFor(f.plan.args, name); cells != nil {
 		return inTurn(name, cells, n)
 	}
 	return nil
@@ -87,7 +87,7 @@ func inTurn(name string, cells []string, n int) *table.Column {
 // spelled returns the rows with the targets as answers spell them, where they
 // do so in another way than submissions.
 func (f *Form) spelled() (*table.Table, error) {
-	cells := f.plan.Metric.Stand[""]
+	cells := f.plan.Metric.Placeholders[""]
 	if cells == nil {
 		return nil, fmt.Errorf("answers are converted like submissions")
 	}

@@ -31,7 +31,7 @@ func (l *keptLines) rows() int {
 	return len(l.starts) - 1
 }
 
-// bytes returns how long all lines are, at least nearly.
+// bytes estimates the bytes of all lines.
 func (l *keptLines) bytes() int {
 	if l.stored != nil {
 		return l.stored.raw
@@ -73,10 +73,9 @@ type keptColumn struct {
 	made  atomic.Pointer[[]*vector]
 }
 
-// aloneColumns is how many columns are made one by one. The next one that is
-// asked for is made with all the others, so that lines are cut into fields only
-// so often in a wide table.
-const aloneColumns = 3
+// lazyColumns is the number of columns that are parsed one at a time. The next request
+// parses all the rest, which bounds the passes over a wide table.
+const lazyColumns = 3
 
 // vectors returns the column's vectors.
 func (k *keptColumn) vectors() []*vector {
@@ -87,7 +86,7 @@ func (k *keptColumn) vectors() []*vector {
 	defer k.mu.Unlock()
 	if k.columns[k.field] == nil {
 		only := -1
-		if k.asked < aloneColumns {
+		if k.asked < lazyColumns {
 			only = k.field
 		}
 		k.asked++

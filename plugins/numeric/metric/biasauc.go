@@ -11,9 +11,9 @@ var biasAUC = Metric{
 	Better: Higher,
 	Doc: `Mean of the area under the ROC curve of all rows and three power means (exponent -5) over the identities: of the area of rows with the identity; of its negative rows with other positive rows; of its positive rows with other negative rows.
 Predictions, truth and identities become 0 or 1 at the threshold 0.5; missing is 0. A subset with one class has no score.`,
-	Source: "Borkan et al. 2019; metric of the Jigsaw unintended bias competition with scikit-learn 1.5",
-	Params: []Param{{Name: "identities", Kind: TextsParam, Doc: "columns of the answers"}},
-	Stand:  Stand{"identities": {"0", "0", "1", "1"}},
+	Source:       "Borkan et al. 2019; metric of the Jigsaw unintended bias competition with scikit-learn 1.5",
+	Params:       []Param{{Name: "identities", Kind: TextsParam, Doc: "columns of the answers"}},
+	Placeholders: Placeholders{"identities": {"0", "0", "1", "1"}},
 	New: func(a Args) (Scorer, error) {
 		identities := a.texts("identities")
 		if len(identities) == 0 {

@@ -25,7 +25,7 @@ Lists of another length, words that are not numbers and missing cells have no sc
 		{Name: "overlap", Kind: NumberParam, Default: 0.4, Doc: "the smallest intersection over union of a match"},
 		{Name: "corners", Kind: BoolParam, Default: false, Doc: "compare boxes by their corners and number them from 1, as COCO intends"},
 	},
-	Stand: Stand{"class": {"0", "1", "2"}, "x_min": {"0"}, "y_min": {"0"}, "x_max": {"1"}, "y_max": {"1"}},
+	Placeholders: Placeholders{"class": {"0", "1", "2"}, "x_min": {"0"}, "y_min": {"0"}, "x_max": {"1"}, "y_max": {"1"}},
 	New: func(a Args) (Scorer, error) {
 		c := coco{class: a.text("class"), least: a.number("overlap"), corners: a.bool("corners")}
 		return scorerFunc(c.score), nil

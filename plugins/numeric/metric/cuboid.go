@@ -18,9 +18,9 @@ var cuboidAP = Metric{
 	Doc: `Mean over rows and thresholds 0.5, 0.55 … 0.95 of the mean average precision of upright boxes in space.
 A cell lists "confidence x y z width length height yaw class", split at every single space. A row's classes are those of its true boxes; one without predictions has precision 0, and other classes are ignored. By falling confidence, a prediction is correct if the true box of the greatest intersection over union exceeds the threshold and is free. Average precision is the area below the envelope of precision over recall. The intersection is that of the ground rectangles times that of the heights.
 Lists of another length, words that are not numbers and infinite angles have no score; nor, in the row's classes, have NaN, sizes that are not positive, and boxes whose corners are not at right angles. There the product of two sides must be 0 within 10^-8, which rounding spoils where numbers are huge or infinite. A row without true boxes gives NaN.`,
-	Source: "lyft_dataset_sdk mAP_evaluation; metric of the Lyft 3D object detection competition",
-	Stand:  Stand{"": {"1 0 0 0 1 1 1 0 car"}},
-	New:    func(Args) (Scorer, error) { return scorerFunc(scoreCuboids), nil },
+	Source:       "lyft_dataset_sdk mAP_evaluation; metric of the Lyft 3D object detection competition",
+	Placeholders: Placeholders{"": {"1 0 0 0 1 1 1 0 car"}},
+	New:          func(Args) (Scorer, error) { return scorerFunc(scoreCuboids), nil },
 }
 
 // cuboid is a box standing on the ground, turned by an angle.

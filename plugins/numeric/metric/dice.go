@@ -15,7 +15,7 @@ Two empty masks give NaN (both_empty = "nan") or 1 ("one").` + maskDoc,
 		{Name: "both_empty", Kind: TextParam, Default: "nan", OneOf: []string{"nan", "one"}, Doc: "the coefficient of two empty masks"},
 		{Name: "empty", Kind: TextParam, Default: "", Doc: "a cell that stands for an empty mask, such as -"},
 	}, maskSizeParams...),
-	Stand: maskStand,
+	Placeholders: maskStand,
 	New: func(a Args) (Scorer, error) {
 		size, err := newMaskSize(a)
 		neither := math.NaN()
@@ -56,9 +56,9 @@ var maskPrecision = Metric{
 	Better: Higher,
 	Doc: `Mean over images of the share of thresholds 0.5, 0.55 … 0.95 (numpy.arange's) that the masks' intersection over union exceeds.
 Two empty masks score 1, an empty truth against a mask 0. An empty mask against a truth counts as full, a flaw of the source's histograms.` + maskDoc,
-	Source: "metric of the TGS salt competition",
-	Params: maskSizeParams,
-	Stand:  maskStand,
+	Source:       "metric of the TGS salt competition",
+	Params:       maskSizeParams,
+	Placeholders: maskStand,
 	New: func(a Args) (Scorer, error) {
 		size, err := newMaskSize(a)
 		return scorerFunc(func(in Input) (Score, error) {
@@ -95,12 +95,12 @@ func thresholdShare(truth, pred mask) float64 {
 }
 
 var maskFBeta = Metric{
-	Name:   "mask_fbeta",
-	Better: Higher,
-	Doc:    `Mean over images of the F-beta of pixels: (1+β²)·TP / (β²·|truth| + |prediction|), 0 without a common pixel.` + maskDoc,
-	Source: "scikit-learn 1.5 fbeta_score",
-	Params: append([]Param{{Name: "beta", Kind: NumberParam, Default: 1.0, Doc: "the weight of recall relative to precision"}}, maskSizeParams...),
-	Stand:  maskStand,
+	Name:         "mask_fbeta",
+	Better:       Higher,
+	Doc:          `Mean over images of the F-beta of pixels: (1+β²)·TP / (β²·|truth| + |prediction|), 0 without a common pixel.` + maskDoc,
+	Source:       "scikit-learn 1.5 fbeta_score",
+	Params:       append([]Param{{Name: "beta", Kind: NumberParam, Default: 1.0, Doc: "the weight of recall relative to precision"}}, maskSizeParams...),
+	Placeholders: maskStand,
 	New: func(a Args) (Scorer, error) {
 		size, err := newMaskSize(a)
 		square := a.number("beta") * a.number("beta")

@@ -16,9 +16,9 @@ var logMAE = Metric{
 	Better: Lower,
 	Doc: `Mean over groups of the natural logarithm of the mean absolute difference.
 Groups are the values of a column of the answers and count the same. A group without difference makes the score minus infinity. Missing and infinite values and strings have no score.`,
-	Source: "scikit-learn 1.5 mean_absolute_error, numpy.log",
-	Params: []Param{{Name: "group", Kind: TextParam, Doc: "the column of the answers whose values are the groups"}},
-	Stand:  Stand{"group": {"a"}},
+	Source:       "scikit-learn 1.5 mean_absolute_error, numpy.log",
+	Params:       []Param{{Name: "group", Kind: TextParam, Doc: "the column of the answers whose values are the groups"}},
+	Placeholders: Placeholders{"group": {"a"}},
 	New: func(a Args) (Scorer, error) {
 		group := a.text("group")
 		return scorerFunc(func(in Input) (Score, error) { return scoreLogMAE(in, group) }), nil

@@ -14,9 +14,9 @@ var diceHausdorff = Metric{
 	Costly: true,
 	Doc: `0.4·Dice + 0.6·(1 - Hausdorff distance).
 Rows are paired by position up to the shorter table's end; a mask has the size given in its row. Dice is the mean over these rows without those of two empty masks. For the distance, masks of one id are joined, and ids equal before "_slice_" stacked in order into a volume of slices, rows and columns; volumes are paired by the order of names. Equal volumes have distance 0. It is 1 if only one is empty or the prediction has more than ten times the true pixels; two empty volumes are left out. Otherwise it is the greater directed Hausdorff distance of coordinates divided by the volume's shape, divided by √3. Pixels run down the columns. Slices of one volume that differ in size have no score.` + maskDoc,
-	Source: "metric of the UW-Madison GI tract competition; scipy 1.13 directed_hausdorff",
-	Params: maskSizeParams,
-	Stand:  maskStand,
+	Source:       "metric of the UW-Madison GI tract competition; scipy 1.13 directed_hausdorff",
+	Params:       maskSizeParams,
+	Placeholders: maskStand,
 	New: func(a Args) (Scorer, error) {
 		size, err := newMaskSize(a)
 		return scorerFunc(func(in Input) (Score, error) { return scoreDiceHausdorff(in, size) }), err

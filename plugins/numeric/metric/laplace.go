@@ -22,8 +22,8 @@ Of the answers (align = "position"), rows without truth are dropped and the last
 		{Name: "group", Kind: TextParam, Doc: "the column of the answers whose values are the groups"},
 		{Name: "last", Kind: NumberParam, Doc: "the number of rows of a group that are graded"},
 	},
-	Stand:  Stand{"group": {"a"}},
-	Sparse: true,
+	Placeholders: Placeholders{"group": {"a"}},
+	Sparse:       true,
 	New: func(a Args) (Scorer, error) {
 		l := laplaceScorer{confidence: a.text("confidence"), group: a.text("group"), last: int(a.number("last"))}
 		return scorerFunc(l.score), nil

@@ -194,7 +194,7 @@ var maskSizeParams = []Param{
 }
 
 // maskStand makes pictures large enough for most masks.
-var maskStand = Stand{"height": {"1000"}, "width": {"1000"}}
+var maskStand = Placeholders{"height": {"1000"}, "width": {"1000"}}
 
 func newMaskSize(a Args) (maskSize, error) {
 	s := maskSize{height: a.text("height"), width: a.text("width"), pixels: int(a.number("pixels"))}

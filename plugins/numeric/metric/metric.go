@@ -26,12 +26,12 @@ func (d Direction) String() string {
 
 // A Metric is an entry of the list of metrics.
 type Metric struct {
-	Name   string    // what a grade block calls it
-	Better Direction // which scores are better
-	Doc    string    // formula, averaging, ties, clipping, edge cases
-	Source string    // paper or library with version
-	Params []Param   // the parameters New understands
-	Stand  Stand     // what answers may hold that submissions do not
+	Name         string       // what a grade block calls it
+	Better       Direction    // which scores are better
+	Doc          string       // formula, averaging, ties, clipping, edge cases
+	Source       string       // paper or library with version
+	Params       []Param      // the parameters New understands
+	Placeholders Placeholders // made-up cells for answers that submissions do not determine
 	// Ends are what the ids of submissions have after those of the answers, a
 	// row for each; none where ids are the same.
 	Ends []string

@@ -12,9 +12,9 @@ var pointInBoxF1 = Metric{
 	Better: Higher,
 	Doc: `F1 of labelled points against labelled boxes, counted over all rows.
 A true cell lists "label x y width height", a predicted one "label x y", split at every single space; empty is nothing. Each box in order takes the first unused point of its label strictly inside it; boxes left are false negatives, points left false positives. The score is 2pr/(p+r), 0 if nothing is predicted, true or correct. Lists of another length and coordinates that Python's float() refuses have no score.`,
-	Source: "metric of the Kuzushiji recognition competition",
-	Stand:  Stand{"": {"a 1 1 2 2"}},
-	New:    func(Args) (Scorer, error) { return scorerFunc(scorePointF1), nil },
+	Source:       "metric of the Kuzushiji recognition competition",
+	Placeholders: Placeholders{"": {"a 1 1 2 2"}},
+	New:          func(Args) (Scorer, error) { return scorerFunc(scorePointF1), nil },
 }
 
 func scorePointF1(in Input) (Score, error) {

@@ -58,7 +58,7 @@ func valueError(err error) error {
 		return nil
 	}
 	if twice, ok := errors.AsType[errGivenTwice](err); ok {
-		return fmt.Errorf("flag --%s %.60q: %w", invalid.GetFlag().Name, invalid.GetValue(), twice)
+		return fmt.Errorf("--%s %.60q: %w", invalid.GetFlag().Name, invalid.GetValue(), twice)
 	}
 	want := invalid.GetFlag().Value.Type()
 	switch want {
@@ -67,5 +67,5 @@ func valueError(err error) error {
 	case "bool":
 		want = "true or false"
 	}
-	return fmt.Errorf("flag --%s: %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+	return fmt.Errorf("--%s: %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), want)
 }

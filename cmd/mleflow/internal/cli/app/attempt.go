@@ -33,9 +33,9 @@ func namedAttempt(p *engine.Program, named string) (attempt addr.Instance, targe
 	}
 	switch {
 	case len(found) > 1:
-		return attempt, nil, Usagef("flag --attempt: %q is several: %s; choose with --target ADDRESS --retry ADDRESS", named, strings.Join(found[:min(len(found), 10)], ", "))
+		return attempt, nil, Usagef("--attempt: %q is several: %s; choose with --target ADDRESS --retry ADDRESS", named, strings.Join(found[:min(len(found), 10)], ", "))
 	case at < 0:
-		return attempt, nil, Usagef("flag --attempt: there is no %q; write an address or AGENT/COMPETITION/SEED, one of: %s", named, strings.Join(all[:min(len(all), 10)], ", "))
+		return attempt, nil, Usagef("--attempt: there is no %q; write an address or AGENT/COMPETITION/SEED, one of: %s", named, strings.Join(all[:min(len(all), 10)], ", "))
 	}
 	attempt = p.Instances[at].Addr
 	targets = []addr.Instance{attempt}

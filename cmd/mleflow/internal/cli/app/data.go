@@ -85,7 +85,7 @@ func (f *DataFlags) Parameters() (parameters, error) {
 	for _, text := range f.params {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, Usagef("flag --param: %q is not NAME=VALUE", text)
+			return nil, Usagef("--param: %q is not NAME=VALUE", text)
 		}
 		out[name] = value
 	}
@@ -100,7 +100,7 @@ func (p parameters) Known(defs []*competitions.Definition) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		if !slices.Contains(names, name) {
-			return Usagef("flag --param: no parameter %q. %s", name, diag.Suggest(name, names))
+			return Usagef("--param: no parameter %q. %s", name, diag.Suggest(name, names))
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (p parameters) Values(def *competitions.Definition) (map[string]cty.Value, 
 		default:
 			value, err := expression(text)
 			if err != nil {
-				return nil, Usagef("flag --param: %s = %s is not a value of type %s", param.Name, text, param.Default.Type().FriendlyName())
+				return nil, Usagef("--param: %s = %s is not a value of type %s", param.Name, text, param.Default.Type().FriendlyName())
 			}
 			out[param.Name] = value
 		}

@@ -42,16 +42,16 @@ type Fetcher struct {
 }
 
 // Add asks for a competition. An archive that is where the reference puts it
-// in the data folder is taken instead of a download. Raw data that people are
-// to have is as it was downloaded: the archives in it are files.
-func (f *Fetcher) Add(def *competitions.Definition, layout dataset.Layout, kept bool) {
+// in the data folder is taken instead of a download. With keepArchives, archives in the
+// download stay files.
+func (f *Fetcher) Add(def *competitions.Definition, layout dataset.Layout, keepArchives bool) {
 	if f.ids == nil {
 		f.ids = map[string]string{}
 	}
 	name := "d" + strconv.Itoa(len(f.ids))
 	f.ids["step.download."+name] = def.ID
 	spec := config.StepSpec{Kind: "download", Name: name, Args: map[string]cty.Value{"competition": cty.StringVal(def.ID)}}
-	if kept {
+	if keepArchives {
 		spec.Args["keep_archives"] = cty.True
 	}
 	folder := layout.Competition(def.ID)

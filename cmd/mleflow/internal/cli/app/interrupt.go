@@ -194,7 +194,7 @@ func (f *ClusterFlags) CheckInterrupt() (onInterrupt, error) {
 	case "cancel": // its name when it was about jobs only
 		return StopThem, nil
 	}
-	return "", Usagef("flag -on-interrupt: %q is not known; it takes %q, %q or %q", f.onInterrupt, AskFirst, LeaveThem, StopThem)
+	return "", Usagef("--on-interrupt: %q is not known; it takes %q, %q or %q", f.onInterrupt, AskFirst, LeaveThem, StopThem)
 }
 
 // cancelJobs decides what becomes of the jobs of a run that was interrupted.

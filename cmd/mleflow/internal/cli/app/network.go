@@ -44,13 +44,13 @@ func (s *Store) sources() ([]source.Entry, error) {
 	if f.maxRate != "" {
 		rate, err := config.ParseSize(strings.TrimSuffix(f.maxRate, "/s"))
 		if err != nil || rate <= 0 {
-			return nil, Usagef("flag --max-rate: %q is not a size above 0; write one such as 20MB", f.maxRate)
+			return nil, Usagef("--max-rate: %q is not a size above 0; write one such as 20MB", f.maxRate)
 		}
 		options = append(options, source.MaxRate(rate))
 	}
 	switch {
 	case f.connections < 0:
-		return nil, Usagef("flag --connections: %d is negative", f.connections)
+		return nil, Usagef("--connections: %d is negative", f.connections)
 	case f.connections > 0:
 		options = append(options, source.Connections(f.connections))
 	}
@@ -67,7 +67,7 @@ func (f *networkFlags) adopted() (string, error) {
 	}
 	dir, err := filepath.Abs(f.adopt)
 	if err != nil {
-		return "", fmt.Errorf("flag --adopt: %w", err)
+		return "", fmt.Errorf("--adopt: %w", err)
 	}
 	return dir, nil
 }

@@ -90,7 +90,7 @@ func Addresses(flag string, texts []string) ([]addr.Instance, error) {
 	for _, text := range texts {
 		a, err := addr.Parse(text)
 		if err != nil {
-			return nil, Usagef("flag -%s: %w", flag, err)
+			return nil, Usagef("--%s: %w", flag, err)
 		}
 		out = append(out, a)
 	}

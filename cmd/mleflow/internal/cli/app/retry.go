@@ -24,7 +24,7 @@ func retryOf(texts []string) (*engine.Retry, error) {
 		case strings.Contains(text, "."):
 			named = append(named, text)
 		case list == nil:
-			return nil, Usagef("flag -retry: %q is neither an address nor one of %s", text, strings.Join(outcome.RetryWords(), ", "))
+			return nil, Usagef("--retry: %q is neither an address nor one of %s", text, strings.Join(outcome.RetryWords(), ", "))
 		default:
 			c = append(c, list...)
 		}

@@ -27,7 +27,7 @@ func newCacheGC(a *app.App) *cobra.Command {
 			if cmd.Flags().Changed("max-size") {
 				size, err := config.ParseSize(maxSize)
 				if err != nil {
-					return app.Usagef("flag --max-size: %w", err)
+					return app.Usagef("--max-size: %w", err)
 				}
 				opts.MaxSize = max(1, size)
 			}

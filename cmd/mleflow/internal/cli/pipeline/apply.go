@@ -43,10 +43,10 @@ func NewApply(a *app.App) *cobra.Command {
 		Args:  app.OneFile,
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if o.parallelism < 0 {
-				return app.Usagef("flag -parallelism: %d is negative; 0 runs as many steps as the resources allow", o.parallelism)
+				return app.Usagef("--parallelism: %d is negative; 0 runs as many steps as the resources allow", o.parallelism)
 			}
 			if o.failOn != "" && o.failOn != failOnAgent {
-				return app.Usagef("flag -fail-on: %q is not known; it takes %q", o.failOn, failOnAgent)
+				return app.Usagef("--fail-on: %q is not known; it takes %q", o.failOn, failOnAgent)
 			}
 			policy, err := o.on.CheckInterrupt()
 			if err != nil {

@@ -28,7 +28,7 @@ func NewGraph(a *app.App) *cobra.Command {
 		Args:  app.OneFile,
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
 			if o.format != "dot" && o.format != "mermaid" {
-				return app.Usagef("flag -format: %q is not known; use dot or mermaid", o.format)
+				return app.Usagef("--format: %q is not known; use dot or mermaid", o.format)
 			}
 			return a.WithProgram(cmd.Context(), args, o.in, nil, func(b *app.Backend, p *engine.Program) error {
 				pl, diags := b.Engine.Plan(cmd.Context(), p, engine.PlanOptions{})

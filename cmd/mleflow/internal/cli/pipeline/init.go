@@ -46,7 +46,7 @@ func shippedPipeline(name string) ([]byte, error) {
 	if err == nil {
 		return text, nil
 	}
-	return nil, app.Usagef("flag -from: there is no shipped pipeline %q; there are %s", name, strings.ReplaceAll(strings.Join(ShippedNames(), ", "), ".hcl", ""))
+	return nil, app.Usagef("--from: there is no shipped pipeline %q; there are %s", name, strings.ReplaceAll(strings.Join(ShippedNames(), ", "), ".hcl", ""))
 }
 
 // ShippedNames are the files of the pipelines that are part of the program.

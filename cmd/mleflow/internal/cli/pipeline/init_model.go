@@ -32,7 +32,7 @@ func modelBlocks(named string) ([]string, error) {
 		for _, d := range dialect.All() {
 			known = append(known, d.Name()+"/NAME")
 		}
-		return nil, app.Usagef("flag --model: %q is none of %s; servers with the protocol of OpenAI, such as vLLM, are openai/NAME with -var base_url=ADDRESS", named, strings.Join(known, ", "))
+		return nil, app.Usagef("--model: %q is none of %s; servers with the protocol of OpenAI, such as vLLM, are openai/NAME with -var base_url=ADDRESS", named, strings.Join(known, ", "))
 	}
 	budget, price := "    cost     = \"1 USD\"\n    requests = 20", ""
 	if _, ok := gateway.PriceOf(&gateway.Model{Provider: provider}, name); !ok {

@@ -155,11 +155,10 @@ func public(a *app.App, o boardOptions, text string) string {
 	return text
 }
 
-// maxJudged bounds what is taken of the rows of a bundle, maxSaid what its process
-// may say.
+// maxRows and maxOutput limit the bytes of a bundle's rows, and of its checker's output.
 const (
-	maxJudged = 256 << 20
-	maxSaid   = 64 << 10
+	maxRows   = 256 << 20
+	maxOutput = 64 << 10
 )
 
 // judge checks the bundles, each in a process of its own.
@@ -194,7 +193,7 @@ func judgeApart(ctx context.Context, a *app.App, o boardOptions, i int, path str
 	}
 	timed, stop := context.WithTimeout(ctx, o.timeout)
 	defer stop()
-	out, says := &grading.Head{Most: maxJudged}, &grading.Head{Most: maxSaid}
+	out, says := &grading.Head{Most: maxRows}, &grading.Head{Most: maxOutput}
 	err = confinedRun{limit: limit, stdout: out, stderr: says, environ: []string{fmt.Sprintf("%s=%d", bundleVariable, i)}}.run(timed, a.Terminal)
 	why, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(says.String()), "Error: "), "\n")
 	var status app.StatusError

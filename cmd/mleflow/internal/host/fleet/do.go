@@ -173,7 +173,7 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 			return nil, fmt.Errorf("backend %s: %w", w.y.Name, err)
 		}
 		ended := s.State.Ended()
-		w.seen = w.seen || !ended && s.State != "" || s.ID != "" && s.ID != w.before || time.Since(w.started) > stale
+		w.seen = w.seen || w.isOurs(s)
 		if w.seen {
 			w.show(s)
 		}
@@ -208,6 +208,14 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 			wait = min(lastPoll, wait*5/4)
 		}
 	}
+}
+
+// isOurs reports whether a status is of this job, and not of the one before it: a job under
+// way, one with another id, or any once the old status can no longer come.
+func (w *watched) isOurs(s cluster.Status) bool {
+	underWay := s.State != "" && !s.State.Ended()
+	renewed := s.ID != "" && s.ID != w.before
+	return underWay || renewed || time.Since(w.started) > stale
 }
 
 // crew says what the status of the job means for its workers.

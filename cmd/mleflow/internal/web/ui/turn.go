@@ -65,7 +65,7 @@ type argument struct {
 // answer is the result of a call.
 type answer struct {
 	Name, Text string
-	// Failed is what the tool says of itself, Bad also if its text has a traceback.
+	// Failed: the tool reported an error. Bad: Failed, or the text has a traceback.
 	Failed, Bad bool
 }
 

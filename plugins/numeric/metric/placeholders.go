@@ -2,16 +2,14 @@ package metric
 
 import "slices"
 
-// Stand says what a metric's answers may hold where submissions show nothing
-// of it, so that a submission can be tried on answers that are made up: cells
-// in turn, spelled as in a CSV file, by the name of a column of the answers, or
-// by that of the parameter which names the column. "" is the target's column
-// where it is spelled in another way than the submission's.
-type Stand map[string][]string
+// Placeholders are made-up cells for answer columns whose values a submission does not
+// determine. The validity check grades against them, in turn. Keys are columns of the
+// answers, or parameters that name one; "" is the target column if it is spelled
+// differently.
+type Placeholders map[string][]string
 
-// StandFor returns the cells that stand in a column of the answers, nil where
-// the metric knows none.
-func (m Metric) StandFor(args Args, column string) []string {
+// PlaceholdersFor returns the cells for a column of the answers; nil if the metric has none.
+func (m Metric) PlaceholdersFor(args Args, column string) []string {
 	for _, p := range m.Params {
 		v, given := args[p.Name]
 		if !given {
@@ -25,11 +23,11 @@ func (m Metric) StandFor(args Args, column string) []string {
 		default:
 			given = false
 		}
-		if cells, ok := m.Stand[p.Name]; ok && given {
+		if cells, ok := m.Placeholders[p.Name]; ok && given {
 			return cells
 		}
 	}
-	return m.Stand[column]
+	return m.Placeholders[column]
 }
 
 // shapes are the parameters that name columns of the answers about the task rather than

@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-func TestStandFor(t *testing.T) {
+func TestPlaceholdersFor(t *testing.T) {
 	m := metric.Metric{
 		Params: []metric.Param{
 			{Name: "group", Kind: metric.TextParam},
@@ -17,26 +17,26 @@ func TestStandFor(t *testing.T) {
 			{Name: "flags", Kind: metric.TextsParam},
 			{Name: "last", Kind: metric.NumberParam, Default: 1.0},
 		},
-		Stand: metric.Stand{"group": {"a"}, "class": {"0", "1"}, "flags": {"1"}, "x_min": {"5"}},
+		Placeholders: metric.Placeholders{"group": {"a"}, "class": {"0", "1"}, "flags": {"1"}, "x_min": {"5"}},
 	}
 	args := metric.Args{"group": "Patient", "flags": []string{"male", "female"}, "last": 3.0}
 	for column, want := range map[string][]string{
 		"Patient": {"a"}, "class_id": {"0", "1"}, "female": {"1"}, "x_min": {"5"}, "Weeks": nil,
 	} {
-		if diff := cmp.Diff(want, m.StandFor(args, column)); diff != "" {
+		if diff := cmp.Diff(want, m.PlaceholdersFor(args, column)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", column, diff)
 		}
 	}
-	if got := m.StandFor(metric.Args{"class": "kind"}, "class_id"); got != nil {
+	if got := m.PlaceholdersFor(metric.Args{"class": "kind"}, "class_id"); got != nil {
 		t.Errorf("a parameter that names another column: %v", got)
 	}
 }
 
-// TestStandsAreKnown sees that a metric's stand speaks of its parameters, of the
+// TestPlaceholdersAreKnown sees that a metric's placeholders speak of its parameters, of the
 // target, or of columns that its documentation names.
-func TestStandsAreKnown(t *testing.T) {
+func TestPlaceholdersAreKnown(t *testing.T) {
 	for _, m := range metric.All().List() {
-		for name, cells := range m.Stand {
+		for name, cells := range m.Placeholders {
 			known := name == ""
 			for _, p := range m.Params {
 				known = known || p.Name == name
