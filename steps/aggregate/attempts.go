@@ -56,22 +56,16 @@ func instanceKey(a *step.Artifact) string {
 // known returns the known facts about an attempt. The model gateway's measurements
 // override the agent's own figures. Usage that cannot be read is omitted with a
 // warning, because the agent wrote it.
-func (t attempt) known(ctx context.Context, env *step.Env) (*results.Made, error) {
-	out := &results.Made{
-		Outcome: outcome.End(t.Outcome), WallSeconds: &t.Stats.WallSeconds, CPUSeconds: &t.Stats.CPUSeconds, Validations: &t.Stats.Validations,
-	}
-	if out.Usage = results.Measured(t.Stats.Models); out.Usage != nil {
+func (t attempt) known(ctx context.Context, env *step.Env) (out *results.Made, err error) {
+	out = &results.Made{Outcome: outcome.End(t.Outcome), WallSeconds: &t.Stats.WallSeconds, CPUSeconds: &t.Stats.CPUSeconds, Validations: &t.Stats.Validations}
+	if out.Usage = results.Measured(t.Stats.Models); out.Usage != nil || t.Logs == nil {
 		return out, nil
 	}
-	if t.Logs == nil {
-		return out, nil
-	}
-	var err error
-	if out.Usage, err = results.Claimed(ctx, env.Store, t.Logs.Ref); errors.Is(err, results.ErrUsage) {
+	out.Usage, err = results.Claimed(ctx, env.Store, t.Logs.Ref)
+	switch {
+	case errors.Is(err, results.ErrUsage):
 		env.Warn(fmt.Sprintf("%s: %v", t.Logs.From, err))
-		return out, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", t.Logs.From, err)
 	}
 	return out, nil

@@ -258,3 +258,22 @@ func TestKeyThatIsAWord(t *testing.T) {
 		}
 	})
 }
+
+// TestMalformed tells an answer that is not JSON from one that ended early.
+func TestMalformed(t *testing.T) {
+	for _, c := range []struct{ name, body, failed string }{
+		{"malformed", `{"choices": [}, "usage": {}}`, "the response is not valid JSON"},
+		{"ended early", `{"choices": [{"message": {"content": "Hel`, "the response ended early"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := asking("chat", false)
+				b := startTold(t, q, Limits{Cost: Dollar}, Retry{Attempts: 1}, told("application/json", c.body))
+				q.send(t, b.client, "http://gateway/main", virtualKey, "identity")
+				if e := b.events()[0]; e.Failed != c.failed {
+					t.Errorf("recorded as %q, want %q", e.Failed, c.failed)
+				}
+			})
+		})
+	}
+}

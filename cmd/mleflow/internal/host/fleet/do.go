@@ -213,9 +213,9 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 // isOurs reports whether a status is of this job, and not of the one before it: a job under
 // way, one with another id, or any once the old status can no longer come.
 func (w *watched) isOurs(s cluster.Status) bool {
-	underWay := s.State != "" && !s.State.Ended()
-	renewed := s.ID != "" && s.ID != w.before
-	return underWay || renewed || time.Since(w.started) > stale
+	return s.State != "" && !s.State.Ended() ||
+		s.ID != "" && s.ID != w.before ||
+		time.Since(w.started) > stale
 }
 
 // crew says what the status of the job means for its workers.
