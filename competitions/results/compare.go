@@ -145,7 +145,7 @@ func sumsOf(list []*Attempt) map[string]sums {
 	for _, a := range list {
 		s := out[a.Competition()]
 		s.runs++
-		s.medals += board.Count(Medal(a.Report) != "")
+		s.medals += board.Count(a.ranked() && Medal(a.Report) != "")
 		s.lower = a.Report.LowerIsBetter
 		if a.scored() {
 			s.scored++

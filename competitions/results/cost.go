@@ -36,7 +36,7 @@ func CostOf(list []*Attempt) *Cost {
 	c, sure := &Cost{}, []string{MeasuredCost, EstimatedCost, ClaimedCost}
 	least := 0
 	for _, a := range list {
-		c.Medals += board.Count(a.WithoutMedals() == "" && !a.Report.Unranked() && Medal(a.Report) != "")
+		c.Medals += board.Count(a.ranked() && Medal(a.Report) != "")
 		u := a.Made.Usage
 		if u == nil || u.CostUSD == nil {
 			c.Unknown++

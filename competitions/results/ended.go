@@ -121,10 +121,17 @@ func (a *Attempt) unscored() string {
 	return outcome.Missing.Text()
 }
 
+// LogTells reports whether the end of the agent's log may tell why the attempt has nothing
+// to grade. Of a step that failed its error tells.
+func (a *Attempt) LogTells() bool {
+	_, mood := a.Ended()
+	return mood == Bad && a.Made.Outcome != "" && a.Failure == "" && !a.Report.SubmissionExists
+}
+
 // Reason explains in a sentence's part why the attempt has no score or its agent did not
-// finish; "" where both are well or nothing is known. What the agent did comes before what the grader found, since a
-// file that is missing has a cause: the error of a step, the end of the log, the
-// agent's end, then the report.
+// finish; "" where both are well or nothing is known. What the agent did comes before what
+// the grader found, since a file that is missing has a cause: the error of a step, the end
+// of the log, the agent's end, then the report.
 func (a *Attempt) Reason() string {
 	if text, mood := a.Ended(); mood == Good || text == Ungraded {
 		return ""

@@ -49,11 +49,10 @@ func Groups(list []*Attempt) (groups []*Group, aside Aside) {
 
 // Newest returns the program of each agent's newest run with a graded attempt.
 func Newest(list []*Attempt) map[string]string {
-	program, run := map[string]string{}, map[string]string{}
-	for _, a := range list {
-		if a.Graded && cmp.Or(strings.Compare(a.RunID, run[a.Agent]), strings.Compare(a.Program, program[a.Agent])) >= 0 {
-			program[a.Agent], run[a.Agent] = a.Program, a.RunID
-		}
+	graded := slices.DeleteFunc(slices.Clone(list), func(a *Attempt) bool { return !a.Graded })
+	program := map[string]string{}
+	for agent, a := range newestBy(graded, func(a *Attempt) string { return a.Agent }) {
+		program[agent] = a.Program
 	}
 	return program
 }
@@ -75,7 +74,7 @@ func TallyOf(list []*Attempt) (t Tally) {
 		r := &a.Report
 		ids[r.CompetitionID] = true
 		t.Valid, t.AboveMedian = t.Valid+board.Count(r.ValidSubmission), t.AboveMedian+board.Count(r.AboveMedian)
-		if a.WithoutMedals() == "" && !r.Unranked() {
+		if a.ranked() {
 			t.Ranked++
 			t.Gold, t.Silver, t.Bronze = t.Gold+board.Count(r.GoldMedal), t.Silver+board.Count(r.SilverMedal), t.Bronze+board.Count(r.BronzeMedal)
 		}

@@ -45,6 +45,21 @@ func TestListed(t *testing.T) {
 	}
 }
 
+// TestListedGrades keeps each grade of an attempt that several steps of a run graded, under
+// other labels or at other versions, and takes a run that is given twice once.
+func TestListedGrades(t *testing.T) {
+	var list []*Attempt
+	for _, grade := range []string{"whole", "named", "whole", "named"} {
+		a := listedAttempt("1", "attempt", grade, "")
+		a.GradeAddress = "step.grade." + grade
+		list = append(list, a)
+	}
+	own, aside := Listed(list)
+	if len(own) != 2 || own[0].Agent != "whole" || own[1].Agent != "named" || len(aside) != 0 {
+		t.Errorf("%d listed, %v", len(own), aside)
+	}
+}
+
 // TestCostOf divides the cost by the medals, if all of it is known, and names its least sure
 // source.
 func TestCostOf(t *testing.T) {

@@ -117,7 +117,7 @@ func Rows(list []*Attempt) (rows []*Attempt) {
 			}
 			seen[at] = true
 			one := *a
-			one.Runs, a = d.Runs, &one
+			one.Runs, one.Program, a = d.Runs, d.Program, &one
 		}
 		rows = append(rows, a)
 	}
@@ -232,8 +232,9 @@ type Selection struct {
 }
 
 // Comparable returns the attempts that can be compared with each other: each once, final,
-// of one class, of one program for each agent, and at one version of each competition. What it leaves out is counted by reason,
-// so that every attempt of Distinct is in own or is counted once.
+// of one class, of one program for each agent, and at one version of each competition. What
+// it leaves out is counted by reason, so that every attempt of Distinct is in own or is
+// counted once.
 func (q Selection) Comparable(list []*Attempt) (own []*Attempt, class string, aside Aside) {
 	final, aside := counting(list)
 	if class = q.Class; class == "" {
@@ -289,6 +290,9 @@ func (a *Attempt) Uncounted() string {
 	return ""
 }
 
+// ranked reports whether the attempt could win a medal that counts.
+func (a *Attempt) ranked() bool { return a.WithoutMedals() == "" && !a.Report.Unranked() }
+
 // WithoutMedals says why the attempt cannot win a medal that counts: it is a rehearsal, or
 // Uncounted says so. It is "" for all others.
 func (a *Attempt) WithoutMedals() string {
@@ -298,17 +302,22 @@ func (a *Attempt) WithoutMedals() string {
 	return a.Uncounted()
 }
 
-// outdated tells the attempts of another program than the agent's newest in their class.
-func outdated(list []*Attempt, classOf func(*Attempt) string) func(*Attempt) bool {
-	type label struct{ class, agent string }
-	newest := map[label]*Attempt{}
+// newestBy returns the attempt of the newest run for each key.
+func newestBy[K comparable](list []*Attempt, key func(*Attempt) K) map[K]*Attempt {
+	newest := map[K]*Attempt{}
 	for _, a := range list {
-		at := label{classOf(a), a.Agent}
-		if n := newest[at]; n == nil || cmp.Or(strings.Compare(a.RunID, n.RunID), strings.Compare(a.Program, n.Program)) > 0 {
-			newest[at] = a
+		if n := newest[key(a)]; n == nil || cmp.Or(strings.Compare(a.RunID, n.RunID), strings.Compare(a.Program, n.Program)) > 0 {
+			newest[key(a)] = a
 		}
 	}
-	return func(a *Attempt) bool { return a.Program != newest[label{classOf(a), a.Agent}].Program }
+	return newest
+}
+
+// outdated tells the attempts of another program than the agent's newest in their class.
+func outdated(list []*Attempt, classOf func(*Attempt) string) func(*Attempt) bool {
+	label := func(a *Attempt) [2]string { return [2]string{classOf(a), a.Agent} }
+	newest := newestBy(list, label)
+	return func(a *Attempt) bool { return a.Program != newest[label(a)].Program }
 }
 
 // usualVersions are the versions of competitions with the most attempts, of those with as
@@ -381,14 +390,14 @@ func Uncounted(list []*Attempt) Aside {
 	return aside
 }
 
-// Listed returns the attempts of a leaderboard, on which several classes stand apart: each
-// once, graded, of real data and of versions that are not masked if there are such, and of
+// Listed returns the attempts of a leaderboard, on which several classes stand apart: those
+// of Rows that are graded, of real data and of versions that are not masked if there are such, and of
 // the program of the agent's newest run in the class. Others are counted by
 // reason, those without a grade excepted. Results that are not final and forks are listed,
 // since a board says of each agent how many do not count.
 func Listed(list []*Attempt) (own []*Attempt, aside Aside) {
 	aside = Aside{}
-	own = slices.DeleteFunc(Distinct(list), func(a *Attempt) bool { return !a.Graded })
+	own = slices.DeleteFunc(Rows(list), func(a *Attempt) bool { return !a.Graded })
 	if slices.ContainsFunc(own, func(a *Attempt) bool { return aparts(a) == asideConditions }) {
 		own = slices.DeleteFunc(own, func(a *Attempt) bool {
 			why := aparts(a)

@@ -27,6 +27,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/agentrun"
@@ -257,7 +258,7 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 	if err != nil {
 		return fmt.Errorf("outputs outcome and stats: %w", err)
 	}
-	r.Program = programOf(rec)
+	r.Program = results.ProgramOf(lockfile.Inputs(rec.Fields))
 	r.Address, r.AttemptAction, r.MadeIn, r.Check = address, rec.Action.String(), a.History.Run, c.checks[address]
 	r.Agent = cmp.Or(r.Agent, a.Agent)
 	if r.Agent == board.Unlabelled && a.Agent != "" {
@@ -283,15 +284,6 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 	return err
 }
 
-// programOf is the digest of the agent's program.
-func programOf(rec *cache.Record) string {
-	fields := make(map[string]string, len(rec.Fields))
-	for _, f := range rec.Fields {
-		fields[f.Label] = f.Value
-	}
-	return results.ProgramOf(fields)
-}
-
 // number reads a limit of a key; what is none is nil.
 func number(text string) *float64 {
 	v, err := strconv.ParseFloat(text, 64)
@@ -301,18 +293,14 @@ func number(text string) *float64 {
 	return &v
 }
 
-const (
-	// maxLogBytes is the largest log in which a cause is sought, logLines the number of its
-	// last lines.
-	maxLogBytes = 4 << 20
-	logLines    = 60
-)
+// maxLogBytes is the largest log in which a cause is sought.
+const maxLogBytes = 4 << 20
 
-// log enters what the end of the agent's output tells about an attempt that left nothing to
-// grade. A log that is too large or not there says nothing.
+// log enters what the end of the agent's output tells about an attempt of which it tells
+// more; see results.Attempt.LogTells. A log that is too large or not there says nothing.
 func (c *collector) log(r *results.Attempt, rec *cache.Record) error {
 	logs := rec.Outputs["logs"].Ref
-	if _, mood := r.Ended(); mood != results.Bad || r.Report.SubmissionExists || logs.Kind != cache.Tree {
+	if !r.LogTells() || logs.Kind != cache.Tree {
 		return nil
 	}
 	e, err := tree.Find(c.ctx, c.Store, logs, agentrun.OutputLog)
@@ -320,7 +308,7 @@ func (c *collector) log(r *results.Attempt, rec *cache.Record) error {
 		var text []byte
 		if text, err = cache.Get(c.ctx, c.Store, e.ID, maxLogBytes); err == nil {
 			lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
-			r.Log, _ = view.Excerpt(lines[max(0, len(lines)-logLines):])
+			r.Log, _ = view.Excerpt(lines[max(0, len(lines)-view.TailLines):])
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, cache.ErrNotFound) {

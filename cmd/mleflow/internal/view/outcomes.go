@@ -143,7 +143,7 @@ func (o *Outcomes) check(warnings string) {
 func (o *Outcomes) Explain(most int, tail func(run, address string, lines int) []string) {
 	for i := range o.Problems[:min(len(o.Problems), most, causesSought)] {
 		if p := &o.Problems[i]; p.attempt && len(p.Tail) == 0 {
-			p.explain(tail(p.Run, p.Address, tailLines))
+			p.explain(tail(p.Run, p.Address, TailLines))
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// tailLines is the number of a step's last lines that are kept to explain a failure.
+// TailLines is the number of a step's last lines that are kept to explain a failure.
 // failureLines is the number of them that are shown for a step that is no agent.
-const tailLines, failureLines = 60, 5
+const TailLines, failureLines = 60, 5
 
 // State is the state of a run after a sequence of events, the model behind the live view
 // and the summary. It is not safe for concurrent use.
@@ -169,8 +169,8 @@ func (s *State) Paid() (sum int64) {
 
 func (s *State) log(e event.StepLog) {
 	tail := append(s.tails[e.Address], e.Line[:min(len(e.Line), lineBytes)])
-	if len(tail) > tailLines {
-		tail = slices.Delete(tail, 0, len(tail)-tailLines)
+	if len(tail) > TailLines {
+		tail = slices.Delete(tail, 0, len(tail)-TailLines)
 	}
 	s.tails[e.Address] = tail
 	if r := s.running[e.Address]; r != nil && e.Line != "" && !strings.HasPrefix(e.Line, step.NotePrefix) {

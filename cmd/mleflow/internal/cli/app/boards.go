@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/report"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -78,11 +79,18 @@ func (l *Library) BoardOf(reports []grading.Graded) (*aggregate.Board, error) {
 // whose data are not on this machine stays as the run wrote it. opened is the cache of
 // this machine, nil if the command did not open it.
 func (a *App) DrawBoards(ctx context.Context, opened *disk.Cache, past *ledger.Past, sum *ledger.Summary, full bool) error {
+	ended := sync.OnceValue(func() []*results.Attempt {
+		p, err := past.Plan()
+		if err != nil {
+			return nil // without it the boards name no causes
+		}
+		j := attempts.JournalOf(p, sum)
+		return j.List()
+	})
 	draw := func(c ResultCache) (err error) {
 		sum.Outputs, err = report.DrawBoards(ctx, c, sum, func(b *aggregate.Board, address, title string) (string, error) {
-			if p, err := past.Plan(); b != nil && err == nil {
-				j := attempts.JournalOf(p, sum)
-				b.Explain(j.List())
+			if b != nil {
+				b.Explain(ended())
 			}
 			if b != nil || !full {
 				return Drawn(a.Terminal, b, title, full), nil

@@ -49,7 +49,7 @@ func (c chooser) choose(steps []engine.Past) (again []int, diags diag.List) {
 			_ = json.Unmarshal(s.Record.Outputs["outcome"].JSON, &ended) // none is no outcome
 		}
 		if s.Named && len(attempts) == 0 {
-			diags = append(diags, diag.General("No attempt", "-retry %s: it is neither an attempt of an agent nor the grade of one; -force runs any step again.", s.Name))
+			diags = append(diags, diag.General("No attempt", "--retry %s: it is neither an attempt of an agent nor the grade of one; --force runs any step again.", s.Name))
 		}
 		if s.Named || slices.Contains(c, ended) {
 			again = append(again, attempts...)

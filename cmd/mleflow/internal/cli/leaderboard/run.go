@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ import (
 
 // Gathered are the results in runs, bundles and files of reports.
 type Gathered struct {
-	// attempts are those of runs and bundles, each once; files the reports of files.
+	// attempts are the rows of runs and bundles; files the reports of files.
 	attempts []*results.Attempt
 	files    board.File
 	// Paths are those of the files.
@@ -41,8 +42,7 @@ func Gather(ctx context.Context, a *app.App, paths []string, rules RuleFlags) (g
 		var list []*results.Attempt
 		if app.NamesFile(path) || isFolder(path) {
 			found, err := isBundle(path)
-			switch {
-			case err != nil || !found:
+			if err != nil || !found { // what cannot be opened is an error of the reader of files
 				if len(rules.Exclude) > 0 {
 					return g, fmt.Errorf("--exclude-rule: %s is a file, which does not say what rules found; name a run", path)
 				}
@@ -98,21 +98,23 @@ func gradedBy(ctx context.Context, a *app.App, name string) ([]*results.Attempt,
 	return list, nil
 }
 
-// tellRepeated returns every attempt once, and tells how many several of the runs have.
+// tellRepeated returns the rows of attempts, and tells how many attempts stood there again.
 func tellRepeated(a *app.App, list []*results.Attempt) []*results.Attempt {
-	times, several := map[string]int{}, 0
+	rows, again := results.Rows(list), map[string]int{}
 	for _, r := range list {
-		if times[r.Key()]++; times[r.Key()] == 2 && r.Key() != "" {
-			several++
-		}
+		again[r.Key()]++
 	}
-	switch {
-	case several == 1:
+	for _, r := range rows {
+		again[r.Key()]--
+	}
+	maps.DeleteFunc(again, func(_ string, n int) bool { return n == 0 })
+	switch n := len(again); {
+	case n == 1:
 		fmt.Fprintln(a.Stderr, "1 attempt is in several of the runs and counts once.")
-	case several > 1:
-		fmt.Fprintf(a.Stderr, "%s are in several of the runs and count once.\n", view.Plural(several, "attempt"))
+	case n > 1:
+		fmt.Fprintf(a.Stderr, "%s are in several of the runs and count once.\n", view.Plural(n, "attempt"))
 	}
-	return results.Distinct(list)
+	return rows
 }
 
 // ofRuns reports whether no file of reports is among the results.
@@ -213,22 +215,14 @@ func WithoutFound(a *app.App, f RuleFlags, records []*results.Attempt) []*result
 	kept := slices.DeleteFunc(records, func(r *results.Attempt) bool {
 		found := r.Check.Against(f.Exclude)
 		if len(found) > 0 {
-			tellExcluded(a, r.Address, found)
+			fmt.Fprintf(a.Stderr, "%s %s: %s found something in it\n", a.ErrStyle().Warn("Left out:"), view.Text(r.Address), strings.Join(found, ", "))
 		} else if len(r.Check.Lacks(f.Exclude)) > 0 {
 			unchecked++
 		}
 		return len(found) > 0
 	})
-	tellUnchecked(a, unchecked)
-	return kept
-}
-
-func tellExcluded(a *app.App, address string, found []string) {
-	fmt.Fprintf(a.Stderr, "%s %s: %s found something in it\n", a.ErrStyle().Warn("Left out:"), view.Text(address), strings.Join(found, ", "))
-}
-
-func tellUnchecked(a *app.App, n int) {
-	if n > 0 {
-		fmt.Fprintf(a.Stderr, "%s %s without a check by these rules\n", a.ErrStyle().Warn("Kept:"), view.Plural(n, "attempt"))
+	if unchecked > 0 {
+		fmt.Fprintf(a.Stderr, "%s %s without a check by these rules\n", a.ErrStyle().Warn("Kept:"), view.Plural(unchecked, "attempt"))
 	}
+	return kept
 }

@@ -122,9 +122,6 @@ func (a *audit) reboard(ctx context.Context) error {
 // OtherWords is the reason why a board is claimed that another version of mleflow wrote.
 const OtherWords = "its figures are those of its reports, but its classes, places and texts are not what this version of mleflow writes"
 
-// outputBoard is the deviation of the board as JSON.
-const outputBoard = "output board"
-
 // differs reports whether a step gave other outputs than those of the run.
 func differs(v engine.Verified) bool {
 	return slices.ContainsFunc(v.Deviations, func(d lockfile.Deviation) bool { return strings.HasPrefix(d.Field, "output ") })
@@ -133,7 +130,7 @@ func differs(v engine.Verified) bool {
 // sameFigures reports whether a board and the one that was made again have the same figures,
 // although the boards differ. Where the texts alone differ, no version wrote them.
 func sameFigures(ctx context.Context, store cache.Store, v engine.Verified) (bool, error) {
-	i := slices.IndexFunc(v.Deviations, func(d lockfile.Deviation) bool { return d.Field == outputBoard })
+	i := slices.IndexFunc(v.Deviations, func(d lockfile.Deviation) bool { return d.Field == "output board" })
 	if i < 0 {
 		return false, nil
 	}

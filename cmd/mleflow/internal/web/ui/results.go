@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/lockfile"
 )
 
 // resultIndex knows the attempts of all runs. It is built in the background, newest run
@@ -278,11 +279,7 @@ func (x *resultIndex) program(ctx context.Context, c Results, action string) str
 		return program
 	}
 	if rec, err := c.Lookup(ctx, id); err == nil {
-		fields := make(map[string]string, len(rec.Fields))
-		for _, f := range rec.Fields {
-			fields[f.Label] = f.Value
-		}
-		program = results.ProgramOf(fields)
+		program = results.ProgramOf(lockfile.Inputs(rec.Fields))
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -290,15 +287,14 @@ func (x *resultIndex) program(ctx context.Context, c Results, action string) str
 	return program
 }
 
-// causeLines is the number of last lines of a log that are searched for a cause, and
-// causeBytes the length to which one is cut.
-const causeLines, causeBytes = 40, 400
+// causeBytes is the length to which a cause is cut.
+const causeBytes = 400
 
-// explain enters what the ends of logs tell of attempts that left nothing to grade, as
-// package attempts does. It reads at most so many logs, each once.
+// explain enters what the ends of logs tell of attempts, as package attempts does. It reads
+// at most so many logs, each once.
 func (x *resultIndex) explain(list []*results.Attempt, most int) {
 	for _, a := range list {
-		if _, mood := a.Ended(); mood != results.Bad || a.Log != "" || a.Failure != "" || a.Made.Outcome == "" || a.Report.SubmissionExists {
+		if !a.LogTells() || a.Log != "" {
 			continue
 		}
 		key := [2]string{a.RunID, a.Address}
@@ -311,7 +307,7 @@ func (x *resultIndex) explain(list []*results.Attempt, most int) {
 		if !ok && most > 0 {
 			most--
 			if past, err := x.src.Ledger.Open(key[0]); err == nil {
-				cause, _ = view.Excerpt(past.Tail(key[1], causeLines))
+				cause, _ = view.Excerpt(past.Tail(key[1], view.TailLines))
 				cause = strings.ToValidUTF8(cause[:min(len(cause), causeBytes)], "")
 			}
 			x.mu.Lock()
