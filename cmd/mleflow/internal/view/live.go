@@ -26,6 +26,7 @@ type Live struct {
 	state    *State
 	said     []string
 	warned   int
+	messages map[string]bool // the messages of warnings that were written
 	surveyed bool
 	reported int
 	told     int
@@ -88,11 +89,14 @@ func (l *Live) notices() []string {
 		_ = Preflights(&b, l.state.Preflights, l.style)
 		lines = append(lines, strings.TrimRight(b.String(), "\n"))
 	}
-	for i, w := range l.state.Warnings[l.warned:] {
-		told := l.state.Warnings[:l.warned+i]
-		if !slices.ContainsFunc(told, func(t event.Warning) bool { return t.Message == w.Message }) { // mleflow show counts them
+	if l.messages == nil {
+		l.messages = map[string]bool{}
+	}
+	for _, w := range l.state.Warnings[l.warned:] {
+		if !l.messages[w.Message] { // mleflow show counts them
 			lines = append(lines, l.style.Warn("Warning:")+" "+WarningText(w))
 		}
+		l.messages[w.Message] = true
 	}
 	l.warned = len(l.state.Warnings)
 	for i, f := range l.state.Failures[l.reported:] {

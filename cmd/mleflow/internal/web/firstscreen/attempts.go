@@ -1,8 +1,6 @@
 package firstscreen
 
 import (
-	"strings"
-
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -79,11 +77,10 @@ func StateOf(a *results.Attempt) State {
 	case results.Failed:
 		return Failed
 	}
-	if text, _ := a.Ended(); a.Graded && strings.HasPrefix(text, "scored") {
+	switch _, mood := a.Ended(); {
+	case mood == results.Good || mood == results.Fair:
 		return medal(a)
-	}
-	switch finished := a.Made.Outcome == "" || a.Made.Outcome == outcome.Finished; {
-	case !finished:
+	case a.Made.Outcome != "" && a.Made.Outcome != outcome.Finished:
 		return Failed
 	case a.Graded:
 		return Invalid
