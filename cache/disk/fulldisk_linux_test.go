@@ -1,11 +1,12 @@
 package disk
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -88,7 +89,7 @@ func fillDisk(t *testing.T, dir string) {
 
 // openOnFullDisk reads, and makes space, where no lease can be written.
 func openOnFullDisk(t *testing.T, dir string) {
-	unmapped(t, dir)
+	onlyNamed(t, dir)
 	rest, err := os.Create(dir + "/pins/rest") // take the last blocks
 	must(t, err)
 	for err == nil {
@@ -128,7 +129,7 @@ func openOnFullDisk(t *testing.T, dir string) {
 
 // openReadOnlyMount finds out by itself that nothing can be written.
 func openReadOnlyMount(t *testing.T, dir string) {
-	unmapped(t, dir)
+	onlyNamed(t, dir)
 	must(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, "size=4m"))
 	c := openTest(t, dir, Options{}, hooks{unnamed: true})
 	if !c.ReadOnly() || !has(t, c, "new") {
@@ -142,14 +143,18 @@ func openReadOnlyMount(t *testing.T, dir string) {
 	must(t, c.Close())
 }
 
-// unmapped waits until no file of dir is mapped. A closed cache is unmapped once it is
-// garbage; until then its deleted lease takes a page of the disk and bars a read-only
+// onlyNamed waits until every inode of the file system at dir has a name. A closed
+// cache is unmapped once it is garbage, and the kernel frees an unmapped file a moment
+// later; until then its deleted lease takes a page of the disk and prevents a read-only
 // mount.
-func unmapped(t *testing.T, dir string) {
+func onlyNamed(t *testing.T, dir string) {
 	t.Helper()
 	must(t, poll(t.Context(), func() (bool, error) {
 		runtime.GC()
-		maps, err := os.ReadFile("/proc/self/maps")
-		return !bytes.Contains(maps, []byte(" "+dir+"/")), err
+		named := uint64(0)
+		err := filepath.WalkDir(dir, func(string, fs.DirEntry, error) error { named++; return nil })
+		var disk unix.Statfs_t
+		err = errors.Join(err, unix.Statfs(dir, &disk))
+		return disk.Files-disk.Ffree == named, err
 	}))
 }
