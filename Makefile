@@ -92,7 +92,7 @@ bench-report: ## run the benchmarks (TABLES="engine …" for some, FULL=1 for th
 coverage: ## simulate how often intervals hold and tests err, and write the tables of docs/leaderboard.md (minutes)
 	UPDATE_GOLDEN=1 MLEFLOW_SIMULATIONS=$(or $(N),2000) $(GO) test -count 1 -timeout 2h ./competitions/board -run TestCoverage
 
-golden: ## rewrite the golden files, to be read in review
+golden: docs ## rewrite the golden files, to be read in review
 	UPDATE_GOLDEN=1 $(GO) test ./cmd/...
 
 e2e: build ## run the command-line scripts and apply the demo twice
@@ -105,8 +105,8 @@ demo: build ## run the demonstration and write its page to demo.html
 rehearsal: ## draw the data of rehearsals again
 	$(GO) run ./competitions/rehearsal/make -o competitions/shipped
 
-docs: ## write the reference pages in docs again
-	UPDATE_GOLDEN=1 $(GO) test -count 1 ./cmd/mleflow/internal/cli -run TestReferencePages
+docs: ## write the reference pages and schemas in docs again
+	$(GO) run ./cmd/mleflow/internal/dev/docgen -o docs
 
 # No version control in the build information, no paths, one version: the same
 # source and Go give the same bytes.

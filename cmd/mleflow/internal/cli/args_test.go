@@ -28,7 +28,7 @@ func TestNormalise(t *testing.T) {
 		{"after the end of flags", []string{"fmt", "--", "-check"}, []string{"fmt", "--", "-check"}},
 		{"unknown flags stay", []string{"plan", "-nonsense", "-"}, []string{"plan", "-nonsense", "-"}},
 	}
-	root := newRoot(app.NewApp(&app.Terminal{}))
+	root := NewRoot(app.NewApp(&app.Terminal{}))
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.out, app.Normalise(root, tt.args)); diff != "" {
@@ -41,7 +41,7 @@ func TestNormalise(t *testing.T) {
 // TestFlagsAgree makes sure that a long flag takes a value in all commands or
 // in none, which normalise relies on.
 func TestFlagsAgree(t *testing.T) {
-	root := newRoot(app.NewApp(&app.Terminal{}))
+	root := NewRoot(app.NewApp(&app.Terminal{}))
 	takes := app.LongFlags(root)
 	for _, args := range [][]string{{"plan", "-json"}, {"grade-sample", "-json"}} {
 		if takes[args[1][1:]] {

@@ -15,7 +15,7 @@ import (
 func TestEverythingCompletes(t *testing.T) {
 	a := app.NewApp(&app.Terminal{})
 	c := &completion{a}
-	root := newRoot(a)
+	root := NewRoot(a)
 	arguments, values := c.argumentCompleters(), c.valueCompleters()
 	used := map[string]bool{}
 	app.Walk(root, func(c *cobra.Command) {

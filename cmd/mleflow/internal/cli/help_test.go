@@ -14,7 +14,7 @@ func TestHelpSections(t *testing.T) {
 	if len(sections) < 50 {
 		t.Fatalf("help.txt has %d sections", len(sections))
 	}
-	app.Walk(newRoot(app.NewApp(&app.Terminal{})), func(c *cobra.Command) {
+	app.Walk(NewRoot(app.NewApp(&app.Terminal{})), func(c *cobra.Command) {
 		if text, ok := sections[c.CommandPath()]; ok && (text == "" || c.Long == "") {
 			t.Errorf("%s has a section without text", c.CommandPath())
 		}

@@ -44,7 +44,7 @@ func internal(args []string) (status int) {
 }
 
 func main(ctx context.Context, a *app.App, args []string) int {
-	root := newRoot(a)
+	root := NewRoot(a)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		(&completion{a}).complete(root)
 	}

@@ -22,7 +22,8 @@ const (
 	groupMachine     = "machine"
 )
 
-func newRoot(a *app.App) *cobra.Command {
+// NewRoot returns the command mleflow, with all others below it.
+func NewRoot(a *app.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "mleflow",
 		Short:         "Plan, run and reproduce MLE-bench as a declarative pipeline",

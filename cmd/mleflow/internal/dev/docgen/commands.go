@@ -1,4 +1,4 @@
-package docgen
+package main
 
 import (
 	"cmp"
@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Commands returns the page on the command line.
-func Commands(root *cobra.Command) []byte {
+// commandsPage returns the page on the command line.
+func commandsPage(root *cobra.Command) []byte {
 	p := newPage("Commands")
 	p.text("The commands, as `mleflow COMMAND --help` lists them. Long flags take one dash or two, anywhere.")
 	p.heading(2, "Global flags")

@@ -1,4 +1,4 @@
-package docgen
+package main
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// Metrics returns the page on metrics and requirements of the grade block.
-func Metrics(metrics *metric.Registry) []byte {
+// metricsPage returns the page on metrics and requirements of the grade block.
+func metricsPage(metrics *metric.Registry) []byte {
 	p := newPage("Metrics and requirements")
 	p.text("The metrics and requirements of a competition's `grade` block. Lint and test one:")
 	p.code("sh", "mleflow competition lint ID && mleflow competition test ID")
@@ -74,8 +74,8 @@ func (p *page) choices(attribute, title string, choices []grading.Choice) {
 	p.terms(rows)
 }
 
-// Transforms returns the page on what a prepare block is made of.
-func Transforms(verbs []transform.Verb) []byte {
+// verbsPage returns the page on what a prepare block is made of.
+func verbsPage(verbs []transform.Verb) []byte {
 	p := newPage("Preparation")
 	p.text("The output blocks and functions of a competition's `prepare` block. Run one:")
 	p.code("sh", "mleflow prepare -c ID --data-dir data")

@@ -1,4 +1,4 @@
-package docgen
+package main
 
 import (
 	"maps"
@@ -10,9 +10,9 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 )
 
-// Language returns the page on the pipeline language. added are the functions
+// languagePage returns the page on the pipeline language. added are the functions
 // that are not part of the engine's own.
-func Language(added map[string]function.Function) []byte {
+func languagePage(added map[string]function.Function) []byte {
 	p := newPage("The pipeline language")
 	p.text("This page is the reference of pipeline files, one HCL file each; `mleflow validate` checks one. References between blocks make the graph, with `depends_on`. Unknown names, unexpected arguments and values of a wrong type are errors with their position in the file.")
 	p.text("A file may have 4 MiB of text nested at most 1,000 levels deep, 1,000,000 elements or 192 MiB in a value, 20,000,000 steps of evaluation, and 250,000 instances. A heredoc may have some 7,000 lines of 60 characters; read longer texts with `file(…)`. What exceeds a limit is an error at its place.")

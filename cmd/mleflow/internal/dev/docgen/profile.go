@@ -1,4 +1,4 @@
-package docgen
+package main
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading/profile"
 )
 
-// Profile returns the page that says which versions of the reference's
+// profilePage returns the page that says which versions of the reference's
 // libraries grading follows, and where newer ones answer otherwise.
-func Profile(p profile.Profile) []byte {
+func profilePage(p profile.Profile) []byte {
 	page := newPage("The reference profile")
 	page.textf("The library versions that scores follow, and where others differ. `mleflow grade-sample --json` names "+
 		"them in `reference_profile`: `%s`. MLE-bench itself declares minimum versions only.", grading.ReferenceProfile)

@@ -1,4 +1,4 @@
-package docgen
+package main
 
 import (
 	"cmp"
@@ -23,9 +23,9 @@ var splits = []struct {
 	{competitions.Dev, "Development set"}, {competitions.Demo, "Demonstrations"},
 }
 
-// Competitions returns the page on the competitions of a catalog, and on which
+// competitionsPage returns the page on the competitions of a catalog, and on which
 // of them use what.
-func Competitions(catalog *competitions.Catalog, metrics *metric.Registry) ([]byte, error) {
+func competitionsPage(catalog *competitions.Catalog, metrics *metric.Registry) ([]byte, error) {
 	all, err := catalog.List(competitions.Filter{})
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package docgen
+package main
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Steps returns the page on the step kinds.
-func Steps(kinds *step.Registry) []byte {
+// stepsPage returns the page on the step kinds.
+func stepsPage(kinds *step.Registry) []byte {
 	p := newPage("Step kinds")
 	p.text("The kinds of steps; `mleflow explain ADDRESS` shows the key of a step. Every step also takes `for_each`, `depends_on`, `on`, `timeout`, `retry` and `resources`: see [the language](language.md).")
 	p.text("Agents see public outputs, unless private text chose them, and others of steps that saw nothing private. They never see private and withheld ones; models may replay the latter.")

@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 
 var roff = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n\\&'")
 
-// manPage returns the manual page of all commands, in roff.
-func manPage(root *cobra.Command) []byte {
+// manual returns the manual page of all commands, in roff.
+func manual(root *cobra.Command) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH MLEFLOW 1\n.SH NAME\nmleflow \\- %s\n.SH DESCRIPTION\n%s\n.SH GLOBAL FLAGS\n", roff.Replace(root.Short), roff.Replace(root.Long))
 	manFlags(&b, root.PersistentFlags())
