@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import os
-import pathlib
 import random
 import sys
 import warnings
@@ -80,7 +79,4 @@ for k in range(64):
         want = score(truth, found, overlap)
     CASES.append({"overlap": overlap, "truth": truth, "found": plain, "edits": edits, "score": repr(want)})
 
-here = pathlib.Path(__file__).parent
-with open(here / "coco.json", "w", encoding="utf-8") as f:
-    json.dump({"command": " ".join(["python", *map(os.path.basename, sys.argv)]), "made_with": f"pycocotools {version('pycocotools')}, numpy {np.__version__}", "cases": CASES}, f)
-    f.write("\n")
+print(json.dumps({"command": " ".join(["python", *map(os.path.basename, sys.argv)]), "made_with": f"pycocotools {version('pycocotools')}, numpy {np.__version__}", "cases": CASES}))
