@@ -22,15 +22,15 @@ help: ## list the targets
 build: ## build bin/mleflow, one static binary
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(MLEFLOW) ./cmd/mleflow
 
-# Packages whose tests start no other program, no server and no golden case: a minute
-# for all of them.
-FAST = $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}' ./... | \
-	grep -vE ' os/exec( |$$)|/([a-z0-9]+test|testscript)/?( |$$)' | cut -d ' ' -f 1)
+# What make check leaves out is in .ci/lists/slow; a new package is in it.
+SLOW = $$(grep -v '^\#' .ci/lists/slow | cut -d ' ' -f 1)
+FAST = $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}.{{slice .ImportPath 26}}{{end}}' ./... | grep -vxF "$(SLOW)")
 
-check: ## the inner loop, a minute: gofmt, vet and the tests that start nothing
+check: ## the inner loop, two minutes of processor time: gofmt, vet, and most tests with -short
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) test -short $(FAST)
+	@echo "left out, for make test:" $(SLOW)
 
 # The packages named first wait longest: the others run meanwhile.
 test: ## run all tests
@@ -44,7 +44,7 @@ python: build ## test the Python packages and docs/notebook.ipynb, in a virtual 
 # takes long in cache/disk are histories, which do not; and of the scripts those depend
 # on the user that change permissions or look for a runtime.
 PRIVILEGED = ./cache/tree ./plugins/sandbox/executor/... ./steps/agentrun ./steps/exec ./steps/image ./cmd/mleflow/internal/host/machine ./cmd/mleflow/internal/dev/e2e/sandbox ./cmd/mleflow/internal/dev/e2e/aide
-SCRIPTS    = $$(cd cmd/mleflow/testdata/script && grep -lE 'chmod|umask|doctor|isolation|runtime' *.txtar | sed 's/[.]txtar$$//' | paste -s -d '|')
+SCRIPTS    = $$(paste -s -d '|' .ci/lists/root-scripts)
 
 test-root: root-packages root-rest ## as root, run the tests that depend on the user, also after make test as another
 
@@ -56,12 +56,8 @@ root-rest:
 	$(GO) test -count 1 -timeout 40m -run "^TestScript$$/^($(SCRIPTS))$$" ./cmd/mleflow
 	$(GO) test -count 1 -timeout 40m -run 'Demo|FullDisk|ReadOnlyCache|Hostile|Live|Thief' ./cmd/mleflow/internal/dev/e2e
 
-# The packages of these folders in which several goroutines share anything.
-CONCURRENT = $$(git grep -lE '^\s*go [a-z]|\.Go\(|sync\.|t\.Parallel' -- $(patsubst %,'%/*.go',cache engine plugins/sandbox/executor steps competitions/prep cmd/mleflow/internal/view) | \
-	xargs -n 1 dirname | sort -u | sed 's|^|./|')
-
 race: ## run the tests of what is concurrent with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -short -timeout 40m $(CONCURRENT)
+	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -short -timeout 40m $$(cat .ci/lists/race)
 
 lint: ## golangci-lint where it is installed (make tools), else go vet and staticcheck
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
