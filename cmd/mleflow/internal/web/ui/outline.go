@@ -1,6 +1,11 @@
 package ui
 
 import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -9,51 +14,74 @@ import (
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
 
+// recording is a transcript that is open, with its outline.
+type recording struct {
+	*transcript.Reader
+	*outline
+}
+
+// openTranscript opens the transcript of an attempt: that of its outputs or, while it runs,
+// the one that is being written. It returns nil without an exchange, or why there is none.
+func openTranscript(ctx context.Context, a *shownAttempt) (t *recording, missing string, err error) {
+	outlineNow := outlineOf
+	var r *transcript.Reader
+	if a.kept != nil {
+		if a.kept.transcript == "" {
+			return nil, a.missing, nil
+		}
+		r, err = openKept(a)
+	} else {
+		ref, missing := a.output("transcript")
+		if missing != "" {
+			return nil, missing, nil
+		}
+		if _, err := tree.Find(ctx, a.store, ref, transcript.EventsFile); none(err) {
+			return nil, "", nil
+		}
+		r, err = transcript.OpenReader(tree.NewFS(ctx, a.store, ref))
+		outlineNow = func(r *transcript.Reader) (*outline, error) { return a.outlines.of(ref, r) }
+	}
+	if err != nil || r == nil {
+		return nil, "", err
+	}
+	all, err := outlineNow(r)
+	if err != nil || len(all.turns) == 0 {
+		return nil, "", errors.Join(err, r.Close())
+	}
+	return &recording{r, all}, "", nil
+}
+
+// openKept opens the transcript that is being written; nil if nothing was asked yet.
+func openKept(a *shownAttempt) (*transcript.Reader, error) {
+	if !strings.HasPrefix(a.kept.transcript, "agent-models-") {
+		return nil, nil
+	}
+	dir, err := a.Kept(a.kept.transcript)
+	if err != nil {
+		return nil, err
+	}
+	r, err := transcript.OpenReader(os.DirFS(filepath.Join(dir, "transcript")))
+	if none(err) {
+		return nil, nil
+	}
+	return r, err
+}
+
 // outline is what is known of a transcript without its bodies: where its exchanges are,
 // and their sums.
 type outline struct {
-	turns []place
+	turns []exchange
 	start time.Time
-	// failed are the exchanges that did not succeed, by their places.
+	// failed are the exchanges that did not succeed, by their numbers.
 	failed        []int
 	input, output int64
 	cost          int64
 }
 
-// place is where and when an exchange is.
-type place struct {
+// exchange is where and when an exchange is.
+type exchange struct {
 	transcript.Span
 	at time.Time
-}
-
-// outlineOf reads the events of a transcript.
-func outlineOf(r *transcript.Reader) (*outline, error) {
-	out := &outline{}
-	for e, err := range r.Headlines() {
-		if err != nil {
-			return out, err
-		}
-		if len(out.turns) == 0 {
-			out.start = e.Time
-		}
-		if e.Status != 200 {
-			out.failed = append(out.failed, len(out.turns))
-		}
-		if e.Usage != nil {
-			out.input, out.output = out.input+e.Usage.Input, out.output+e.Usage.Output
-		}
-		out.cost += e.Cost
-		out.turns = append(out.turns, place{e.Span, e.Time})
-	}
-	return out, nil
-}
-
-// endOf is the end of a body's last range.
-func endOf(b transcript.Body) (end int64) {
-	for _, p := range b.Pieces {
-		end = max(end, p[0]+p[1])
-	}
-	return end
 }
 
 // outlines remembers the outlines of the transcripts that were shown last.
@@ -82,23 +110,32 @@ func (t *outlines) of(ref cache.Ref, r *transcript.Reader) (*outline, error) {
 	return out, nil
 }
 
-// withTranscript opens the transcript, or explains why there is none.
-func (o *one) withTranscript(use func(r *transcript.Reader, all *outline, why string) error) error {
-	ref, why := o.output("transcript")
-	if why != "" {
-		return use(nil, nil, why)
+// outlineOf reads the events of a transcript.
+func outlineOf(r *transcript.Reader) (*outline, error) {
+	out := &outline{}
+	for e, err := range r.Headlines() {
+		if err != nil {
+			return out, err
+		}
+		if len(out.turns) == 0 {
+			out.start = e.Time
+		}
+		if e.Status != 200 {
+			out.failed = append(out.failed, len(out.turns))
+		}
+		if e.Usage != nil {
+			out.input, out.output = out.input+e.Usage.Input, out.output+e.Usage.Output
+		}
+		out.cost += e.Cost
+		out.turns = append(out.turns, exchange{e.Span, e.Time})
 	}
-	if _, err := tree.Find(o.ctx, o.store, ref, transcript.EventsFile); none(err) {
-		return use(nil, &outline{}, "")
+	return out, nil
+}
+
+// endOf is the end of a body's last range.
+func endOf(b transcript.Body) (end int64) {
+	for _, p := range b.Pieces {
+		end = max(end, p[0]+p[1])
 	}
-	r, err := transcript.OpenReader(tree.NewFS(o.ctx, o.store, ref))
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	all, err := o.u.turns.of(ref, r)
-	if err != nil {
-		return err
-	}
-	return use(r, all, "")
+	return end
 }
