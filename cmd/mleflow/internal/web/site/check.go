@@ -225,8 +225,8 @@ func bundlesOf(rows []*Row) []*Bundle {
 	return list
 }
 
-// cell is a task that an agent may try once.
-type cell struct {
+// trial is a task that an agent may try once.
+type trial struct {
 	Setting
 	agent, competition, seed string
 }
@@ -234,20 +234,20 @@ type cell struct {
 // repeated sets aside all attempts of an agent at a competition with one seed but
 // the earliest.
 func (c *checker) repeated() {
-	by, count := map[cell][]*Row{}, map[string]int{}
-	var cells []cell
+	by, count := map[trial][]*Row{}, map[string]int{}
+	var trials []trial
 	for _, r := range c.rows {
 		if r.Aside != "" || r.Seed == "" {
 			continue
 		}
-		k := cell{r.setting(), r.Agent, r.Report.CompetitionID, r.Seed}
+		k := trial{r.setting(), r.Agent, r.Report.CompetitionID, r.Seed}
 		if by[k] == nil {
-			cells = append(cells, k)
+			trials = append(trials, k)
 		}
 		by[k] = append(by[k], r)
 	}
 	bundles := map[string][]*Bundle{}
-	for _, k := range cells {
+	for _, k := range trials {
 		list := by[k]
 		if len(list) < 2 {
 			continue

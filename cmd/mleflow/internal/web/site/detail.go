@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 )
 
@@ -89,44 +90,32 @@ func (c *competition) by() string {
 }
 
 // results is a table of rows; up is the path to the folder of the board.
-func (s *Site) results(caption, up string, rows []*Row, agents, competitions bool) grid {
-	names := []string{}
+func (s *Site) results(caption, up string, rows []*Row, agents, competitions bool) page.Grid {
+	var columns []page.Column[*Row]
 	if agents {
-		names = append(names, "Agent")
+		columns = append(columns, links("Agent", func(r *Row) (string, string) { return r.Agent, up + agentPath(r.Agent) }))
 	}
 	if competitions {
-		names = append(names, "Competition")
+		columns = append(columns, links("Competition", func(r *Row) (string, string) {
+			return r.Report.CompetitionID, up + competitionPath(r.Report.CompetitionID)
+		}))
 	}
-	names = append(names, "Seed", ">Score")
+	columns = append(columns, texts("Seed", func(r *Row) string { return cmp.Or(r.Seed, "–") }), texts(">Score", (*Row).score))
 	for _, at := range s.stops {
-		names = append(names, ">… after "+export.After(at))
+		columns = append(columns, texts(">… after "+export.After(at), func(r *Row) string { return r.scoreAt(at) }))
 	}
-	names = append(names, "Medal", "Place", ">Percentile", "Checked", "Ended", ">Time", ">Tokens", ">Cost, USD", "Tries")
+	columns = append(columns,
+		cells("Medal", func(r *Row) cell { return cell{Text: results.Medal(r.shown()), Medal: true} }),
+		page.Column[*Row]{Title: "Place", Class: "nowrap", Text: func(r *Row) string { return r.place() }},
+		texts(">Percentile", (*Row).percentile), cells("Checked", (*Row).checked), texts("Ended", func(r *Row) string { return cmp.Or(string(r.Made.Outcome), "–") }),
+		texts(">Time", func(r *Row) string { return took(r.Made.WallSeconds) }), texts(">Tokens", func(r *Row) string { return amount(r.Made.Usage.Tokens()) }),
+		texts(">Cost, USD", func(r *Row) string { return costOf(r.Made.Usage) }), cells("Tries", func(r *Row) cell { return r.tried().cell() }))
 	if checked(rows) {
-		names = append(names, "Rule checks")
+		columns = append(columns, cells("Rule checks", func(r *Row) cell { return foundIn(r.Check) }))
 	}
-	names = append(names, "Bundle", "Remarks")
-	g := newGrid(caption, names...)
-	for _, r := range rows {
-		var cells []entry
-		if agents {
-			cells = append(cells, link(r.Agent, up+agentPath(r.Agent)))
-		}
-		if competitions {
-			cells = append(cells, link(r.Report.CompetitionID, up+competitionPath(r.Report.CompetitionID)))
-		}
-		own := r.cells(up)
-		cells = append(cells, own[:2]...)
-		for _, at := range s.stops {
-			cells = append(cells, text(r.scoreAt(at)))
-		}
-		cells = append(cells, own[2:len(own)-2]...)
-		if checked(rows) {
-			cells = append(cells, foundIn(r.Check))
-		}
-		g.add(append(cells, own[len(own)-2:]...)...)
-	}
-	return g
+	columns = append(columns, links("Bundle", func(r *Row) (string, string) { return r.Bundle.File, up + bundlePath(r.Bundle) }),
+		page.Column[*Row]{Title: "Remarks", Class: "why", Text: func(r *Row) string { return strings.Join(r.remarks(), "; ") }})
+	return page.NewGrid(caption, rows, columns...)
 }
 
 // scoreAt is the score had the attempt been stopped at a time, with its medal.
@@ -143,43 +132,64 @@ func (r *Row) scoreAt(at time.Duration) string {
 	return page.Score(float64(*s.ExactScore))
 }
 
-func (r *Row) cells(up string) []entry {
-	rep := r.Report
-	score, place, percentile := cmp.Or(r.NoScore(), "–"), "–", "–"
-	if rep.ExactScore != nil {
-		score = page.Score(float64(*rep.ExactScore))
+// shown is the report of the row; an empty one if it is refused.
+func (r *Row) shown() grading.Report {
+	if r.Verdict.Standing == audit.Refused {
+		return grading.Report{}
 	}
-	if p := results.Percentile(rep); p != nil {
-		place, percentile = results.Place(*rep.Rank, rep.Teams), strconv.FormatFloat(*p, 'f', 1, 64)
+	return r.Report
+}
+
+func (r *Row) score() string {
+	if r.Verdict.Standing == audit.Refused {
+		return "–"
 	}
-	medal := entry{Medal: cmp.Or(results.Medal(rep), "none")}
-	checked := entry{Text: standingWords[r.Verdict.Standing], Pill: "good"}
-	switch r.Verdict.Standing {
-	case audit.Claimed:
-		checked.Pill = "warn"
-	case audit.Refused:
-		checked.Pill = "bad"
-		score, place, percentile, medal = "–", "–", "–", entry{Medal: "none"}
+	if score := r.Report.ExactScore; score != nil {
+		return page.Score(float64(*score))
 	}
-	remarks := slices.Clone(r.Verdict.Flags)
+	return cmp.Or(r.NoScore(), "–")
+}
+
+func (r *Row) place() string {
+	rep := r.shown()
+	if results.Percentile(rep) == nil {
+		return "–"
+	}
+	return results.Place(*rep.Rank, rep.Teams)
+}
+
+func (r *Row) percentile() string {
+	p := results.Percentile(r.shown())
+	if p == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(*p, 'f', 1, 64)
+}
+
+// checked says how the row was checked.
+func (r *Row) checked() cell {
+	class := map[audit.Standing]string{audit.Claimed: "warn", audit.Refused: "bad"}[r.Verdict.Standing]
+	return pill(standingWords[r.Verdict.Standing], cmp.Or(class, "good"))
+}
+
+// remarks are what a reader must know of the row.
+func (r *Row) remarks() []string {
+	list := slices.Clone(r.Verdict.Flags)
 	if r.Verdict.Unchecked != "" && r.Verdict.Standing != audit.Refused {
-		remarks = append(remarks, "public data: not checked: "+r.Verdict.Unchecked)
+		list = append(list, "public data: not checked: "+r.Verdict.Unchecked)
 	}
 	if r.Unproven != "" {
-		remarks = append(remarks, "tries not provable: "+r.Unproven)
+		list = append(list, "tries not provable: "+r.Unproven)
 	}
 	if n := r.Verdict.Others; n > 0 {
-		remarks = append(remarks, view.Plural(n, "other attempt")+" in its place or of the same agent before it")
+		list = append(list, view.Plural(n, "other attempt")+" in its place or of the same agent before it")
 	}
 	if r.Aside != "" {
-		remarks = append(remarks, "Does not count: "+r.Aside)
+		list = append(list, "Does not count: "+r.Aside)
 	} else if r.Verdict.Standing == audit.Claimed {
-		remarks = append(remarks, "no answers, or not all files, to grade it again with")
+		list = append(list, "no answers, or not all files, to grade it again with")
 	}
-	return []entry{
-		text(cmp.Or(r.Seed, "–")), text(score), medal, {Text: place, Class: "nowrap"}, text(percentile), checked, text(cmp.Or(string(r.Made.Outcome), "–")), text(took(r.Made.WallSeconds)),
-		text(amount(r.Made.Usage.Tokens(), 0)), text(costOf(r.Made.Usage)), r.tried().entry(), link(r.Bundle.File, up+bundlePath(r.Bundle)), {Text: strings.Join(append(remarks, texts(r.Outside)...), "; "), Class: "why"},
-	}
+	return append(list, channels(r.Outside)...)
 }
 
 // maxLines is the largest number of curves in a plot.
@@ -230,7 +240,7 @@ func (s *Site) competitionPage(c *competition) document {
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(by), compareSettings) {
 		rows := by[at]
-		sec := section{Title: (&Table{Setting: at}).Name(), Grids: []grid{s.results("Attempts", "../", rows, true, false)}}
+		sec := section{Title: (&Table{Setting: at}).Name(), Grids: []page.Grid{s.results("Attempts", "../", rows, true, false)}}
 		if c.note != "" {
 			sec.Text = append(sec.Text, c.note)
 		}
@@ -243,11 +253,10 @@ func (s *Site) competitionPage(c *competition) document {
 		d.Sections = append(d.Sections, sec)
 	}
 	if len(c.public) > 0 {
-		g := newGrid("Public labels", "Collection", "It has", "What is the same", "Evidence")
-		for _, p := range c.public {
-			g.add(entry{Text: p.Name, Link: p.URL, Outside: true}, text(p.Extent()), text(p.Note), entry{Text: p.Reference, Link: p.Reference, Outside: true})
-		}
-		d.Sections = append(d.Sections, section{Title: "Where its labels are public", Grids: []grid{g}})
+		g := page.NewGrid("Public labels", c.public,
+			cells("Collection", func(p competitions.PublicLabels) cell { return outside(p.Name, p.URL) }), texts("It has", competitions.PublicLabels.Extent),
+			texts("What is the same", func(p competitions.PublicLabels) string { return p.Note }), cells("Evidence", func(p competitions.PublicLabels) cell { return outside(p.Reference, p.Reference) }))
+		d.Sections = append(d.Sections, section{Title: "Where its labels are public", Grids: []page.Grid{g}})
 	}
 	return d
 }
@@ -287,20 +296,17 @@ func (s *Site) agentPage(name string) document {
 		}
 	}
 	if len(aside) > 0 {
-		d.Sections = append(d.Sections, section{Title: "Attempts that do not count", Grids: []grid{s.results("Attempts that do not count", "../", aside, false, true)}})
+		d.Sections = append(d.Sections, section{Title: "Attempts that do not count", Grids: []page.Grid{s.results("Attempts that do not count", "../", aside, false, true)}})
 	}
 	return d
 }
 
 // figures are all figures of an agent with their intervals.
-func (a *Agent) figures() grid {
-	g := newGrid("Figures", "Figure", ">%", ">95 %, other runs", ">95 %, other competitions")
-	for _, name := range board.MeasureNames() {
-		if m, ok := a.Measures[name]; ok {
-			g.add(text(strings.ReplaceAll(strings.TrimSuffix(name, "_percentage"), "_", " ")), text(fmt.Sprintf("%.2f", float64(m.Mean))), text(m.Runs.Text()), text(m.Competitions.Text()))
-		}
-	}
-	return g
+func (a *Agent) figures() page.Grid {
+	names := slices.DeleteFunc(board.MeasureNames(), func(name string) bool { _, ok := a.Measures[name]; return !ok })
+	return page.NewGrid("Figures", names, texts("Figure", func(name string) string { return strings.ReplaceAll(strings.TrimSuffix(name, "_percentage"), "_", " ") }),
+		texts(">%", func(name string) string { return fmt.Sprintf("%.2f", float64(a.Measures[name].Mean)) }),
+		texts(">95 %, other runs", func(name string) string { return a.Measures[name].Runs.Text() }), texts(">95 %, other competitions", func(name string) string { return a.Measures[name].Competitions.Text() }))
 }
 
 func (s *Site) agentSection(t *Table, a *Agent) section {
@@ -330,7 +336,7 @@ func (s *Site) agentSection(t *Table, a *Agent) section {
 }
 
 // disclosed describes an agent and its resources by its bundles' account.
-func disclosed(a *Agent) grid {
+func disclosed(a *Agent) page.Grid {
 	of := func(get func(*Row) string) string {
 		var list []string
 		for _, r := range a.rows {
@@ -339,13 +345,12 @@ func disclosed(a *Agent) grid {
 		slices.Sort(list)
 		return cmp.Or(strings.Join(slices.DeleteFunc(slices.Compact(list), func(s string) bool { return s == "" }), ", "), "–")
 	}
-	g := newGrid("What the agent was and used", "What", "Disclosed")
-	for _, row := range [][2]string{
+	return page.NewGrid("What the agent was and used", [][]string{
 		{"Isolation", a.Overall.Isolation}, {"Runtime", strings.Join(a.Runtimes, "; ")}, {"Task", a.Overall.Task}, {"Class", a.Class}, {"Limits", strings.Join(a.Limits, "; ")},
 		{"Image", of(func(r *Row) string { return strings.TrimSpace(r.Image + " " + r.ImageDigest) })}, {"Version of a built-in agent", of(func(r *Row) string { return r.AgentVersion })},
-		{"Signed by key", cmp.Or(a.Key, "–")}, {"Tries", a.Tries.entry().Text}, {"Given besides the competition", a.outside().Text},
+		{"Signed by key", cmp.Or(a.Key, "–")}, {"Tries", a.Tries.cell().Text}, {"Given besides the competition", a.outside().Text},
 		{"Command", of(func(r *Row) string { return r.Command })},
-		{"Models", cmp.Or(strings.Join(a.Models, " "), "–")}, {"Tokens", amount(a.Tokens, 0)}, {"Cost, USD", costOf(&a.used)}, {"Time of all attempts", took(a.Seconds)},
+		{"Models", cmp.Or(strings.Join(a.Models, " "), "–")}, {"Tokens", amount(a.Tokens)}, {"Cost, USD", costOf(&a.used)}, {"Time of all attempts", took(a.Seconds)},
 		{"Usage measured by", of(func(r *Row) string {
 			if r.Made.Usage == nil {
 				return ""
@@ -353,10 +358,7 @@ func disclosed(a *Agent) grid {
 			return string(r.Made.Usage.Source)
 		})},
 		{"mleflow, as the bundle says", of(func(r *Row) string { return r.Mleflow })},
-	} {
-		g.add(text(row[0]), text(row[1]))
-	}
-	return g
+	}, indexed("What", 0), indexed("Disclosed", 1))
 }
 
 // bundlePage shows a bundle's statements and the findings on it.
@@ -366,7 +368,7 @@ func (s *Site) bundlePage(b *Bundle) document {
 	if sec := s.findings(func(f Finding) bool { return slices.Contains(f.Files, b.File) }, "Look at these first"); len(sec.Alarm) > 0 {
 		d.Sections = append(d.Sections, sec)
 	}
-	checked := section{Title: "Checked", Grids: []grid{s.results("Rows", "../", b.Rows, true, true)}, Text: []string{
+	checked := section{Title: "Checked", Grids: []page.Grid{s.results("Rows", "../", b.Rows, true, true)}, Text: []string{
 		"Manifest sha256:" + b.Manifest + ". Every byte matches its digest; lock, disclosure and provenance were derived again from the records. The version of mleflow and the SHA-256 of its binary are only claimed.",
 	}}
 	if len(b.Pinned) > 0 {
@@ -390,15 +392,11 @@ func (s *Site) bundlePage(b *Bundle) document {
 		if len(part.Rows) == 0 {
 			sec.Text = []string{"None."}
 		} else {
-			g := newGrid(part.Title, part.Columns...)
-			for _, row := range part.Rows {
-				var cells []entry
-				for _, c := range row {
-					cells = append(cells, text(c))
-				}
-				g.add(cells...)
+			var columns []page.Column[[]string]
+			for i, name := range part.Columns {
+				columns = append(columns, indexed(name, i))
 			}
-			sec.Grids = []grid{g}
+			sec.Grids = []page.Grid{page.NewGrid(part.Title, part.Rows, columns...)}
 		}
 		d.Sections = append(d.Sections, sec)
 	}

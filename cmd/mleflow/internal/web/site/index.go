@@ -167,35 +167,40 @@ func percentage(of board.Split, seeds int, name string) string {
 	return page.RateOf(of, name, seeds).String()
 }
 
-func (t *Table) ranking() grid {
-	names := []string{"Class", "Place", "Tie group", "Agent", ">Any medal %", ">95 %, other runs", ">95 %, other competitions"}
-	for _, at := range t.stops {
-		names = append(names, ">… after "+export.After(at))
+func (t *Table) ranking() page.Grid {
+	share := func(name string) func(*Agent) string {
+		return func(a *Agent) string { return rate(a.Overall, name) }
 	}
-	names = append(names, ">Gold %", ">Above median %", ">Valid %", ">Competitions", ">Seeds", "Tries", "Checked", ">Running time (hours)", "Isolation", "Given besides the competition")
+	columns := []page.Column[*Agent]{
+		texts("Class", func(a *Agent) string { return letter(a.Agent) }), texts("Place", (*Agent).place), texts("Tie group", func(a *Agent) string { return strconv.Itoa(a.Group) }), agentColumn,
+		texts(">Any medal %", share(shownFigure)), texts(">95 %, other runs", func(a *Agent) string { return a.Measures[shownFigure].Runs.Text() }),
+		texts(">95 %, other competitions", func(a *Agent) string { return a.Measures[shownFigure].Competitions.Text() }),
+	}
+	for i, at := range t.stops {
+		columns = append(columns, texts(">… after "+export.After(at), func(a *Agent) string { return percentage(a.Stopped[i].Percentages, a.Overall.Seeds, shownFigure) }))
+	}
+	columns = append(columns, texts(">Gold %", share("gold_medal_percentage")), texts(">Above median %", share("above_median_percentage")), texts(">Valid %", share("valid_submissions_percentage")),
+		texts(">Competitions", func(a *Agent) string {
+			return fmt.Sprintf("%d of %d", len(a.Competitions), len(t.Board.Competitions()))
+		}),
+		texts(">Seeds", func(a *Agent) string { return strconv.Itoa(a.Overall.Seeds) }), cells("Tries", func(a *Agent) cell { return a.Tries.cell() }), cells("Checked", (*Agent).checked),
+		texts(">Running time (hours)", func(a *Agent) string { return cmp.Or(conditions.Hours(a.conditions()...), "–") }), cells("Isolation", (*Agent).isolation), cells("Given besides the competition", (*Agent).outside))
 	if checked(t.rows) {
-		names = append(names, "Rule checks")
+		columns = append(columns, cells("Rule checks", func(a *Agent) cell { return foundInAll(a.rows) }))
 	}
-	g := newGrid("Leaderboard", append(names, "Models", ">Tokens", ">Cost, USD", ">Agent time")...)
-	for _, a := range t.Agents {
-		place, standings := a.place(), a.checked()
-		isolation := entry{Text: a.Overall.Isolation}
-		if a.Overall.Untrusted {
-			isolation.Pill = "bad"
-		}
-		cells := []entry{text(letter(a.Agent)), text(place), text(strconv.Itoa(a.Group)), link(a.Name, a.path()), text(rate(a.Overall, shownFigure)), text(a.Measures[shownFigure].Runs.Text()), text(a.Measures[shownFigure].Competitions.Text())}
-		for _, s := range a.Stopped {
-			cells = append(cells, text(percentage(s.Percentages, a.Overall.Seeds, shownFigure)))
-		}
-		cells = append(cells, text(rate(a.Overall, "gold_medal_percentage")), text(rate(a.Overall, "above_median_percentage")), text(rate(a.Overall, "valid_submissions_percentage")),
-			text(strconv.Itoa(len(a.Competitions))+" of "+strconv.Itoa(len(t.Board.Competitions()))), text(strconv.Itoa(a.Overall.Seeds)), a.Tries.entry(), standings, text(cmp.Or(conditions.Hours(a.conditions()...), "–")), isolation, a.outside())
-		if checked(t.rows) {
-			cells = append(cells, foundInAll(a.rows))
-		}
-		g.add(append(cells,
-			text(cmp.Or(strings.Join(a.Models, " "), "–")), text(amount(a.Tokens, 0)), text(costOf(&a.used)), text(took(a.Seconds)))...)
+	columns = append(columns, texts("Models", func(a *Agent) string { return cmp.Or(strings.Join(a.Models, " "), "–") }), texts(">Tokens", func(a *Agent) string { return amount(a.Tokens) }),
+		texts(">Cost, USD", func(a *Agent) string { return costOf(&a.used) }), texts(">Agent time", func(a *Agent) string { return took(a.Seconds) }))
+	return page.NewGrid("Leaderboard", t.Agents, columns...)
+}
+
+// agentColumn leads to the page of all rows of an agent.
+var agentColumn = links("Agent", func(a *Agent) (string, string) { return a.Name, a.path() })
+
+func (a *Agent) isolation() cell {
+	if a.Overall.Untrusted {
+		return pill(a.Overall.Isolation, "bad")
 	}
-	return g
+	return cell{Text: a.Overall.Isolation}
 }
 
 func took(seconds *float64) string {
@@ -206,20 +211,12 @@ func took(seconds *float64) string {
 }
 
 // groups are the percentages with any medal by complexity.
-func (t *Table) groups() grid {
-	names := []string{"Agent"}
-	for _, g := range t.Agents[0].Groups {
-		names = append(names, ">"+g.Name+" ("+view.Plural(len(g.Competitions), "competition")+")")
+func (t *Table) groups() page.Grid {
+	columns := []page.Column[*Agent]{agentColumn}
+	for i, g := range t.Agents[0].Groups {
+		columns = append(columns, texts(">"+g.Name+" ("+view.Plural(len(g.Competitions), "competition")+")", func(a *Agent) string { return rate(a.Groups[i], shownFigure) }))
 	}
-	out := newGrid("Any medal by complexity", names...)
-	for _, a := range t.Agents {
-		cells := []entry{link(a.Name, a.path())}
-		for _, g := range a.Groups {
-			cells = append(cells, text(rate(g, shownFigure)))
-		}
-		out.add(cells...)
-	}
-	return out
+	return page.NewGrid("Any medal by complexity", t.Agents, columns...)
 }
 
 // differences draws the distances of agents from the head of their tie group.
@@ -282,50 +279,65 @@ func (t *Table) costs() plot {
 }
 
 // leak names the collections that have labels of hidden rows, with the evidence of the first.
-func (c *competition) leak() entry {
+func (c *competition) leak() cell {
 	if len(c.public) == 0 {
-		return text("–")
+		return cell{Text: "–"}
 	}
 	var names []string
 	for _, p := range c.public {
 		names = append(names, p.Name+" ("+p.Covers+")")
 	}
-	return entry{Text: strings.Join(names, ", "), Link: c.public[0].Reference, Outside: true}
+	return outside(strings.Join(names, ", "), c.public[0].Reference)
 }
 
 func (s *Site) competitionsSection() section {
-	g := newGrid("Competitions", "Competition", "Identifier", "Complexity", ">Attempts", "Best score", "By", "Public labels")
-	for _, c := range s.competitions() {
-		g.add(link(c.title, competitionPath(c.id)), text(c.id), text(cmp.Or(string(s.catalog.Complexity(c.id)), "–")), text(strconv.Itoa(len(c.rows))), text(c.best()), text(c.by()), c.leak())
-	}
-	return section{ID: "competitions", Title: "Competitions", Grids: []grid{g}, Text: []string{"A best score is that of the attempts under the conditions that most attempts had."}}
+	g := page.NewGrid("Competitions", s.competitions(),
+		links("Competition", func(c *competition) (string, string) { return c.title, competitionPath(c.id) }), texts("Identifier", func(c *competition) string { return c.id }),
+		texts("Complexity", func(c *competition) string { return cmp.Or(string(s.catalog.Complexity(c.id)), "–") }), texts(">Attempts", func(c *competition) string { return strconv.Itoa(len(c.rows)) }),
+		texts("Best score", (*competition).best), texts("By", (*competition).by), cells("Public labels", (*competition).leak))
+	return section{ID: "competitions", Title: "Competitions", Grids: []page.Grid{g}, Text: []string{"A best score is that of the attempts under the conditions that most attempts had."}}
 }
 
 func (s *Site) bundlesSection() section {
-	g := newGrid("Bundles", "File", "Run", "Manifest, SHA-256", ">Rows", "Scores", "Signed by key", "mleflow", "Started")
-	for _, b := range s.Bundles {
-		if b.Refused != "" {
-			state := entry{Text: "refused", Pill: "bad"}
-			if b.OtherVersion {
-				state = entry{Text: "of another version", Pill: "warn"}
+	checked := func(name string, of func(*Bundle) string) page.Column[*Bundle] {
+		return texts(name, func(b *Bundle) string {
+			if b.Refused != "" {
+				return "–"
 			}
-			g.add(text(b.File), text("–"), text("–"), text("0"), state, text("–"), text("–"), text("–"))
-			continue
-		}
-		n := map[audit.Standing]int{}
-		for _, r := range b.Rows {
-			n[r.Verdict.Standing]++
-		}
-		scores := entry{Text: cmp.Or(standingText(n), "none"), Pill: "good"}
-		if n[audit.Claimed] > 0 {
-			scores.Pill = "warn"
-		}
-		if n[audit.Refused] > 0 {
-			scores = entry{Text: fmt.Sprintf("%d refused", n[audit.Refused]), Pill: "bad"}
-		}
-		g.add(link(b.File, bundlePath(b)), text(b.Run), entry{Text: b.Manifest, Class: "mono"}, text(strconv.Itoa(len(b.Rows))), scores, text(cmp.Or(b.Signer[:min(len(b.Signer), 16)], "–")), text(b.Mleflow), text(page.Date(b.Started)))
+			return of(b)
+		})
 	}
-	return section{ID: "bundles", Title: "Bundles", Grids: []grid{g}}
+	manifest := checked("Manifest, SHA-256", func(b *Bundle) string { return b.Manifest })
+	manifest.Class = "mono"
+	g := page.NewGrid("Bundles", s.Bundles, links("File", func(b *Bundle) (string, string) {
+		if b.Refused != "" {
+			return b.File, ""
+		}
+		return b.File, bundlePath(b)
+	}), checked("Run", func(b *Bundle) string { return b.Run }), manifest, texts(">Rows", func(b *Bundle) string { return strconv.Itoa(len(b.Rows)) }), cells("Scores", (*Bundle).scores),
+		checked("Signed by key", func(b *Bundle) string { return cmp.Or(b.Signer[:min(len(b.Signer), 16)], "–") }), checked("mleflow", func(b *Bundle) string { return b.Mleflow }),
+		checked("Started", func(b *Bundle) string { return page.Date(b.Started) }))
+	return section{ID: "bundles", Title: "Bundles", Grids: []page.Grid{g}}
+}
+
+// scores says how the scores of the bundle were checked.
+func (b *Bundle) scores() cell {
+	n := map[audit.Standing]int{}
+	for _, r := range b.Rows {
+		n[r.Verdict.Standing]++
+	}
+	text := cmp.Or(standingText(n), "none")
+	switch {
+	case b.OtherVersion:
+		return pill("of another version", "warn")
+	case b.Refused != "":
+		return pill("refused", "bad")
+	case n[audit.Refused] > 0:
+		return pill(fmt.Sprintf("%d refused", n[audit.Refused]), "bad")
+	case n[audit.Claimed] > 0:
+		return pill(text, "warn")
+	}
+	return pill(text, "good")
 }
 
 // reading explains the words of the pages and how to check the figures.

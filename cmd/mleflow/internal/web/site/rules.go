@@ -75,21 +75,21 @@ func checked(rows []*Row) bool {
 }
 
 // foundIn returns the findings of rules in an attempt.
-func foundIn(c *results.Check) entry {
+func foundIn(c *results.Check) cell {
 	warnings, notes := c.Count(evidence.Warning), c.Count(evidence.Note)
 	switch {
 	case c == nil:
-		return text("not checked")
+		return cell{Text: "not checked"}
 	case warnings > 0:
-		return entry{Text: view.Plural(warnings, "warning") + ": " + strings.Join(c.FoundBy(evidence.Warning), ", "), Pill: "warn"}
+		return pill(view.Plural(warnings, "warning")+": "+strings.Join(c.FoundBy(evidence.Warning), ", "), "warn")
 	case notes > 0:
-		return text(view.Plural(notes, "note") + ": " + strings.Join(c.FoundBy(evidence.Note), ", "))
+		return cell{Text: view.Plural(notes, "note") + ": " + strings.Join(c.FoundBy(evidence.Note), ", ")}
 	}
-	return text("none")
+	return cell{Text: "none"}
 }
 
 // foundInAll sums up the findings of rules in an agent's attempts.
-func foundInAll(rows []*Row) entry {
+func foundInAll(rows []*Row) cell {
 	warned, looked := 0, 0
 	for _, r := range rows {
 		if r.Check != nil {
@@ -101,16 +101,16 @@ func foundInAll(rows []*Row) entry {
 	}
 	switch {
 	case looked == 0:
-		return text("not checked")
+		return cell{Text: "not checked"}
 	case warned == 0 && looked == len(rows):
-		return text("no warnings")
+		return cell{Text: "no warnings"}
 	}
-	e := entry{Text: fmt.Sprintf("warnings in %d of %d", warned, looked)}
-	if warned > 0 {
-		e.Pill = "warn"
-	}
+	text := fmt.Sprintf("warnings in %d of %d", warned, looked)
 	if looked < len(rows) {
-		e.Text += fmt.Sprintf(", %d not checked", len(rows)-looked)
+		text += fmt.Sprintf(", %d not checked", len(rows)-looked)
 	}
-	return e
+	if warned > 0 {
+		return pill(text, "warn")
+	}
+	return cell{Text: text}
 }

@@ -48,13 +48,13 @@ func triesOf(rows []*Row) (t Tries) {
 	return t
 }
 
-func (t Tries) entry() entry {
-	e := entry{Text: fmt.Sprintf("%d begun, %d published, %d thrown away", t.Begun, t.Published, t.ThrownAway)}
+func (t Tries) cell() cell {
+	text := fmt.Sprintf("%d begun, %d published, %d thrown away", t.Begun, t.Published, t.ThrownAway)
 	if t.Begun == 0 {
-		e.Text = "–"
+		text = "–"
 	}
 	if t.NotProvable > 0 {
-		e.Text, e.Pill = e.Text+", not provable", "bad"
+		return pill(text+", not provable", "bad")
 	}
-	return e
+	return cell{Text: text}
 }

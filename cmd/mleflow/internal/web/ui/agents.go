@@ -26,20 +26,40 @@ type agentRow struct {
 }
 
 // agentColumns are those of the list of agents.
-var agentColumns = []field{{Key: "agent", Title: "Agent"}, {Key: "class", Title: "Class"}, {Key: "attempts", Title: "Attempts", Kind: amounts}, {Key: "competitions", Title: "Competitions", Kind: amounts},
-	{Key: "medals", Title: "Any medal", Kind: shares}, {Key: "gold", Title: "Gold", Kind: amounts}, {Key: "silver", Title: "Silver", Kind: amounts}, {Key: "bronze", Title: "Bronze", Kind: amounts},
-	{Key: "median", Title: "Above median", Kind: amounts}, {Key: "valid", Title: "Valid", Kind: amounts}, {Key: "cost", Title: "Cost per medal (USD)", Kind: dollars}, {Key: "isolation", Title: "Isolation", Kind: badges},
-	{Key: "last", Title: "Last run", Kind: moments}}
+var agentColumns = []page.Column[agentRow]{
+	{Key: "agent", Title: "Agent", Of: func(r agentRow) cell { return cell{Text: r.Name, Link: r.Link} }},
+	{Key: "class", Title: "Class", Text: func(r agentRow) string { return r.Letter }},
+	{Key: "attempts", Title: "Attempts", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Tally.Attempts) }},
+	{Key: "competitions", Title: "Competitions", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Competitions) }},
+	{Key: "medals", Title: "Any medal", Kind: page.Shares, Of: func(r agentRow) cell { return cell{Text: r.Any, Value: r.Share} }},
+	{Key: "gold", Title: "Gold", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Gold).If(!r.Rehearsal) }},
+	{Key: "silver", Title: "Silver", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Silver).If(!r.Rehearsal) }},
+	{Key: "bronze", Title: "Bronze", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Bronze).If(!r.Rehearsal) }},
+	{Key: "median", Title: "Above median", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.AboveMedian).If(!r.Rehearsal) }},
+	{Key: "valid", Title: "Valid", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Valid) }},
+	{Key: "cost", Title: "Cost per medal (USD)", Kind: page.Dollars, Of: agentRow.perMedal},
+	{Key: "isolation", Title: "Isolation", Kind: page.Badges, Of: func(r agentRow) cell { return isolationCell(r.Isolation) }},
+	{Key: "last", Title: "Last run", Kind: page.Moments, Value: func(r agentRow) float64 { return float64(r.Last.Unix()) }},
+}
+
+func (row agentRow) perMedal() cell {
+	if row.PerMedal == "" {
+		return nothing
+	}
+	return cell{Text: row.PerMedal, Value: *row.Cost.PerMedal}
+}
 
 // agentsPage lists the agents: a row for each program of one and each class.
 func (u *UI) agentsPage(r *http.Request) (*content, error) {
 	now, p := u.results.now()
 	groups, aside := results.Groups(now.graded)
 	by := classesOf(now.graded)
-	t := &table{Noun: "row", Empty: "No attempt of an agent was graded with this cache.", Path: "/agents", Placeholder: "name", Columns: agentColumns, Facets: []string{"class", "isolation"}, Legend: by.legend}
+	t := &table{Noun: "row", Empty: "No attempt of an agent was graded with this cache.", Path: "/agents", Placeholder: "name", Facets: []string{"class", "isolation"}, Legend: by.legend}
+	var rows []agentRow
 	for _, g := range groups {
-		t.Lines = append(t.Lines, agentRowOf(g, by).line())
+		rows = append(rows, agentRowOf(g, by))
 	}
+	fillTable(t, agentColumns, rows, func(r agentRow) line { return line{Compare: r.Compare} })
 	c := &content{title: "Agents", nav: "Agents", live: !p.Ready}
 	if err := c.add("title", "list title", listTitle{"Agents", p}); err != nil {
 		return nil, err
@@ -48,20 +68,6 @@ func (u *UI) agentsPage(r *http.Request) (*content, error) {
 		return nil, err
 	}
 	return c, c.add("note", "agents note", aside.String())
-}
-
-func (row agentRow) line() line {
-	any := cell{Text: row.Any, Value: row.Share}
-	per := nothing
-	if row.PerMedal != "" {
-		per = cell{Text: row.PerMedal, Value: *row.Cost.PerMedal}
-	}
-	cells := []cell{{Text: row.Name, Link: row.Link}, {Text: row.Letter}, number(float64(row.Tally.Attempts)), number(float64(row.Competitions)), any, number(float64(row.Gold)), number(float64(row.Silver)),
-		number(float64(row.Bronze)), number(float64(row.AboveMedian)), number(float64(row.Valid)), per, isolationCell(row.Isolation), number(float64(row.Last.Unix()))}
-	if row.Rehearsal {
-		cells[5], cells[6], cells[7], cells[8] = nothing, nothing, nothing, nothing
-	}
-	return line{Cells: cells, Compare: row.Compare}
 }
 
 func agentRowOf(g *results.Group, by *classes) agentRow {
@@ -134,7 +140,7 @@ func (u *UI) agentPage(r *http.Request) (*content, error) {
 		d.Name, d.Compare = programName(name, chosen), compareAddress(agentPrefix+name+"@"+programRef(chosen))
 	}
 	own = slices.DeleteFunc(own, func(a *results.Attempt) bool { return a.Program != chosen })
-	t := attemptsTable("/agent", own, now.newest, "competition", "outcome", "medal")
+	t := newAttemptTable("/agent", own, now.newest, nil, "competition", "outcome", "medal")
 	t.Keep = []string{"name", "program"}
 	groups, aside := results.Groups(own)
 	d.Aside, d.Legend = aside.String(), t.Legend

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 	"github.com/mleflow/mleflow/plugins/sandbox/validity"
@@ -27,62 +28,63 @@ const (
 
 // call is an entry of a log of calls, or what a rule found.
 type call struct {
-	Time                                       time.Time
-	What, Verdict, Class, Where, Note, Excerpt string
+	Time                                              time.Time
+	Check, What, Verdict, Class, Where, Note, Excerpt string
 }
 
 // checkColumns are those of the table of an attempt's checks.
-var checkColumns = []field{{Key: "what", Title: "What"}, {Key: "check", Title: "Check"}, {Key: "verdict", Title: "Verdict", Kind: ends}, {Key: "note", Title: "Note", Long: true},
-	{Key: "where", Title: "Where"}, {Key: "excerpt", Title: "Excerpt", Long: true}, {Key: "time", Title: "Time (UTC)", Kind: moments}}
+var checkColumns = []page.Column[call]{
+	{Key: "what", Title: "What", Text: func(c call) string { return oneLine(c.What, 300) }},
+	{Key: "check", Title: "Check", Text: func(c call) string { return c.Check }},
+	{Key: "verdict", Title: "Verdict", Kind: page.Ends, Of: func(c call) cell { return cell{Text: oneLine(c.Verdict, 40), Class: c.Class} }},
+	{Key: "note", Title: "Note", Long: true, Text: func(c call) string { return oneLine(c.Note, 500) }},
+	{Key: "where", Title: "Where", Text: func(c call) string { return oneLine(c.Where, 300) }},
+	{Key: "excerpt", Title: "Excerpt", Long: true, Text: func(c call) string { return c.Excerpt }},
+	{Key: "time", Title: "Time (UTC)", Kind: page.Moments, Of: func(c call) cell {
+		return cell{Text: c.Time.UTC().Format("15:04:05"), Value: float64(c.Time.UnixMilli()) / 1000}.If(!c.Time.IsZero())
+	}},
+}
 
 // addChecks lists the agent's requests to servers, its calls that were refused and what rules
 // found.
 func addChecks(c *content, r *http.Request, a *shownAttempt) error {
-	t := &table{Noun: "check", Empty: "Nothing was checked.", Path: a.action(), Keep: []string{"address", "tab"}, Placeholder: "host, rule, file, note", Columns: checkColumns, Facets: []string{"check", "verdict"}}
+	t := &table{Noun: "check", Empty: "Nothing was checked.", Path: a.action(), Keep: []string{"address", "tab"}, Placeholder: "host, rule, file, note", Facets: []string{"check", "verdict"}}
+	var list []call
 	d := struct {
 		Missing  []string
 		Findings findings
 	}{Findings: findingsOf(r.Context(), a)}
-	d.Missing = append(d.Missing, calls(r.Context(), a, t, "validation_log", "validity call", "The agent never asked the validity server.", validityCall),
-		calls(r.Context(), a, t, "network_log", "connection", "No connection went through the proxy.", connectionCall),
-		calls(r.Context(), a, t, "shim_log", "refused call", "No call of mlebench was refused.", func(r shim.Record) call {
+	d.Missing = append(d.Missing, calls(r.Context(), a, &list, "validation_log", "validity call", "The agent never asked the validity server.", validityCall),
+		calls(r.Context(), a, &list, "network_log", "connection", "No connection went through the proxy.", connectionCall),
+		calls(r.Context(), a, &list, "shim_log", "refused call", "No call of mlebench was refused.", func(r shim.Record) call {
 			return call{Time: r.Time, What: r.Call, Verdict: string(r.Kind), Class: "bad", Where: fmt.Sprintf("%s:%d", r.File, r.Line)}
 		}))
 	d.Missing = slices.DeleteFunc(d.Missing, func(why string) bool { return why == "" })
-	for _, f := range d.Findings.Rows {
-		t.Lines = append(t.Lines, f.line("rule"))
-	}
+	fillTable(t, checkColumns, append(list, d.Findings.Rows...), func(call) line { return line{} })
 	if err := t.add(c, r); err != nil {
 		return err
 	}
 	return c.add("checks", "checks", d)
 }
 
-// calls adds an output of JSON lines to a table of checks. A function turns each line into
+// calls adds an output of JSON lines to a list of checks. A function turns each line into
 // a call. It returns why there is none, or that not all are shown.
-func calls[T any](ctx context.Context, a *shownAttempt, t *table, name, check, empty string, read func(T) call) string {
+func calls[T any](ctx context.Context, a *shownAttempt, list *[]call, name, check, empty string, read func(T) call) string {
 	text, why := a.blob(ctx, name, maxJournal)
 	n := 0
 	for entry := range jsonLines[T](text) {
 		if n == maxLines {
 			return fmt.Sprintf("Of the checks %q only the first %d are shown; mleflow get copies the whole log.", check, n)
 		}
-		t.Lines = append(t.Lines, read(entry).line(check))
+		c := read(entry)
+		c.Check = check
+		*list = append(*list, c)
 		n++
 	}
 	if why == "" && n == 0 {
 		return empty
 	}
 	return why
-}
-
-// line is the call in the table of checks.
-func (c call) line(check string) line {
-	at := cell{Text: clock(c.Time), Value: float64(c.Time.UnixMilli()) / 1000}
-	if c.Time.IsZero() {
-		at = nothing
-	}
-	return line{Cells: []cell{{Text: oneLine(c.What, 300)}, {Text: check}, {Text: oneLine(c.Verdict, 40), Class: c.Class}, {Text: oneLine(c.Note, 500)}, {Text: oneLine(c.Where, 300)}, {Text: c.Excerpt}, at}}
 }
 
 func validityCall(v validity.Call) call {
@@ -118,11 +120,4 @@ func jsonLines[T any](text []byte) iter.Seq[T] {
 			}
 		}
 	}
-}
-
-func clock(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("15:04:05")
 }

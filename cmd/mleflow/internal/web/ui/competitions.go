@@ -16,10 +16,33 @@ import (
 	"github.com/mleflow/mleflow/competitions/results"
 )
 
+// competitionRow is a competition with the results of all agents. Medals and the best score
+// are of real attempts that count.
+type competitionRow struct {
+	*competitions.Definition
+	name, by              cell
+	score, letter         string
+	tried, agents, medals int
+}
+
 // competitionColumns are those of the list of competitions.
-var competitionColumns = []field{{Key: "competition", Title: "Competition"}, {Key: "category", Title: "Category"}, {Key: "complexity", Title: "Complexity"}, {Key: "metric", Title: "Metric"},
-	{Key: "download", Title: "Download (GB)", Kind: points}, {Key: "attempts", Title: "Attempts", Kind: amounts}, {Key: "agents", Title: "Agents", Kind: amounts}, {Key: "medals", Title: "Medals", Kind: amounts},
-	{Key: "best", Title: "Best score"}, {Key: "by", Title: "By"}, {Key: "class", Title: "Class"}}
+var competitionColumns = []page.Column[competitionRow]{
+	{Key: "competition", Title: "Competition", Of: func(r competitionRow) cell { return r.name }},
+	{Key: "category", Title: "Category", Text: func(r competitionRow) string { return r.Category }},
+	{Key: "complexity", Title: "Complexity", Text: func(r competitionRow) string { return string(r.Complexity) }},
+	{Key: "metric", Title: "Metric", Text: func(r competitionRow) string { return r.Facts.MetricName }},
+	{Key: "download", Title: "Download (GB)", Kind: page.Points, Of: func(r competitionRow) cell {
+		return cell{Value: math.Round(100*r.Facts.SizeGB) / 100}.If(r.Facts.SizeGB > 0)
+	}},
+	{Key: "attempts", Title: "Attempts", Kind: page.Amounts, Of: func(r competitionRow) cell { return page.Count(r.tried) }},
+	{Key: "agents", Title: "Agents", Kind: page.Amounts, Of: func(r competitionRow) cell { return page.Count(r.agents) }},
+	{Key: "medals", Title: "Medals", Kind: page.Amounts, Of: func(r competitionRow) cell { return page.Count(r.medals) }},
+	{Key: "best", Title: "Best score", Text: func(r competitionRow) string { return r.score }},
+	{Key: "by", Title: "By", Of: func(r competitionRow) cell { return r.by }},
+	{Key: "class", Title: "Class", Text: func(r competitionRow) string { return r.letter }},
+}
+
+func competitionAddress(id string) string { return "/competitions/" + url.PathEscape(id) }
 
 // competitionsPage lists the competitions with their best results.
 func (u *UI) competitionsPage(r *http.Request) (*content, error) {
@@ -39,11 +62,13 @@ func (u *UI) competitionsPage(r *http.Request) (*content, error) {
 		}
 	}
 	letters := classesOf(now.graded)
-	t := &table{Noun: "competition", Path: "/competitions", Placeholder: "name, category, metric", Columns: competitionColumns, Facets: []string{"complexity", "category"}, Legend: letters.legend}
+	t := &table{Noun: "competition", Path: "/competitions", Placeholder: "name, category, metric", Facets: []string{"complexity", "category"}, Legend: letters.legend}
+	slices.SortStableFunc(ids, func(a, b string) int { return len(by[b]) - len(by[a]) })
+	var rows []competitionRow
 	for _, id := range ids {
-		t.Lines = append(t.Lines, u.competitionLine(id, by[id], letters))
+		rows = append(rows, u.competitionRow(id, by[id], letters))
 	}
-	slices.SortStableFunc(t.Lines, func(a, b line) int { return cmp.Compare(b.Cells[5].Value, a.Cells[5].Value) })
+	fillTable(t, competitionColumns, rows, func(competitionRow) line { return line{} })
 	c := &content{title: "Competitions", nav: "Competitions", live: !p.Ready}
 	if err := c.add("title", "list title", listTitle{"Competitions", p}); err != nil {
 		return nil, err
@@ -73,38 +98,38 @@ func (u *UI) definition(id string, list []*results.Attempt) (*competitions.Defin
 	return catalog.Get(id)
 }
 
-// competitionLine is a competition with the results of all agents. Medals and the best score
-// are of real attempts that count.
-func (u *UI) competitionLine(id string, list []*results.Attempt, by *classes) line {
-	cells := []cell{{Text: id, Link: "/competitions/" + url.PathEscape(id)}, {}, {}, {}, nothing}
+func (u *UI) competitionRow(id string, list []*results.Attempt, by *classes) competitionRow {
+	row := competitionRow{Definition: &competitions.Definition{}, name: cell{Text: id, Link: competitionAddress(id)}, tried: len(list)}
 	if def, err := u.definition(id, list); err == nil {
-		cells[0].Text, cells[0].Sub = def.Title, id
-		cells[1].Text, cells[2].Text, cells[3].Text = def.Category, string(def.Complexity), def.Facts.MetricName
-		if def.Facts.SizeGB > 0 {
-			cells[4] = number(math.Round(100*def.Facts.SizeGB) / 100)
-		}
+		row.Definition, row.name.Text, row.name.Sub = def, def.Title, id
 	}
 	agents := map[string]bool{}
-	best, score := (*results.Attempt)(nil), math.NaN()
-	var real []*results.Attempt
+	var counted []*results.Attempt
 	for _, a := range list {
 		agents[a.Agent] = true
-		if a.WithoutMedals() != "" || competitions.IsMasked(a.Report.CompetitionVersion) {
-			continue
+		if a.WithoutMedals() == "" && !competitions.IsMasked(a.Report.CompetitionVersion) {
+			counted = append(counted, a)
 		}
-		real = append(real, a)
+	}
+	tally := results.TallyOf(counted)
+	row.agents, row.medals = len(agents), tally.Medals()
+	if best := bestOf(counted); best != nil {
+		row.score, row.letter = page.Score(float64(*best.Report.ExactScore)), by.letter(best)
+		row.by = cell{Text: best.Agent, Link: agentAddress(best.Agent, "")}
+	}
+	return row
+}
+
+// bestOf is the attempt with the best score; nil if none has one.
+func bestOf(list []*results.Attempt) (best *results.Attempt) {
+	for _, a := range list {
 		for _, s := range scoresOf([]*results.Attempt{a}) {
-			if best == nil || better(s, score, a.Report.LowerIsBetter) {
-				best, score = a, s
+			if best == nil || better(s, float64(*best.Report.ExactScore), a.Report.LowerIsBetter) {
+				best = a
 			}
 		}
 	}
-	won := results.TallyOf(real)
-	cells = append(cells, number(float64(len(list))), number(float64(len(agents))), number(float64(won.Medals())), nothing, nothing, cell{})
-	if best != nil {
-		cells[8], cells[9], cells[10] = cell{Text: page.Score(score)}, cell{Text: best.Agent, Link: agentAddress(best.Agent, "")}, cell{Text: by.letter(best)}
-	}
-	return line{Cells: cells}
+	return best
 }
 
 func sizeText(gb float64) string {
@@ -146,7 +171,7 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	if len(all) > 0 && len(d.Human) == 0 {
 		d.People = page.PeopleOf(all[0].Report)
 	}
-	t := attemptsTable("/competitions/"+url.PathEscape(id), all, now.newest, "agent", "outcome", "medal")
+	t := newAttemptTable(competitionAddress(id), all, now.newest, nil, "agent", "outcome", "medal")
 	t.Empty = "No attempt at this competition was graded with this cache."
 	groups, aside := results.Groups(all)
 	d.Aside = aside.String()
@@ -154,8 +179,7 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	for _, g := range groups {
 		for _, a := range g.Attempts {
 			if !g.Rehearsal {
-				name, _ := t.agent(a)
-				rows = withScore(rows, rowName(name, g.Class, t.classes), a)
+				rows = withScore(rows, rowName(t.name(a), g.Class, t.classes), a)
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func findingsOf(ctx context.Context, a *shownAttempt) (f findings) {
 		if e.Place != "" {
 			where += " (" + e.Place + ")"
 		}
-		c := call{What: oneLine(e.Rule, 100), Verdict: oneLine(string(e.Severity), 20), Where: oneLine(where, 300), Excerpt: oneLine(e.Excerpt, 300), Note: oneLine(e.Explanation, 500)}
+		c := call{Check: "rule", What: oneLine(e.Rule, 100), Verdict: oneLine(string(e.Severity), 20), Where: oneLine(where, 300), Excerpt: oneLine(e.Excerpt, 300), Note: oneLine(e.Explanation, 500)}
 		if e.Severity == evidence.Warning {
 			c.Class = "bad"
 		}
