@@ -56,6 +56,20 @@ type Source struct {
 	Now func() time.Time
 }
 
+// KeptIn is the folder that a cache keeps under a key.
+func KeptIn(ctx context.Context, c cache.Keeper, key string) (string, error) {
+	list, err := c.Kept(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, k := range list {
+		if k.Key == key {
+			return k.Dir, nil
+		}
+	}
+	return "", errors.New("it is not on this machine, or the attempt has just ended")
+}
+
 // UI serves the pages. It is for the use behind a Guard.
 type UI struct {
 	Source

@@ -17,8 +17,8 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
@@ -63,7 +63,7 @@ type shownAttempt struct {
 	// running has what the attempt does now, and kept the files that it has kept so far;
 	// nil if it does not run.
 	running *runningRow
-	kept    *kept
+	kept    *step.Kept
 	// usage is what the attempt used over time, as far as the journal of this run has it.
 	usage *usage
 }
@@ -112,19 +112,17 @@ func (u *UI) openAttempt(m *model, s *shownStep) *shownAttempt {
 		}
 	}
 	if used := m.used[s.address]; used != nil {
-		a.usage = &usage{begun: used.begun, points: slices.Clone(used.points)}
-	}
-	if !s.live {
-		return a
-	}
-	if k := m.kept[s.address]; k != nil && s.record == nil {
-		a.kept = &kept{k.transcript, slices.Clone(k.code)}
+		a.usage = &usage{begun: used.begun, points: slices.Clone(used.points), code: slices.Clone(used.code)}
 	}
 	now := u.Now()
 	for _, r := range m.state.Running() {
-		if r.Address == s.address {
-			a.running = &runningRow{Address: r.Address, Took: view.Duration(now.Sub(r.Time).Round(time.Second)), Devices: strings.Join(r.Devices, ", ")}
-			a.running.phase(r.Phase, now)
+		if !s.live || r.Address != s.address {
+			continue
+		}
+		a.running = &runningRow{Address: r.Address, Took: view.Duration(now.Sub(r.Time).Round(time.Second)), Devices: strings.Join(r.Devices, ", ")}
+		a.running.phase(r.Phase, now)
+		if s.record == nil {
+			a.kept = &r.Phase.Kept
 		}
 	}
 	return a
@@ -216,7 +214,10 @@ const codeSnapshots = "code_snapshots"
 // none.
 func (a *shownAttempt) copies(ctx context.Context) (all []version, missing string) {
 	if a.kept != nil {
-		return a.kept.code, "There is one copy of the code so far."
+		if a.usage != nil {
+			all = a.usage.code
+		}
+		return all, "There is one copy of the code so far."
 	}
 	final, missing := a.output("code")
 	if missing != "" {
@@ -247,33 +248,4 @@ func (a *shownAttempt) copies(ctx context.Context) (all []version, missing strin
 // codeChange is the address of what changed in the code from one version to another.
 func (a *shownAttempt) codeChange(from, to version) string {
 	return a.link("code", "from", from.name, "to", to.name)
-}
-
-// usage is what an attempt used over time, in even steps.
-type usage struct {
-	begun  time.Time
-	points []used
-	// every is the least distance of two points.
-	every time.Duration
-}
-
-// overTime is what the attempt used over time, from the run that executed it.
-func (a *shownAttempt) overTime(ctx context.Context) *usage {
-	if a.usage != nil {
-		return a.usage
-	}
-	past, _, missing := a.executedBy()
-	if missing != "" || past == a.past {
-		return &usage{}
-	}
-	u := &usage{}
-	for e, err := range past.Events() {
-		if err != nil || ctx.Err() != nil {
-			break
-		}
-		if p, ok := e.(event.StepPhase); ok && p.Address == a.address {
-			u.add(p)
-		}
-	}
-	return u
 }

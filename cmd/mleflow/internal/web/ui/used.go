@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
@@ -24,15 +25,28 @@ type used struct {
 	tokens      int64
 }
 
+// usage is what an attempt used over time, in even steps, and the copies of its code so far.
+type usage struct {
+	begun  time.Time
+	points []used
+	// every is the least distance of two points.
+	every time.Duration
+	code  []version
+}
+
 // add takes a measurement. If there are too many, every other is dropped, and from then
 // on they are half as many.
 func (u *usage) add(e event.StepPhase) {
+	if n := len(u.code); e.Code.Kind == cache.Tree && !e.Code.IsZero() && (n == 0 || u.code[n-1].ref != e.Code) {
+		at := e.Time.Sub(e.Started)
+		u.code = append(u.code, version{view.Duration(at), e.Code, at})
+	}
 	if e.Name != step.Running || e.Started.IsZero() {
 		return
 	}
 	p := used{max(0, e.Time.Sub(e.Started)), e.MemoryBytes, e.GPUPercent, time.Duration(e.CPUMillis) * time.Millisecond, e.Spent.Tokens}
 	if !e.Started.Equal(u.begun) { // another try
-		*u = usage{begun: e.Started}
+		*u = usage{begun: e.Started, code: u.code}
 	}
 	if n := len(u.points); n > 0 && p.at-u.points[n-1].at < u.every {
 		return
@@ -81,6 +95,27 @@ func lanes(ctx context.Context, a *shownAttempt) []page.Lane {
 		}
 	}
 	return out
+}
+
+// overTime is what the attempt used over time, from the run that executed it.
+func (a *shownAttempt) overTime(ctx context.Context) *usage {
+	if a.usage != nil {
+		return a.usage
+	}
+	past, _, missing := a.executedBy()
+	if missing != "" || past == a.past {
+		return &usage{}
+	}
+	u := &usage{}
+	for e, err := range past.Events() {
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		if p, ok := e.(event.StepPhase); ok && p.Address == a.address {
+			u.add(p)
+		}
+	}
+	return u
 }
 
 // measured is how often runtimes measure, apart the time after which an amount that did

@@ -26,7 +26,7 @@ func openTranscript(ctx context.Context, a *shownAttempt) (t *recording, missing
 	outlineNow := outlineOf
 	var r *transcript.Reader
 	if a.kept != nil {
-		if a.kept.transcript == "" {
+		if a.kept.Transcript == "" {
 			return nil, a.missing, nil
 		}
 		r, err = openKept(a)
@@ -53,10 +53,10 @@ func openTranscript(ctx context.Context, a *shownAttempt) (t *recording, missing
 
 // openKept opens the transcript that is being written; nil if nothing was asked yet.
 func openKept(a *shownAttempt) (*transcript.Reader, error) {
-	if !strings.HasPrefix(a.kept.transcript, "agent-models-") {
+	if !strings.HasPrefix(a.kept.Transcript, "agent-models-") {
 		return nil, nil
 	}
-	dir, err := a.Kept(a.kept.transcript)
+	dir, err := a.Source.Kept(a.kept.Transcript)
 	if err != nil {
 		return nil, err
 	}
@@ -87,27 +87,32 @@ type exchange struct {
 // outlines remembers the outlines of the transcripts that were shown last.
 type outlines struct {
 	mu   sync.Mutex
-	refs [2]cache.Ref
-	list [2]*outline
-	next int
+	list []remembered
 }
+
+// remembered is the outline of a transcript.
+type remembered struct {
+	ref cache.Ref
+	*outline
+}
+
+// maxOutlines is the number of remembered outlines.
+const maxOutlines = 2
 
 // of returns the outline of a transcript.
 func (t *outlines) of(ref cache.Ref, r *transcript.Reader) (*outline, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, known := range t.refs {
-		if known == ref && t.list[i] != nil {
-			return t.list[i], nil
+	for _, known := range t.list {
+		if known.ref == ref {
+			return known.outline, nil
 		}
 	}
 	out, err := outlineOf(r)
-	if err != nil {
-		return out, err
+	if err == nil {
+		t.list = append(t.list[max(0, len(t.list)-maxOutlines+1):], remembered{ref, out})
 	}
-	t.refs[t.next], t.list[t.next] = ref, out
-	t.next = (t.next + 1) % len(t.refs)
-	return out, nil
+	return out, err
 }
 
 // outlineOf reads the events of a transcript.
