@@ -7,7 +7,6 @@ import (
 	"math"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -119,8 +118,8 @@ func (u *UI) openAttempt(m *model, s *shownStep) *shownAttempt {
 		if !s.live || r.Address != s.address {
 			continue
 		}
-		a.running = &runningRow{Address: r.Address, Took: view.Duration(now.Sub(r.Time).Round(time.Second)), Devices: strings.Join(r.Devices, ", ")}
-		a.running.phase(r.Phase, now)
+		row := runningRowOf(r.StepStarted, r.Phase, now)
+		a.running = &row
 		if s.record == nil {
 			a.kept = &r.Phase.Kept
 		}

@@ -273,15 +273,3 @@ func (all *outline) facts() []page.Fact {
 	}
 	return facts
 }
-
-// oneLine is the beginning of a text on a line.
-func oneLine(text string, n int) string {
-	if len(text) > 8*n {
-		text = text[:8*n]
-	}
-	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\ufffd")), " "))
-	if len(runes) > n {
-		return string(runes[:n]) + "…"
-	}
-	return string(runes)
-}
