@@ -236,6 +236,20 @@ func (d *logView) fill(s *logScan, q url.Values) {
 		Before: at(first - logShown), Next: at(first + logShown)}
 }
 
+// text reads a log if it is text, and reports whether the time was over before its end.
+func (s *logScan) text(ctx context.Context, f *logFile) (late bool) {
+	r, err := f.open(ctx)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	lines := bufio.NewReaderSize(r, 64<<10)
+	if begin, _ := lines.Peek(8 << 10); binary(begin) {
+		return false
+	}
+	return errors.Is(s.read(lines), errLate)
+}
+
 // errLate means that the time to read a log is over.
 var errLate = errors.New("the log is too long to be read in time")
 
@@ -323,20 +337,6 @@ func (s *logScan) take(raw string) {
 }
 
 func (s *logScan) filtered() bool { return s.query != "" || s.least > 0 }
-
-// text reads a log if it is text, and reports whether the time was over before its end.
-func (s *logScan) text(ctx context.Context, f *logFile) (late bool) {
-	r, err := f.open(ctx)
-	if err != nil {
-		return false
-	}
-	defer r.Close()
-	lines := bufio.NewReaderSize(r, 64<<10)
-	if begin, _ := lines.Peek(8 << 10); binary(begin) {
-		return false
-	}
-	return errors.Is(s.read(lines), errLate)
-}
 
 // leveller tells the level of each line of a log. Those of a traceback belong to it.
 type leveller struct{ within bool }

@@ -102,29 +102,6 @@ func newModel(past *ledger.Past) *model {
 	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
 }
 
-// readPlan reads the plan. Without it, the journal tells of the run.
-func (m *model) readPlan() {
-	p, err := m.past.Plan()
-	if err != nil {
-		return
-	}
-	m.plan = p
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		m.place[s.Name] = i
-		for _, b := range s.After {
-			if p.Steps[b].Kind == conditions.AttemptKind {
-				switch s.Kind {
-				case conditions.GradeKind:
-					m.grades[p.Steps[b].Name] = s.Name
-				case checkKind:
-					m.checks[p.Steps[b].Name] = s.Name
-				}
-			}
-		}
-	}
-}
-
 // refresh reads the events added to the journal since the last time, and at first the plan.
 func (m *model) refresh() error {
 	m.mu.Lock()
@@ -159,17 +136,32 @@ func (m *model) refresh() error {
 	return nil
 }
 
-// after are the addresses of the steps that a step depends on.
-func (m *model) after(address string) []string {
-	i, ok := m.place[address]
-	if !ok {
-		return nil
+// readPlan reads the plan. Without it, the journal tells of the run.
+func (m *model) readPlan() {
+	p, err := m.past.Plan()
+	if err != nil {
+		return
 	}
-	var out []string
-	for _, b := range m.plan.Steps[i].After {
-		out = append(out, m.plan.Steps[b].Name)
+	m.plan = p
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		m.place[s.Name] = i
+		for _, b := range s.After {
+			if p.Steps[b].Kind == conditions.AttemptKind {
+				switch s.Kind {
+				case conditions.GradeKind:
+					m.grades[p.Steps[b].Name] = s.Name
+				case checkKind:
+					m.checks[p.Steps[b].Name] = s.Name
+				}
+			}
+		}
 	}
-	return out
+}
+
+// journal reads the attempts of the run as they are now.
+func (m *model) journal(sum *ledger.Summary, catalog *competitions.Catalog) attempts.Journal {
+	return attempts.Journal{Run: sum.Info, Live: sum.State == ledger.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names}
 }
 
 // addresses are the steps of the run by block, in the order of the plan, or, without
@@ -192,15 +184,6 @@ func (m *model) addresses() []string {
 	return m.listed
 }
 
-// kind is the kind of a step.
-func (m *model) kind(address string) string {
-	if i, ok := m.place[address]; ok {
-		return m.plan.Steps[i].Kind
-	}
-	kind, _, _ := strings.Cut(strings.TrimPrefix(address, "step."), ".")
-	return kind
-}
-
 // names are the names of a step that the plan has.
 func (m *model) names(address string) []string {
 	if i, ok := m.place[address]; ok {
@@ -219,9 +202,26 @@ func (m *model) attemptOf(grade string) string {
 	return ""
 }
 
-// journal reads the attempts of the run as they are now.
-func (m *model) journal(sum *ledger.Summary, catalog *competitions.Catalog) attempts.Journal {
-	return attempts.Journal{Run: sum.Info, Live: sum.State == ledger.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names}
+// after are the addresses of the steps that a step depends on.
+func (m *model) after(address string) []string {
+	i, ok := m.place[address]
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, b := range m.plan.Steps[i].After {
+		out = append(out, m.plan.Steps[b].Name)
+	}
+	return out
+}
+
+// kind is the kind of a step.
+func (m *model) kind(address string) string {
+	if i, ok := m.place[address]; ok {
+		return m.plan.Steps[i].Kind
+	}
+	kind, _, _ := strings.Cut(strings.TrimPrefix(address, "step."), ".")
+	return kind
 }
 
 // status is how a step stands.

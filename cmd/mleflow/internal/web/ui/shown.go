@@ -127,15 +127,6 @@ func (u *UI) openAttempt(m *model, s *shownStep) *shownAttempt {
 	return a
 }
 
-// link is the address of a tab of the step, with further parameters by name and value.
-func (s *shownStep) link(tab string, parameters ...string) string {
-	address := stepAddress(s.run.ID, s.address, tab)
-	for i := 0; i < len(parameters); i += 2 {
-		address += "&" + url.Values{parameters[i]: {parameters[i+1]}}.Encode()
-	}
-	return address
-}
-
 // action is where the forms of the step's pages lead.
 func (s *shownStep) action() string { return "/step/" + url.PathEscape(s.run.ID) }
 
@@ -164,17 +155,6 @@ func (s *shownStep) executedBy() (past *ledger.Past, note, missing string) {
 	return other, "From the run " + s.journal.MadeIn + ", which executed the step. ", ""
 }
 
-// output returns the reference of an output, or why there is none.
-func (s *shownStep) output(name string) (ref cache.Ref, missing string) {
-	if s.record == nil {
-		return cache.Ref{}, s.missing
-	}
-	if ref = s.record.Outputs[name].Ref; ref.IsZero() {
-		return ref, "The attempt was made by a version of mleflow without the output " + name + "."
-	}
-	return ref, ""
-}
-
 // blob reads an output that is a file, at most limit bytes of it.
 func (s *shownStep) blob(ctx context.Context, name string, limit int64) (text []byte, missing string) {
 	ref, missing := s.output(name)
@@ -186,14 +166,6 @@ func (s *shownStep) blob(ctx context.Context, name string, limit int64) (text []
 		return nil, lost(name, err)
 	}
 	return text, ""
-}
-
-// lost explains why content cannot be shown.
-func lost(name string, err error) string {
-	if errors.Is(err, cache.ErrNotFound) {
-		return "The " + name + " is no longer in the cache."
-	}
-	return "The " + name + " cannot be read: " + err.Error()
 }
 
 // version is the code at a time since the start of the agent.
@@ -244,7 +216,35 @@ func (a *shownAttempt) copies(ctx context.Context) (all []version, missing strin
 	return all, missing
 }
 
+// output returns the reference of an output, or why there is none.
+func (s *shownStep) output(name string) (ref cache.Ref, missing string) {
+	if s.record == nil {
+		return cache.Ref{}, s.missing
+	}
+	if ref = s.record.Outputs[name].Ref; ref.IsZero() {
+		return ref, "The attempt was made by a version of mleflow without the output " + name + "."
+	}
+	return ref, ""
+}
+
+// lost explains why content cannot be shown.
+func lost(name string, err error) string {
+	if errors.Is(err, cache.ErrNotFound) {
+		return "The " + name + " is no longer in the cache."
+	}
+	return "The " + name + " cannot be read: " + err.Error()
+}
+
 // codeChange is the address of what changed in the code from one version to another.
 func (a *shownAttempt) codeChange(from, to version) string {
 	return a.link("code", "from", from.name, "to", to.name)
+}
+
+// link is the address of a tab of the step, with further parameters by name and value.
+func (s *shownStep) link(tab string, parameters ...string) string {
+	address := stepAddress(s.run.ID, s.address, tab)
+	for i := 0; i < len(parameters); i += 2 {
+		address += "&" + url.Values{parameters[i]: {parameters[i+1]}}.Encode()
+	}
+	return address
 }

@@ -171,11 +171,6 @@ func turnOf(q url.Values) int {
 	return n
 }
 
-// turnAddress is the address of an exchange.
-func turnAddress(a *shownAttempt, n int) string {
-	return a.link("transcript", "turn", strconv.Itoa(n)) + "#turn-" + strconv.Itoa(n)
-}
-
 // rowsOf are rows of the list. Times count from the first exchange.
 func rowsOf(ctx context.Context, a *shownAttempt, t *recording, from, to int) ([]turnRow, error) {
 	var rows []turnRow
@@ -192,6 +187,11 @@ func rowsOf(ctx context.Context, a *shownAttempt, t *recording, from, to int) ([
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// turnAddress is the address of an exchange.
+func turnAddress(a *shownAttempt, n int) string {
+	return a.link("transcript", "turn", strconv.Itoa(n)) + "#turn-" + strconv.Itoa(n)
 }
 
 func rowOf(r *transcript.Reader, e *transcript.Event, start time.Time) turnRow {
