@@ -22,9 +22,9 @@ import (
 // resultIndex knows the attempts of all runs. It is built in the background, newest run
 // first.
 type resultIndex struct {
-	src   Source
-	ctx   context.Context
-	start sync.Once
+	src Source
+	// begin starts to read, if nobody has.
+	begin func()
 
 	mu   sync.Mutex
 	runs map[string]*indexedRun
@@ -65,35 +65,34 @@ type indexedRun struct {
 }
 
 func newResultIndex(ctx context.Context, src Source) *resultIndex {
-	return &resultIndex{src: src, ctx: ctx, runs: map[string]*indexedRun{}, reports: map[string]grading.Graded{}, programs: map[string]string{}, causes: map[[2]string]string{},
+	x := &resultIndex{src: src, runs: map[string]*indexedRun{}, reports: map[string]grading.Graded{}, programs: map[string]string{}, causes: map[[2]string]string{},
 		missing: map[string]bool{}, live: map[string][]*results.Attempt{}}
+	x.begin = sync.OnceFunc(func() { go x.run(ctx) })
+	return x
 }
 
 // refreshEvery is the interval at which new and running runs are read.
 const refreshEvery = 3 * time.Second
 
-// begin starts to read, if nobody has.
-func (x *resultIndex) begin() { x.start.Do(func() { go x.run() }) }
-
 // run keeps the index up to date until the context ends.
-func (x *resultIndex) run() {
+func (x *resultIndex) run(ctx context.Context) {
 	for {
 		_ = x.src.Results(nil, func(c Results) error { // what cannot be read is read next time
-			x.refresh(c)
+			x.refresh(ctx, c)
 			return nil
 		})
 		x.mu.Lock()
 		x.ready = true
 		x.mu.Unlock()
 		select {
-		case <-x.ctx.Done():
+		case <-ctx.Done():
 			return
 		case <-time.After(refreshEvery):
 		}
 	}
 }
 
-func (x *resultIndex) refresh(c Results) {
+func (x *resultIndex) refresh(ctx context.Context, c Results) {
 	ids, err := x.src.Ledger.IDs()
 	if err != nil {
 		return
@@ -102,16 +101,16 @@ func (x *resultIndex) refresh(c Results) {
 	x.total = len(ids)
 	x.mu.Unlock()
 	for _, id := range ids {
-		if x.ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return
 		}
-		x.tally(c, id)
+		x.tally(ctx, c, id)
 	}
 }
 
 // tally returns the counts of a run, as they are now. With a cache, it enters its attempts in
 // the index; without, only the reports that are known have a say.
-func (x *resultIndex) tally(c Results, id string) runTally {
+func (x *resultIndex) tally(ctx context.Context, c Results, id string) runTally {
 	x.mu.Lock()
 	run := x.runs[id]
 	if run == nil {
@@ -132,7 +131,7 @@ func (x *resultIndex) tally(c Results, id string) runTally {
 	if run.attempts == nil {
 		run.attempts = x.open(past, ended)
 	}
-	list, changed := x.read(x.ctx, c, run.attempts, ended)
+	list, changed := x.read(ctx, c, run.attempts, ended)
 	if changed {
 		run.tally = tallyOf(list)
 	}
