@@ -200,38 +200,30 @@ func (d *logView) searchOthers(ctx context.Context, shown *logScan) {
 func (d *logView) fill(s *logScan, q url.Values) {
 	d.Total, d.Matches, d.Query, d.Level = s.total, s.matches, strings.TrimSpace(q.Get("find")), levelNames[s.least]
 	d.Lines = s.lines[max(0, len(s.lines)-logShown):]
-	link := func(change func(url.Values)) string {
-		to := url.Values{}
-		for _, name := range []string{"address", "tab", "file", "step", "find", "level"} {
-			if q.Has(name) {
-				to.Set(name, q.Get(name))
-			}
+	address := url.Values{}
+	for _, name := range []string{"address", "tab", "file", "step", "find", "level"} {
+		if q.Has(name) {
+			address.Set(name, q.Get(name))
 		}
-		change(to)
-		return d.Action + "?" + to.Encode()
+		if q.Has(name) && name != "find" {
+			d.Hidden = append(d.Hidden, page.Fact{Name: name, Value: q.Get(name)})
+		}
 	}
-	d.Back = link(func(to url.Values) { to.Del("find"); to.Del("level") })
+	here := d.Action + "?" + address.Encode()
+	d.Back = with(here, "find", "", "level", "")
 	for level := errorLevel; level >= debugLevel; level-- {
 		if s.counts[level] > 0 {
-			d.Counts = append(d.Counts, page.Link{Text: levelNames[level] + " " + view.Count(int64(s.counts[level])), Here: level == s.least,
-				Address: link(func(to url.Values) { to.Set("level", levelNames[level]) })})
-		}
-	}
-	for _, name := range []string{"address", "tab", "file", "step", "level"} {
-		if q.Has(name) {
-			d.Hidden = append(d.Hidden, page.Fact{Name: name, Value: q.Get(name)})
+			d.Counts = append(d.Counts, page.Link{Text: levelNames[level] + " " + view.Count(int64(s.counts[level])), Here: level == s.least, Address: with(here, "level", levelNames[level])})
 		}
 	}
 	if s.filtered() {
 		for i := range d.Lines {
 			n := strconv.Itoa(d.Lines[i].Number)
-			d.Lines[i].Link = link(func(to url.Values) { to.Del("find"); to.Del("level"); to.Set("line", n) }) + "#L" + n
+			d.Lines[i].Link = with(d.Back, "line", n) + "#L" + n
 		}
 	}
 	first := cmp.Or(s.from, max(1, s.matches-logShown+1))
-	at := func(line int) string {
-		return link(func(to url.Values) { to.Set("line", strconv.Itoa(max(1, line))) })
-	}
+	at := func(line int) string { return with(here, "line", strconv.Itoa(max(1, line))) }
 	d.Pages = pager{From: min(first, s.matches), To: min(first+len(d.Lines)-1, s.matches), Total: s.matches, HasBefore: first > 1, Later: first+len(d.Lines)-1 < s.matches,
 		Before: at(first - logShown), Next: at(first + logShown)}
 }

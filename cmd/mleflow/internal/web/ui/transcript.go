@@ -130,7 +130,7 @@ func liveExchanges(ctx context.Context, a *shownAttempt, turn int) (d transcript
 // turnPart answers with one exchange, as a part of a page. The script requests it when
 // a turn is opened.
 func (u *UI) turnPart(w http.ResponseWriter, r *http.Request) {
-	body, err := u.turnBody(r)
+	body, err := u.exchangePart(r)
 	if err != nil {
 		http.Error(w, "The transcript cannot be read.", http.StatusNotFound)
 		return
@@ -139,7 +139,7 @@ func (u *UI) turnPart(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"html": string(page.Clean([]byte(body)))}) // the reader may be gone
 }
 
-func (u *UI) turnBody(r *http.Request) (body template.HTML, err error) {
+func (u *UI) exchangePart(r *http.Request) (body template.HTML, err error) {
 	m, unlock, err := u.openRun(r)
 	if err != nil {
 		return "", err
