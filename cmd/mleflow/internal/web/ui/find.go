@@ -99,7 +99,7 @@ func needles(texts ...string) (out []string) {
 	return out
 }
 
-// in looks for the texts in an exchange, and tells in which turn they are shown: the
+// in looks for the texts in an exchange, and returns the turn that shows them: the
 // result of a call is shown with the call.
 func (s *searcher) in(i int) (row foundRow, at int) {
 	e, err := s.At(s.turns[i].Span)

@@ -251,7 +251,7 @@ type logScan struct {
 	query string
 	least int
 	until time.Time
-	// from is the first line that is kept; 0 keeps the last ones.
+	// from is the first line of the page; 0 takes the last ones.
 	from    int
 	counts  [errorLevel + 1]int
 	matches int
@@ -330,7 +330,7 @@ func (s *logScan) take(raw string) {
 
 func (s *logScan) filtered() bool { return s.query != "" || s.least > 0 }
 
-// leveller tells the level of each line of a log. Those of a traceback belong to it.
+// leveller finds the level of each line of a log. Those of a traceback belong to it.
 type leveller struct{ within bool }
 
 func (l *leveller) of(line string) int {

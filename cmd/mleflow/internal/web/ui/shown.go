@@ -59,10 +59,10 @@ type shownAttempt struct {
 	graded, checked *ledger.StepSummary
 	// siblings are the other attempts of the block.
 	siblings []string
-	// running has what the attempt does now, and kept the files that it has kept so far;
-	// nil if it does not run.
+	// running is what the attempt does now, and growing locates its files so far; nil if
+	// it does not run.
 	running *runningRow
-	kept    *step.Kept
+	growing *step.Kept
 	// usage is what the attempt used over time, as far as the journal of this run has it.
 	usage *usage
 }
@@ -71,7 +71,7 @@ type shownAttempt struct {
 func openStep(ctx context.Context, src Source, m *model, store Results, address string) *shownStep {
 	s := &shownStep{Source: src, store: store, past: m.past, run: m.sums.Summary(), address: address, journal: m.sums.Step(address), after: m.after(address)}
 	s.live, s.status = s.run.State == ledger.Running && (s.journal == nil || s.journal.Status == ""), m.status(s.journal, s.run.State)
-	if i, ok := m.place[address]; ok {
+	if i, ok := m.planned[address]; ok {
 		for _, r := range m.plan.Steps[i].Reasons {
 			s.reasons = append(s.reasons, r.Text)
 		}
@@ -121,7 +121,7 @@ func (u *UI) openAttempt(m *model, s *shownStep) *shownAttempt {
 		row := runningRowOf(r.StepStarted, r.Phase, now)
 		a.running = &row
 		if s.record == nil {
-			a.kept = &r.Phase.Kept
+			a.growing = &r.Phase.Kept
 		}
 	}
 	return a
@@ -184,7 +184,7 @@ const codeSnapshots = "code_snapshots"
 // copies are the copies of the code over time with that at the end, or why there are
 // none.
 func (a *shownAttempt) copies(ctx context.Context) (all []version, missing string) {
-	if a.kept != nil {
+	if a.growing != nil {
 		if a.usage != nil {
 			all = a.usage.code
 		}

@@ -52,7 +52,7 @@ func (u *UI) stepPage(r *http.Request) (*content, error) {
 	if attempt := m.attemptOf(address); m.kind(address) == conditions.GradeKind && attempt != "" && r.URL.Query().Get("tab") != "grade" {
 		address = attempt
 	}
-	if _, planned := m.place[address]; !planned && m.sums.Step(address) == nil {
+	if _, planned := m.planned[address]; !planned && m.sums.Step(address) == nil {
 		return nil, fmt.Errorf("%w: the run has no step %s", errNothing, address)
 	}
 	var result *results.Attempt

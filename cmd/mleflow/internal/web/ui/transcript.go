@@ -62,7 +62,7 @@ type transcriptData struct {
 
 // addTranscript adds the exchanges with models.
 func addTranscript(c *content, r *http.Request, a *shownAttempt) error {
-	if a.kept == nil {
+	if a.growing == nil {
 		return c.add("transcript", "transcript", exchanges(r.Context(), a, r.URL))
 	}
 	d := liveExchanges(r.Context(), a, turnOf(r.URL.Query()))

@@ -56,7 +56,7 @@ type toolCall struct {
 	Results   []toolResult
 }
 
-// argument is a value given to a tool.
+// argument is an argument of a call.
 type argument struct {
 	Name string
 	HTML template.HTML
@@ -231,8 +231,8 @@ func passages(text string) (out []passage) {
 	return out
 }
 
-// arguments are the values given to a tool. Those of an object are shown one by one,
-// each in the language that its name tells.
+// arguments are those of a call. Those of an object are shown one by one,
+// each in the language that its name suggests.
 func arguments(c message.Call) []argument {
 	text := bounded([]byte(c.Arguments), maxMessage)
 	var values map[string]json.RawMessage
@@ -268,8 +268,7 @@ func arguments(c message.Call) []argument {
 	return out
 }
 
-// languageOf is the language of a value that is given to a tool, by the name of the value
-// and the file that it is for.
+// languageOf is the language of an argument, by its name and the file that it is for.
 func languageOf(name, file, value string) string {
 	switch strings.ToLower(name) {
 	case "cmd", "command", "commands", "bash", "shell", "script", "sh", "execute_bash":

@@ -70,7 +70,7 @@ func (a *shownAttempt) overTime(ctx context.Context) *usage {
 	return u
 }
 
-// usePoints is the largest number of measurements that are kept of an attempt. A journal
+// usePoints is the largest number of remembered measurements of an attempt. A journal
 // has some thousand of a day.
 const usePoints = 160
 
