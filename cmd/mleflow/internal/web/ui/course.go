@@ -51,22 +51,18 @@ func (d *storyData) course(ctx context.Context, a *shownAttempt) {
 // scoreLines are the scores of the snapshots, and the best so far.
 func scoreLines(points []grading.Moment, end time.Duration, report *grading.Graded, lower bool) []page.Line {
 	raw, best := page.Line{Name: "score", Color: 0}, page.Line{Name: "best so far", Steps: true, Color: 3}
-	so := math.NaN()
-	for _, p := range points {
-		m := page.Moment{At: time.Duration(p.Seconds) * time.Second, Score: math.NaN()}
+	sofar := bestScores(points, lower)
+	for i, p := range points {
+		at, score := time.Duration(p.Seconds)*time.Second, math.NaN()
 		if p.Score != nil {
-			m.Score = *p.Score
-			if math.IsNaN(so) || better(*p.Score, so, lower) {
-				so = *p.Score
-			}
+			score = *p.Score
 		}
-		raw.Moments = append(raw.Moments, m)
-		best.Moments = append(best.Moments, page.Moment{At: m.At, Score: so})
+		raw.Moments, best.Moments = append(raw.Moments, page.Moment{At: at, Score: score}), append(best.Moments, page.Moment{At: at, Score: sofar[i]})
 	}
 	if report != nil && report.ExactScore != nil && end > 0 {
 		final := page.Moment{At: end, Score: float64(*report.ExactScore)}
 		raw.Moments = append(raw.Moments, final)
-		if math.IsNaN(so) || better(final.Score, so, lower) {
+		if n := len(points); n == 0 || math.IsNaN(sofar[n-1]) || better(final.Score, sofar[n-1], lower) {
 			best.Moments = append(best.Moments, final)
 		}
 	}
@@ -98,16 +94,12 @@ func stopRows(points []grading.Moment, end time.Duration, report *grading.Graded
 // it.
 func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading.Graded, lower bool) stopRow {
 	row := stopRow{After: fmt.Sprintf("%d h", int(stop.Hours())), Medal: "none", Score: "none", Best: "none"}
-	var last *grading.Moment
-	best := math.NaN()
-	for i, p := range points { // in the order of time
-		if time.Duration(p.Seconds)*time.Second > stop {
-			break
-		}
-		last = &points[i]
-		if p.Score != nil && (math.IsNaN(best) || better(*p.Score, best, lower)) {
-			best = *p.Score
-		}
+	n := 0 // snapshots until then, which are in the order of time
+	for n < len(points) && time.Duration(points[n].Seconds)*time.Second <= stop {
+		n++
+	}
+	if best := bestScores(points[:n], lower); n > 0 && !math.IsNaN(best[n-1]) {
+		row.Best = page.Score(best[n-1])
 	}
 	switch {
 	case end > 0 && end <= stop && report != nil:
@@ -115,17 +107,26 @@ func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading
 		if report.ExactScore != nil {
 			row.Score, row.Medal = page.Score(float64(*report.ExactScore)), report.Report.Best()
 		}
-	case last == nil:
+	case n == 0:
 		row.Note = "there was no submission yet"
-	case last.Score == nil:
-		row.Note = "the submission was " + string(last.Outcome)
+	case points[n-1].Score == nil:
+		row.Note = "the submission was " + string(points[n-1].Outcome)
 	default:
-		row.Score, row.Medal = page.Score(*last.Score), last.Medal
-	}
-	if !math.IsNaN(best) {
-		row.Best = page.Score(best)
+		row.Score, row.Medal = page.Score(*points[n-1].Score), points[n-1].Medal
 	}
 	return row
+}
+
+// bestScores are the best scores until each snapshot; NaN before the first score.
+func bestScores(points []grading.Moment, lower bool) []float64 {
+	list, best := make([]float64, len(points)), math.NaN()
+	for i, p := range points {
+		if p.Score != nil && (math.IsNaN(best) || better(*p.Score, best, lower)) {
+			best = *p.Score
+		}
+		list[i] = best
+	}
+	return list
 }
 
 func better(a, b float64, lower bool) bool {

@@ -28,11 +28,8 @@ type resultIndex struct {
 
 	mu   sync.Mutex
 	runs map[string]*indexedRun
-	// reports are by the key of the step that graded, programs by that of the attempt, and
-	// causes by the run and the step that has the log.
-	reports  map[string]grading.Graded
-	programs map[string]string
-	causes   map[[2]string]string
+	// reports are by the key of the step that graded.
+	reports map[string]grading.Graded
 	// total is the number of runs, done that of ended ones that were read.
 	total, done int
 	ready       bool
@@ -43,6 +40,10 @@ type resultIndex struct {
 	ended, fresh []*results.Attempt
 	live         map[string][]*results.Attempt
 	shown        *snapshot
+
+	// programs are by the key of the attempt, and causes by the run and the step that has
+	// the log.
+	programs, causes sync.Map
 }
 
 // snapshot is the attempts of all runs at a moment. Nobody changes it.
@@ -65,7 +66,7 @@ type indexedRun struct {
 }
 
 func newResultIndex(ctx context.Context, src Source) *resultIndex {
-	x := &resultIndex{src: src, runs: map[string]*indexedRun{}, reports: map[string]grading.Graded{}, programs: map[string]string{}, causes: map[[2]string]string{},
+	x := &resultIndex{src: src, runs: map[string]*indexedRun{}, reports: map[string]grading.Graded{},
 		missing: map[string]bool{}, live: map[string][]*results.Attempt{}}
 	x.begin = sync.OnceFunc(func() { go x.run(ctx) })
 	return x
@@ -252,19 +253,18 @@ func (x *resultIndex) known(action string) (g grading.Graded, ok bool) {
 
 // program returns the agent's program in an attempt; "" if the cache does not have its record.
 func (x *resultIndex) program(ctx context.Context, c Results, action string) string {
-	x.mu.Lock()
-	program, ok := x.programs[action]
-	x.mu.Unlock()
-	id, err := digest.ParseActionID(action)
-	if ok || err != nil || c == nil {
-		return program
+	if known, ok := x.programs.Load(action); ok {
+		return known.(string)
 	}
+	id, err := digest.ParseActionID(action)
+	if err != nil || c == nil {
+		return ""
+	}
+	program := ""
 	if rec, err := c.Lookup(ctx, id); err == nil {
 		program = results.ProgramOf(lockfile.Inputs(rec.Fields))
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.programs[action] = program
+	x.programs.Store(action, program)
 	return program
 }
 
@@ -282,18 +282,16 @@ func (x *resultIndex) explain(list []*results.Attempt, most int) {
 		if a.MadeIn != "" {
 			key[0] = a.MadeIn
 		}
-		x.mu.Lock()
-		cause, ok := x.causes[key]
-		x.mu.Unlock()
-		if !ok && most > 0 {
+		cause := ""
+		if known, ok := x.causes.Load(key); ok {
+			cause = known.(string)
+		} else if most > 0 {
 			most--
 			if past, err := x.src.Ledger.Open(key[0]); err == nil {
 				cause, _ = view.Excerpt(past.Tail(key[1], view.TailLines))
 				cause = strings.ToValidUTF8(cause[:min(len(cause), causeBytes)], "")
 			}
-			x.mu.Lock()
-			x.causes[key] = cause
-			x.mu.Unlock()
+			x.causes.Store(key, cause)
 		}
 		a.Log = cause
 	}
