@@ -55,11 +55,11 @@ type Line struct {
 
 // tables returns one leaderboard of all competitions, and one for each of several groups,
 // for each board.
-func (s *Source) tables(all []*results.Attempt) (list []Table) {
+func tables(boards []*aggregate.Board, all []*results.Attempt) (list []Table) {
 	by := measured(all)
-	for i, b := range s.Boards.List {
+	for i, b := range boards {
 		title := "All competitions"
-		if len(s.Boards.List) > 1 {
+		if len(boards) > 1 {
 			title = fmt.Sprintf("Leaderboard %d", i+1)
 		}
 		list = append(list, tablesOf(b, title, by)...)

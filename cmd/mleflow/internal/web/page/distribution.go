@@ -44,6 +44,16 @@ type Row struct {
 	Scores []float64
 }
 
+// AddScores adds scores to the row of a name.
+func AddScores(rows []Row, name string, scores ...float64) []Row {
+	i := slices.IndexFunc(rows, func(row Row) bool { return row.Name == name })
+	if i < 0 {
+		i, rows = len(rows), append(rows, Row{Name: name})
+	}
+	rows[i].Scores = append(rows[i].Scores, scores...)
+	return rows
+}
+
 // bins is the number of bars of a histogram.
 const bins = 36
 

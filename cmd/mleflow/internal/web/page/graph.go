@@ -28,6 +28,7 @@ type Block struct {
 	Done float64
 	// Address is the target of the block's link; "" for no link.
 	Address string
+	*Tally
 }
 
 // node is a step block in the drawing, or the point at which an edge crosses a layer

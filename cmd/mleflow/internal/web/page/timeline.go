@@ -30,6 +30,16 @@ type Bar struct {
 	Duration      time.Duration
 }
 
+// Kinds are the kinds of executions, in the order in which they first appear.
+func Kinds(bars []Bar) (kinds []string) {
+	for _, b := range bars {
+		if !slices.Contains(kinds, b.Kind) {
+			kinds = append(kinds, b.Kind)
+		}
+	}
+	return kinds
+}
+
 // Timeline draws when each step ran: time to the right from the start of the
 // run, steps that ran at the same time in lanes below each other. The colour of a
 // bar is the place of its kind among the kinds. It returns "" when nothing ran;

@@ -76,18 +76,10 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 	return c.data, nil
 }
 
-// screen makes the first screen, and leaves out its leaderboards among the outputs.
+// screen makes the first screen, and adds the scores with the causes that logs tell.
 func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
-	src := firstscreen.Source{Journal: attempts.JournalOf(pl, c.sum), Evaluation: c.sum.Evaluation}
+	src := firstscreen.Source{Journal: attempts.JournalOf(pl, c.sum), Summary: c.sum, Store: c.Store, Tail: c.Tail}
 	src.Reports, src.Catalog = c.reports, c.Catalog
-	var list []grading.Graded
-	for _, p := range src.Pairs {
-		if g, ok := c.reports[p.Grade]; ok {
-			list = append(list, g)
-		}
-	}
-	src.Boards = firstscreen.BoardsOf(c.ctx, c.Store, c.sum, list, c.Catalog)
-	c.data.Screen = src.New()
 	if c.Tail != nil {
 		o.Explain(rowsShown, c.Tail)
 	}
@@ -96,10 +88,7 @@ func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
 		reasons[p.Address] = p.Reason
 	}
 	c.addScores(src.List(), reasons)
-	c.data.Screen.Causes, c.data.Screen.More = src.Explain(append(firstscreen.FailedSteps(c.sum.ID, c.sum.Steps), o.Problems...), c.Tail)
-	for _, out := range src.Boards.Others(c.sum.Outputs) {
-		c.data.Outputs = append(c.data.Outputs, page.Fact{Name: out.Name, Value: out.Value})
-	}
+	c.data.Screen = src.New(c.ctx, o.Problems)
 }
 
 func headOf(sum *ledger.Summary) Run {
@@ -120,7 +109,7 @@ func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 	steps := make([]Step, len(pl.Steps))
 	for i := range pl.Steps {
 		p := &pl.Steps[i]
-		s := Step{Address: p.Name, Kind: p.Kind, Block: p.Address.Step.String()}
+		s := Step{Bar: page.Bar{Address: p.Name, Kind: p.Kind}, Block: p.Address.Step.String()}
 		for _, r := range p.Reasons {
 			s.Reasons = append(s.Reasons, r.Text)
 		}
@@ -130,15 +119,11 @@ func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 			}
 		}
 		if h := happened[p.Name]; h != nil {
-			s.take(h, sum)
+			s.Status, s.Started, s.Duration, s.Attempts, s.Error = h.Status, h.Started, sum.Took(h, sum.Last), h.Attempts, h.Error
 		}
 		steps[i] = s
 	}
 	return view.InOrder(steps, func(s Step) string { return s.Address })
-}
-
-func (s *Step) take(h *ledger.StepSummary, sum *ledger.Summary) {
-	s.Status, s.Started, s.Duration, s.Attempts, s.Error, s.Action = h.Status, h.Started, sum.Took(h, sum.Last), h.Attempts, h.Error, h.Action
 }
 
 // collector reads the content that the run's steps gave.

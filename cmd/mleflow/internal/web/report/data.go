@@ -1,12 +1,12 @@
 package report
 
 import (
+	"html/template"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -24,7 +24,6 @@ type Data struct {
 	Models []ModelUse
 	// Refused are calls of the package mlebench.
 	Refused     []Refused
-	Outputs     []page.Fact
 	Environment []page.Fact
 	Pins        []Pin
 }
@@ -70,6 +69,9 @@ type Competition struct {
 	// External reports whether a program of the competition computed the scores.
 	External bool
 	Scores   []Score
+	// Plot draws the scores; OffScale reports whether some are beyond its scale.
+	Plot     template.HTML
+	OffScale bool
 }
 
 // Score is one graded submission.
@@ -88,18 +90,14 @@ type Score struct {
 	Isolation string // see conditions.Shown
 }
 
-// Step is one instance.
+// Step is one instance. Without a start it was not executed.
 type Step struct {
-	Address, Kind, Block string
-	Status               event.Status
-	// Started is zero for a step that was not executed.
-	Started  time.Time
-	Duration time.Duration
+	page.Bar
+	Block    string
 	Attempts int
 	// Reasons are the reasons why it ran.
 	Reasons []string
 	Error   string
-	Action  string
 	// After are the addresses of the blocks it depends on.
 	After []string
 }

@@ -24,6 +24,7 @@ func fixture() Data {
 				{Place: "2", Name: "dummy", Seeds: 3, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, AnyMedal: page.Rate{Known: true}, Graded: 6},
 				{Name: `<script>alert("x")</script>`, Seeds: 1},
 			}}},
+			Outputs: []page.Fact{{Name: "leaderboard", Value: "agent     any medal\nbaseline  83.3 ± 16.7\ndummy     0.0 ± 0.0"}, {Name: "seeds", Value: "3"}},
 			Matrix: firstscreen.Matrix{Corner: "Competition", Columns: []string{"baseline"}, Rows: []firstscreen.Row{{Name: "demo-digits", Squares: []firstscreen.Square{{Mean: "0.98", Cells: []firstscreen.Cell{
 				{State: firstscreen.Gold, Title: "baseline · demo-digits · seed 0: gold", N: 1}, {State: firstscreen.Failed, Title: "<b>failed", N: 1}}}}}}, Legend: []firstscreen.Count{{State: firstscreen.Gold, N: 1}}},
 			Causes: []firstscreen.Cause{{Outcome: "step failed", Reason: "run agent: exit status 1", N: 1, Tail: "ValueError: <i>", Steps: []firstscreen.Step{{Address: `step.agent-run.solve["demo-digits/baseline/9"]`}}, Command: "mleflow logs r"}},
@@ -32,7 +33,6 @@ func fixture() Data {
 			Provider: "openai", Models: []string{"gpt-5.5", "<i>x"}, Requests: 12, Refused: 1, Replayed: 2, InputTokens: 68808, CachedInputTokens: 100, OutputTokens: 364, CostUSD: "0.211884", WaitedSeconds: 1.25, Exhausted: true,
 		}, "gpt-5.5 <i>x", 1250 * time.Millisecond}},
 		Refused:     []Refused{{Address: `step.agent-run.solve["demo-digits/0"]`, Kind: "grade", Call: "mlebench.grade.grade_csv", Place: "/home/agent/<img src=x>.py:7", Times: 3}},
-		Outputs:     []page.Fact{{Name: "leaderboard", Value: "agent     any medal\nbaseline  83.3 ± 16.7\ndummy     0.0 ± 0.0"}, {Name: "seeds", Value: "3"}},
 		Environment: []page.Fact{{Name: "mleflow", Value: "0.1.0 (go1.26.8, linux/amd64)"}, {Name: "processors", Value: "2"}, {Name: "memory", Value: "23.5 GiB"}, {Name: "cache", Value: "~/.cache/mleflow"}, {Name: "started with", Value: "mleflow apply pipelines/demo.hcl"}},
 	}
 	d.Competitions = []Competition{
@@ -77,7 +77,7 @@ func fixtureSteps(start time.Time) []Step {
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 	ms := time.Millisecond
 	add := func(kind, name, key string, status event.Status, from, took int, reasons []string, after ...string) {
-		s := Step{Address: fmt.Sprintf("step.%s.%s[%q]", kind, name, key), Kind: kind, Block: "step." + kind + "." + name, Status: status, Reasons: reasons, After: after}
+		s := Step{Bar: page.Bar{Address: fmt.Sprintf("step.%s.%s[%q]", kind, name, key), Kind: kind, Status: status}, Block: "step." + kind + "." + name, Reasons: reasons, After: after}
 		if status == event.Ran || status == event.Failed {
 			s.Started, s.Duration, s.Attempts = at(from), time.Duration(took)*ms, 1
 		}

@@ -264,14 +264,9 @@ func (s *Site) competitionPage(c *competition) document {
 // scores returns the scores of the rows that count, by agent.
 func scores(rows []*Row) (list []page.Row) {
 	for _, r := range rows {
-		if r.Aside != "" || r.Report.ExactScore == nil {
-			continue
+		if r.Aside == "" && r.Report.ExactScore != nil {
+			list = page.AddScores(list, r.Agent, float64(*r.Report.ExactScore))
 		}
-		if len(list) == 0 || list[len(list)-1].Name != r.Agent {
-			list = append(list, page.Row{Name: r.Agent})
-		}
-		last := &list[len(list)-1]
-		last.Scores = append(last.Scores, float64(*r.Report.ExactScore))
 	}
 	return list
 }

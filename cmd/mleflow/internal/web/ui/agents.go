@@ -164,7 +164,7 @@ func (u *UI) plots(d *agentData, groups []*results.Group, by *classes) {
 	for _, g := range groups {
 		for _, a := range g.Attempts {
 			if !g.Rehearsal {
-				rows[a.Competition()] = withScore(rows[a.Competition()], rowName(d.Name, g.Class, by), a)
+				rows[a.Competition()] = page.AddScores(rows[a.Competition()], rowName(d.Name, g.Class, by), scoresOf([]*results.Attempt{a})...)
 				reports[a.Competition()] = a
 			}
 		}
@@ -185,16 +185,6 @@ func rowName(agent, class string, by *classes) string {
 		return agent + " (class " + by.letters[class] + ")"
 	}
 	return agent
-}
-
-// withScore adds the score of an attempt to the row of a name.
-func withScore(rows []page.Row, name string, a *results.Attempt) []page.Row {
-	i := slices.IndexFunc(rows, func(row page.Row) bool { return row.Name == name })
-	if i < 0 {
-		i, rows = len(rows), append(rows, page.Row{Name: name})
-	}
-	rows[i].Scores = append(rows[i].Scores, scoresOf([]*results.Attempt{a})...)
-	return rows
 }
 
 func agentAddress(name, program string) string {

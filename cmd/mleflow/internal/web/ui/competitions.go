@@ -179,7 +179,7 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	for _, g := range groups {
 		for _, a := range g.Attempts {
 			if !g.Rehearsal {
-				rows = withScore(rows, rowName(t.name(a), g.Class, t.classes), a)
+				rows = page.AddScores(rows, rowName(t.name(a), g.Class, t.classes), scoresOf([]*results.Attempt{a})...)
 			}
 		}
 	}
