@@ -19,6 +19,7 @@ import (
 
 // functions are the functions available to every template of a page.
 var functions = map[string]any{
+	"add":         func(a, b int) int { return a + b },
 	"bytes":       view.Bytes,
 	"color":       func(i int) int { return i % Palette },
 	"count":       func(n int) string { return view.Count(int64(n)) },
@@ -29,6 +30,7 @@ var functions = map[string]any{
 	"key":         addr.KeyOf,
 	"known":       func(v float64) bool { return !math.IsNaN(v) },
 	"place":       results.Place,
+	"plural":      view.Plural,
 	"published":   competitions.Published,
 	"rate":        Rate.String,
 	"score":       Score,

@@ -274,8 +274,10 @@ func scores(rows []*Row) (list []page.Row) {
 // agentPage shows all rows of an agent, whether they count or not.
 func (s *Site) agentPage(name string) document {
 	d := document{Title: name, Version: s.Version}
-	if sec := s.findings(func(f Finding) bool { return f.About == name }, "Look at these first"); len(sec.Alarm) > 0 {
-		d.Sections = append(d.Sections, sec)
+	for _, f := range s.Findings {
+		if f.About == name {
+			d.Findings = append(d.Findings, f)
+		}
 	}
 	var aside []*Row
 	for _, r := range s.rows {
@@ -360,8 +362,10 @@ func disclosed(a *Agent) page.Grid {
 func (s *Site) bundlePage(b *Bundle) document {
 	d := document{Title: b.File, Version: s.Version, Lead: []string{"Run " + b.Run + " of " + b.Pipeline + ", " + page.Date(b.Started)}}
 	d.Facts = []page.Fact{{Name: "rows", Value: strconv.Itoa(len(b.Rows))}, {Name: "signatures", Value: strconv.Itoa(b.Signatures)}, {Name: "left out", Value: view.Plural(b.Omitted, "thing")}}
-	if sec := s.findings(func(f Finding) bool { return slices.Contains(f.Files, b.File) }, "Look at these first"); len(sec.Alarm) > 0 {
-		d.Sections = append(d.Sections, sec)
+	for _, f := range s.Findings {
+		if slices.Contains(f.Files, b.File) {
+			d.Findings = append(d.Findings, f)
+		}
 	}
 	checked := section{Title: "Checked", Grids: []page.Grid{s.results("Rows", "../", b.Rows, true, true)}, Text: []string{
 		"Manifest sha256:" + b.Manifest + ". Every byte matches its digest; lock, disclosure and provenance were derived again from the records. The version of mleflow and the SHA-256 of its binary are only claimed.",

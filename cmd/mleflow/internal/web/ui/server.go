@@ -135,7 +135,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 var errNothing = errors.New("there is nothing at this address")
 
 // pages are parsed when the first is needed.
-var pages = sync.OnceValue(func() *template.Template { return page.Parse("pages", firstscreen.Parts+joined(".html"), functions) })
+var pages = sync.OnceValue(func() *template.Template { return page.Parse("pages", firstscreen.Parts+joined(".html"), nil) })
 
 // fill fills the template of a section.
 func fill(name string, data any) (template.HTML, error) {
