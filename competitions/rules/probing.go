@@ -6,7 +6,7 @@ var probing = Rule{
 	Name:   "probing",
 	Doc:    "Many different valid submissions sent to the validity server, which never tells scores.",
 	Honest: "An agent that checks every model it trains.",
-	begin: func(c *check) visitor {
+	begin: func(c *ruleCheck) visitor {
 		seen := map[string]bool{}
 		var last place
 		return visitor{
@@ -17,7 +17,7 @@ var probing = Rule{
 			},
 			end: func() {
 				if len(seen) >= mostValid {
-					c.note("probing", last, "", "%d different valid submissions were checked.", len(seen))
+					c.note(last, "", "%d different valid submissions were checked.", len(seen))
 				}
 			},
 		}

@@ -304,18 +304,3 @@ type listTitle struct {
 	Title    string
 	Progress progress
 }
-
-// headline is the head of an attempt's page.
-type headline struct{ Name, Outcome, Class, Score, Medal string }
-
-func (o *one) headline() *headline {
-	h := &headline{Name: o.attempt.Agent, Medal: results.Medal(o.attempt.Report)}
-	if rest := rest(o.attempt); rest != "" {
-		h.Name += " · " + rest
-	}
-	if s := o.attempt.Report.ExactScore; s != nil {
-		h.Score = page.Score(float64(*s))
-	}
-	h.Outcome, h.Class = endCell(o.attempt)
-	return h
-}

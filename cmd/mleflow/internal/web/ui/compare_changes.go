@@ -151,3 +151,10 @@ func sourceChanges(from, to map[string][]byte, side string) (list []change) {
 	}
 	return list
 }
+
+// union are the names of two maps, sorted.
+func union[V any](a, b map[string]V) []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(names)
+	return slices.Compact(names)
+}

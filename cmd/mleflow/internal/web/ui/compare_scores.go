@@ -116,7 +116,7 @@ func (u *UI) draw(d *compareData) {
 	for _, s := range d.Sides {
 		all = append(all, s.compared...)
 	}
-	points := u.curves(all...)
+	points := curves(u.Ledger, all...)
 	for i := range d.Competitions[:min(len(d.Competitions), plotsShown)] {
 		c := &d.Competitions[i]
 		curves := page.Curves{People: c.People}

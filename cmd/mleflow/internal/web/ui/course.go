@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"time"
@@ -8,8 +9,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/grade"
 )
 
@@ -21,29 +20,32 @@ type stopRow struct {
 	After, Score, Medal, Best, Note string
 }
 
-// curve draws the scores of the snapshots with what the attempt used and did, and those
-// of early stopping.
-func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, report *grading.Graded) {
-	end := seconds(stats.WallSeconds)
-	c := page.Course{Curves: page.Curves{People: d.People, Until: end, Marks: stops}, Lanes: o.lanes()}
+// course draws the scores of the snapshots with what the attempt used and did, and fills
+// in the scores of early stopping.
+func (d *storyData) course(ctx context.Context, a *shownAttempt) {
+	var end time.Duration
+	if a.stats != nil {
+		end = seconds(a.stats.WallSeconds)
+	}
+	c := page.Course{Curves: page.Curves{People: d.People, Until: end, Marks: stops}, Lanes: lanes(ctx, a)}
 	var points []grading.Moment
 	switch {
-	case g == nil || len(g.Outputs) == 0:
+	case a.graded == nil || len(a.graded.Outputs) == 0:
 		d.NoCurve = "There is no score over time: no step has graded the attempt yet."
-	case !decode(g.Outputs["curve"], &points) || len(points) == 0:
+	case !decode(a.graded.Outputs["curve"], &points) || len(points) == 0:
 		d.NoCurve = "There is no score over time: the attempt kept no snapshots, or its grade step was not given them. snapshot_every = \"10m\" in the agent-run step keeps them, and snapshots = step.agent-run.NAME[each.key].snapshots in the grade step scores them."
 	default:
-		c.Lines = append(scoreLines(points, end, report, d.LowerIsBetter), o.kinLines()...)
+		c.Lines = append(scoreLines(points, end, a.report, d.LowerIsBetter), kinLines(a)...)
 		d.Scored = true
 	}
 	d.Curve = c.Draw()
 	if d.Curve == "" && d.NoCurve == "" {
 		d.NoCurve = "None of the " + view.Plural(len(points), "snapshot") + " has a score."
 	}
-	if report != nil {
-		d.Spoilt = grade.Spoilt(report.Outcome, points)
+	if a.report != nil {
+		d.Spoilt = grade.Spoilt(a.report.Outcome, points)
 	}
-	d.Stops = stopRows(points, end, report, d.LowerIsBetter)
+	d.Stops = stopRows(points, end, a.report, d.LowerIsBetter)
 }
 
 // scoreLines are the scores of the snapshots, and the best so far.
@@ -92,13 +94,6 @@ func stopRows(points []grading.Moment, end time.Duration, report *grading.Graded
 	return rows
 }
 
-func better(a, b float64, lower bool) bool {
-	if lower {
-		return a < b
-	}
-	return a > b
-}
-
 // stopRowOf returns the score of stopping at a time: that of the last submission before
 // it.
 func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading.Graded, lower bool) stopRow {
@@ -131,4 +126,11 @@ func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading
 		row.Best = page.Score(best)
 	}
 	return row
+}
+
+func better(a, b float64, lower bool) bool {
+	if lower {
+		return a < b
+	}
+	return a > b
 }

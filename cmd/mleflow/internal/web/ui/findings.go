@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
@@ -20,20 +21,18 @@ type findings struct {
 	Unread              []string
 }
 
-// findings reads the findings of the step that checks this attempt.
-func (o *one) findings() (f findings) {
-	name := o.m.checks[o.address]
-	if name == "" {
+// findingsOf reads the findings of the step that checks an attempt.
+func findingsOf(ctx context.Context, a *shownAttempt) (f findings) {
+	if a.checker == "" {
 		f.Missing = "No rule checks were run on this attempt. A step of kind check does."
 		return f
 	}
-	f.Step, f.Link = name, stepAddress(o.sum.ID, name, "")
-	s := o.m.sums.Step(name)
-	if s == nil || s.Outputs["findings"] == "" {
+	f.Step, f.Link = a.checker, stepAddress(a.run.ID, a.checker, "")
+	if a.checked == nil || a.checked.Outputs["findings"] == "" {
 		f.Missing = "The rule checks have not finished."
 		return f
 	}
-	r, err := outputs.Read[check.Report](o.ctx, o.store, s.Outputs["findings"])
+	r, err := outputs.Read[check.Report](ctx, a.store, a.checked.Outputs["findings"])
 	if err != nil {
 		f.Missing = lost("report of the rule checks", err)
 		return f

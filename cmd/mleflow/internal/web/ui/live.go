@@ -15,33 +15,6 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// content is a page: its sections below each other.
-type content struct {
-	title, nav string
-	query      string
-	wide       bool
-	sections   []section
-	// live reports whether the page may change: its run has not ended, or the index is
-	// not complete.
-	live bool
-}
-
-// section is a part of a page that changes as a whole. The identifier is one
-// of the program.
-type section struct {
-	id   string
-	body template.HTML
-}
-
-// add fills a template and adds it as a section.
-func (c *content) add(id, name string, data any) error {
-	body, err := fill(name, data)
-	if err == nil {
-		c.sections = append(c.sections, section{id, body})
-	}
-	return err
-}
-
 // navigation are the pages that every page leads to.
 var navigation = []page.Link{{Text: "mleflow", Address: "/runs"}, {Text: "Runs", Address: "/runs"}, {Text: "Attempts", Address: "/attempts"}, {Text: "Competitions", Address: "/competitions"},
 	{Text: "Agents", Address: "/agents"}, {Text: "Compare", Address: "/compare"}}

@@ -82,10 +82,6 @@ type model struct {
 	grades map[string]string
 	// checks are the steps that apply rules, by the attempts that they check.
 	checks map[string]string
-	// leases are the leases of running attempts, kept the files that they have kept so
-	// far.
-	leases map[string]event.StepStarted
-	kept   map[string]*kept
 	// events is the number of events read, shown the first screen made of them.
 	events int
 	shown  *shownScreen
@@ -103,7 +99,7 @@ type model struct {
 }
 
 func newModel(past *ledger.Past) *model {
-	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
+	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
 }
 
 // readPlan reads the plan. Without it, the journal tells of the run.
@@ -150,16 +146,14 @@ func (m *model) refresh() error {
 		m.state.Apply(e)
 		switch e := e.(type) {
 		case event.StepStarted:
-			m.leases[e.Address], m.kept[e.Address] = e, &kept{}
+			if u := m.used[e.Address]; u != nil {
+				u.code = nil
+			}
 		case event.StepPhase:
-			m.kept[e.Address].add(e)
 			if m.used[e.Address] == nil {
 				m.used[e.Address] = &usage{}
 			}
 			m.used[e.Address].add(e)
-		case event.StepFinished:
-			delete(m.leases, e.Address)
-			delete(m.kept, e.Address)
 		}
 	}
 	return nil

@@ -175,42 +175,22 @@ type runAttempts struct {
 
 // open reads the plan and the journal of a run.
 func (x *resultIndex) open(past *ledger.Past, ended bool) *runAttempts {
-	r := &runAttempts{past: past, Journal: attempts.Journal{Run: past.Info}}
-	r.Catalog, _ = x.src.Catalog(nil) // without it, keys tell the names
-	if p, err := past.Plan(); err == nil {
-		r.Pairs, r.Names, r.planned = attempts.Planned(p), attempts.PlannedNames(p), true
+	p, _ := past.Plan() // without it, keys tell what belongs together
+	sum := &ledger.Summary{}
+	r := &runAttempts{past: past, planned: p != nil}
+	if ended {
+		if all, err := past.Summary(conditions.AttemptKind, conditions.GradeKind); err == nil {
+			sum = all
+		}
 	}
+	r.Journal = attempts.JournalOf(p, sum)
+	r.Run = past.Info
+	r.Catalog, _ = x.src.Catalog(nil) // without it, keys tell the names
 	if !ended {
 		r.watch, r.sums = past.Watch(), past.Summarise()
 		r.Step = r.sums.Step
-		return r
 	}
-	sum, err := past.Summary(conditions.AttemptKind, conditions.GradeKind)
-	if err != nil {
-		sum = &ledger.Summary{}
-	}
-	r.Last = sum.Last
-	at := make(map[string]*ledger.StepSummary, len(sum.Steps))
-	for i := range sum.Steps {
-		at[sum.Steps[i].Address] = &sum.Steps[i]
-	}
-	r.Step = func(address string) *ledger.StepSummary { return at[address] }
-	r.pair(sum)
 	return r
-}
-
-// pair pairs the steps of a run without a plan.
-func (r *runAttempts) pair(sum *ledger.Summary) {
-	if r.planned {
-		return
-	}
-	var addresses []string
-	kind := map[string]string{}
-	for i := range sum.Steps {
-		addresses = append(addresses, sum.Steps[i].Address)
-		kind[sum.Steps[i].Address] = sum.Steps[i].Kind
-	}
-	r.Pairs = attempts.PairsOf(addresses, func(a string) string { return kind[a] }, func(string) string { return "" })
 }
 
 // read returns the attempts of a run as they are now, with the reports that are known or that
@@ -225,7 +205,9 @@ func (x *resultIndex) read(ctx context.Context, c Results, r *runAttempts, ended
 		for _, e := range events {
 			r.sums.Add(e)
 		}
-		r.pair(r.sums.Summary())
+		if !r.planned {
+			r.Pairs = attempts.Unplanned(r.sums.Summary())
+		}
 	}
 	r.Live, r.Reports, r.whole = !ended, map[string]grading.Graded{}, true
 	for _, p := range r.Pairs {

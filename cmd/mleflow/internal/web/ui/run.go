@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // runHead is the head of every page of a run.
@@ -71,10 +71,34 @@ func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, er
 
 // runningRow is an attempt of a step under way.
 type runningRow struct {
-	Address, Name, Link, Took, Phase, Limit, Memory, Submission, Devices, Last string
+	Address, Link, Took, Phase, Limit, Memory, Submission, Devices, Last string
 	// Share is the elapsed part of its time limit or its work, in percent.
 	Share    int
 	HasShare bool
+}
+
+// runningRowOf is an attempt of a step with its current phase.
+func runningRowOf(e event.StepStarted, p step.Phase, now time.Time) runningRow {
+	row := runningRow{Address: e.Address, Took: view.Duration(now.Sub(e.Time).Round(time.Second)), Phase: string(p.Name), Devices: strings.Join(e.Devices, ", ")}
+	switch {
+	case p.Name == step.Running:
+		row.Took = view.Duration(now.Sub(p.Started).Round(time.Second))
+		if p.LimitMillis > 0 {
+			row.Limit = view.Millis(p.LimitMillis)
+			row.Share, row.HasShare = int(min(100, now.Sub(p.Started).Milliseconds()*100/p.LimitMillis)), true
+		}
+		row.Submission = string(p.Submission)
+		if p.Reason != "" {
+			row.Submission += ": " + p.Reason
+		}
+		if p.MemoryBytes > 0 {
+			row.Memory = view.Bytes(p.MemoryBytes)
+		}
+	case p.Name != "" && p.TotalBytes > 0:
+		row.Share, row.HasShare = int(min(100, p.Bytes*100/p.TotalBytes)), true
+		row.Phase = view.PhaseText(p, now)
+	}
+	return row
 }
 
 // total is the number of steps of the run.
@@ -148,19 +172,19 @@ func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
 	var cpus float64
 	var memory int64
 	devices := 0
-	for _, s := range m.leases {
+	all := m.state.Running()
+	for _, s := range all {
 		cpus, memory, devices = cpus+s.CPUs, memory+s.MemoryBytes, devices+len(s.Devices)
 	}
-	o.Lease = []page.Fact{{Name: "steps running", Value: view.Count(int64(len(m.leases)))}, {Name: "processors leased", Value: fmt.Sprintf("%g of %g", cpus, sum.CPUs)},
+	o.Lease = []page.Fact{{Name: "steps running", Value: view.Count(int64(len(all)))}, {Name: "processors leased", Value: fmt.Sprintf("%g of %g", cpus, sum.CPUs)},
 		{Name: "memory leased", Value: view.Bytes(memory) + " of " + view.Bytes(sum.MemoryBytes)}}
 	if len(sum.GPUs) > 0 {
 		o.Lease = append(o.Lease, page.Fact{Name: "GPUs leased", Value: fmt.Sprintf("%d of %d", devices, len(sum.GPUs))})
 	}
-	all := m.state.Running()
 	o.More = max(0, len(all)-shownRunning)
 	for _, a := range all[:min(len(all), shownRunning)] {
-		row := runningRow{Address: a.Address, Name: a.Address, Link: stepAddress(sum.ID, a.Address, ""), Took: view.Duration(now.Sub(a.Time).Round(time.Second)), Devices: strings.Join(a.Devices, ", ")}
-		row.phase(a.Phase, now)
+		row := runningRowOf(a.StepStarted, a.Phase, now)
+		row.Link = stepAddress(sum.ID, a.Address, "")
 		switch {
 		case a.Waiting != nil:
 			row.Phase = "failed; is tried again"
@@ -195,6 +219,3 @@ func (u *UI) aboutPage(r *http.Request, m *model, sum *ledger.Summary, c *conten
 		Form  descriptionForm
 	}{page.Environment(m.past.Info), files, u.descriptionForm(m.past)})
 }
-
-// decode reads the JSON of a value of an event; false if it is not of this form.
-func decode(text string, to any) bool { return text != "" && json.Unmarshal([]byte(text), to) == nil }

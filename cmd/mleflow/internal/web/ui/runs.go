@@ -161,14 +161,3 @@ func tagged(e ledger.Entry, tag string) bool {
 	value, ok := e.Tags[key]
 	return ok && (!exact || value == want)
 }
-
-func runAddress(id string) string { return "/runs/" + url.PathEscape(id) }
-
-// stepAddress returns the address of a step's page, for one of its tabs.
-func stepAddress(run, address, tab string) string {
-	q := url.Values{"address": {address}}
-	if tab != "" {
-		q.Set("tab", tab)
-	}
-	return "/step/" + url.PathEscape(run) + "?" + q.Encode()
-}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
@@ -218,10 +219,13 @@ func (l *logged) attempt(ctx context.Context, c Results, past *ledger.Past, e ev
 	l.seen[e.Action] = true
 	rec, err := c.Lookup(ctx, action)
 	if err == nil {
-		err = walk(ctx, c, rec.Outputs["logs"].Ref, "", func(name string, f tree.Entry) error {
+		err = tree.Walk(ctx, c, rec.Outputs["logs"].Ref, func(name string, f tree.Entry) error {
+			if f.IsDir() {
+				return nil
+			}
 			r, err := c.Open(ctx, f.ID)
 			if err == nil && (l.read(ctx, r, who+" · "+name, at+"&file="+escaped(name)) || l.stopped(ctx)) {
-				err = errEnough
+				err = fs.SkipAll
 			}
 			return err
 		})

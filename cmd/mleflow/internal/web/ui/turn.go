@@ -1,9 +1,9 @@
 package ui
 
 import (
+	"context"
 	"encoding/json"
 	"html/template"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -69,12 +69,21 @@ type answer struct {
 	Failed, Bad bool
 }
 
-// bodies are exchanges as parts of a page.
-func (o *one) bodies(r *transcript.Reader, all *outline, from, to int) ([]template.HTML, error) {
+// bodyOf is an exchange as a part of a page.
+func bodyOf(ctx context.Context, a *shownAttempt, t *recording, n int) (template.HTML, error) {
+	bodies, err := bodiesOf(ctx, a, t, n-1, n)
+	if err != nil {
+		return "", err
+	}
+	return bodies[0], nil
+}
+
+// bodiesOf are exchanges as parts of a page.
+func bodiesOf(ctx context.Context, a *shownAttempt, t *recording, from, to int) ([]template.HTML, error) {
 	var events []*transcript.Event
 	var at []int
-	for i := max(0, from-turnsBefore); i < min(to+turnsAfter, len(all.turns)); i++ {
-		e, err := r.At(all.turns[i].Span)
+	for i := max(0, from-turnsBefore); i < min(to+turnsAfter, len(t.turns)); i++ {
+		e, err := t.At(t.turns[i].Span)
 		if err != nil {
 			return nil, err
 		}
@@ -82,10 +91,11 @@ func (o *one) bodies(r *transcript.Reader, all *outline, from, to int) ([]templa
 			events, at = append(events, e), append(at, i)
 		}
 	}
-	turns, err := r.Among(events)
+	turns, err := t.Among(events)
 	if err != nil {
 		return nil, err
 	}
+	copies, _ := a.copies(ctx)
 	out := make([]template.HTML, 0, to-from)
 	for k, b := range joinedTurns(turns) {
 		if at[k] < from || at[k] >= to {
@@ -94,7 +104,7 @@ func (o *one) bodies(r *transcript.Reader, all *outline, from, to int) ([]templa
 		if at[k] > turnsBefore && k < turnsBefore {
 			b.Notes = append(b.Notes, "Some of the exchanges before are too large to be compared: more may look new than is.")
 		}
-		b.Link, b.Code = o.turnAddress(at[k]+1), o.codeAt(all, at[k])
+		b.Link, b.Code = turnAddress(a, at[k]+1), codeAt(a, copies, t, at[k])
 		html, err := fill("turn body", b)
 		if err != nil {
 			return nil, err
@@ -102,6 +112,30 @@ func (o *one) bodies(r *transcript.Reader, all *outline, from, to int) ([]templa
 		out = append(out, html)
 	}
 	return out, nil
+}
+
+// codeThen leads to the code at the time of an exchange: what changed from the copy
+// before it to the one after.
+type codeThen struct{ From, To, Link string }
+
+// codeAt is the change of the code around an exchange, nil without two copies.
+func codeAt(a *shownAttempt, copies []version, t *recording, n int) *codeThen {
+	if len(copies) < 2 {
+		return nil
+	}
+	began := t.start // about the start of the agent, if that is not known
+	if u := a.usage; u != nil && !u.begun.IsZero() {
+		began = u.begun
+	}
+	after := slices.IndexFunc(copies, func(v version) bool { return v.at >= t.turns[n].at.Sub(began) })
+	switch {
+	case after < 0:
+		after = len(copies) - 1
+	case after == 0:
+		after = 1
+	}
+	from, to := copies[after-1], copies[after]
+	return &codeThen{from.name, to.name, a.codeChange(from, to)}
 }
 
 // joinedTurns puts the results of calls to the calls.
@@ -254,29 +288,4 @@ func languageOf(name, file, value string) string {
 		return "json"
 	}
 	return ""
-}
-
-// codeThen leads to the code at the time of an exchange: what changed from the copy
-// before it to the one after.
-type codeThen struct{ From, To, Link string }
-
-// codeAt is the change of the code around an exchange, nil without two copies.
-func (o *one) codeAt(all *outline, n int) *codeThen {
-	copies, _ := o.copies()
-	if len(copies) < 2 {
-		return nil
-	}
-	began := all.start // about the start of the agent, if that is not known
-	if u := o.m.used[o.address]; u != nil && !u.begun.IsZero() {
-		began = u.begun
-	}
-	after := slices.IndexFunc(copies, func(v version) bool { return v.at >= all.turns[n].at.Sub(began) })
-	switch {
-	case after < 0:
-		after = len(copies) - 1
-	case after == 0:
-		after = 1
-	}
-	from, to := copies[after-1].name, copies[after].name
-	return &codeThen{from, to, stepAddress(o.sum.ID, o.address, "code") + "&" + url.Values{"from": {from}, "to": {to}}.Encode()}
 }
