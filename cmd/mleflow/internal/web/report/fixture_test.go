@@ -7,6 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -20,8 +21,8 @@ func fixture() Data {
 		Run: Run{ID: "20260301-093000-7f3a", Pipeline: "pipelines/demo.hcl", State: ledger.Finished, Unscored: 1, Attempts: 3, Started: start, Duration: 41300 * time.Millisecond, Version: "0.1.0"},
 		Screen: firstscreen.Screen{
 			Tables: []firstscreen.Table{{Title: "All competitions", Lines: []firstscreen.Line{
-				{Place: "1", Name: "baseline", Seeds: 3, AnyMedal: page.Rate{Mean: 83.33, SEM: 16.67, Known: true}, Gold: page.Rate{Mean: 50, SEM: 0, Known: true}, Silver: page.Rate{Mean: 33.33, SEM: 16.67, Known: true}, AboveMedian: page.Rate{Mean: 100, SEM: 0, Known: true}, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, Medals: 5, Graded: 6},
-				{Place: "2", Name: "dummy", Seeds: 3, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, AnyMedal: page.Rate{Known: true}, Graded: 6},
+				{Place: "1", Name: "baseline", Seeds: 3, Percentages: board.Split{"any_medal_percentage": {Mean: 83.33, SEM: 16.67}, "gold_medal_percentage": {Mean: 50}, "silver_medal_percentage": {Mean: 33.33, SEM: 16.67}, "bronze_medal_percentage": {}, "above_median_percentage": {Mean: 100}, "valid_submissions_percentage": {Mean: 100}}, Medals: 5, Graded: 6},
+				{Place: "2", Name: "dummy", Seeds: 3, Percentages: board.Split{"any_medal_percentage": {}, "valid_submissions_percentage": {Mean: 100}}, Graded: 6},
 				{Name: `<script>alert("x")</script>`, Seeds: 1},
 			}}},
 			Outputs: []page.Fact{{Name: "leaderboard", Value: "agent     any medal\nbaseline  83.3 ± 16.7\ndummy     0.0 ± 0.0"}, {Name: "seeds", Value: "3"}},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
@@ -271,14 +272,14 @@ func scores(rows []*Row) (list []page.Row) {
 	return list
 }
 
+// found are the findings on a subject.
+func (s *Site) found(on func(Finding) bool) []Finding {
+	return slices.DeleteFunc(slices.Clone(s.Findings), func(f Finding) bool { return !on(f) })
+}
+
 // agentPage shows all rows of an agent, whether they count or not.
 func (s *Site) agentPage(name string) document {
-	d := document{Title: name, Version: s.Version}
-	for _, f := range s.Findings {
-		if f.About == name {
-			d.Findings = append(d.Findings, f)
-		}
-	}
+	d := document{Title: name, Version: s.Version, Findings: s.found(func(f Finding) bool { return f.About == name })}
 	var aside []*Row
 	for _, r := range s.rows {
 		if r.Agent == name && r.Aside != "" {
@@ -358,46 +359,31 @@ func disclosed(a *Agent) page.Grid {
 	}, indexed("What", 0), indexed("Disclosed", 1))
 }
 
-// bundlePage shows a bundle's statements and the findings on it.
+// bundlePage is the data of a bundle's page: its statements and the findings on it.
+type bundlePage struct {
+	*Bundle
+	Version  string
+	Findings []Finding
+	Grid     page.Grid
+	// Answers are the competitions whose rows were graded again with own answers.
+	Answers []string
+}
+
 func (s *Site) bundlePage(b *Bundle) document {
-	d := document{Title: b.File, Version: s.Version, Lead: []string{"Run " + b.Run + " of " + b.Pipeline + ", " + page.Date(b.Started)}}
-	d.Facts = []page.Fact{{Name: "rows", Value: strconv.Itoa(len(b.Rows))}, {Name: "signatures", Value: strconv.Itoa(b.Signatures)}, {Name: "left out", Value: view.Plural(b.Omitted, "thing")}}
-	for _, f := range s.Findings {
-		if slices.Contains(f.Files, b.File) {
-			d.Findings = append(d.Findings, f)
-		}
-	}
-	checked := section{Title: "Checked", Grids: []page.Grid{s.results("Rows", "../", b.Rows, true, true)}, Text: []string{
-		"Manifest sha256:" + b.Manifest + ". Every byte matches its digest; lock, disclosure and provenance were derived again from the records. The version of mleflow and the SHA-256 of its binary are only claimed.",
-	}}
-	if len(b.Pinned) > 0 {
-		checked.Text = append(checked.Text, "Matched by digest: the prepared data of "+strings.Join(b.Pinned, ", ")+", with the manifests that this version of mleflow pins.")
-	}
-	if e := b.Evaluation; e != nil {
-		checked.Text = append(checked.Text, "Evaluation "+e.Name+", from the reports and the chain: "+view.Evaluation(*e)+". It chose the number of attempts at each competition.")
-	}
 	answers := map[string]bool{}
 	for _, r := range b.Rows {
 		if r.Verdict.Answers != "" && r.Verdict.Standing == audit.Recomputed {
 			answers[r.Verdict.Competition+" "+r.Verdict.Version] = true
 		}
 	}
-	if len(answers) > 0 {
-		checked.Text = append(checked.Text, "Graded again with own answers: "+strings.Join(slices.Sorted(maps.Keys(answers)), ", ")+".")
+	return document{Title: b.File, Version: s.Version, Template: "bundle", Data: bundlePage{b, s.Version, s.found(func(f Finding) bool { return slices.Contains(f.Files, b.File) }), s.results("Rows", "../", b.Rows, true, true), slices.Sorted(maps.Keys(answers))}}
+}
+
+// disclosedGrid is a part of a bundle's disclosure.
+func disclosedGrid(part bundle.Section) page.Grid {
+	var columns []page.Column[[]string]
+	for i, name := range part.Columns {
+		columns = append(columns, indexed(name, i))
 	}
-	d.Sections = append(d.Sections, checked)
-	for _, part := range b.Disclosure.Sections() {
-		sec := section{Title: part.Title}
-		if len(part.Rows) == 0 {
-			sec.Text = []string{"None."}
-		} else {
-			var columns []page.Column[[]string]
-			for i, name := range part.Columns {
-				columns = append(columns, indexed(name, i))
-			}
-			sec.Grids = []page.Grid{page.NewGrid(part.Title, part.Rows, columns...)}
-		}
-		d.Sections = append(d.Sections, sec)
-	}
-	return d
+	return page.NewGrid(part.Title, part.Rows, columns...)
 }

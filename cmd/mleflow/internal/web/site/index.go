@@ -87,11 +87,7 @@ func (t *Table) inClass(a *Agent) (n int) {
 }
 
 // rate writes a percentage of a group.
-func rate(g aggregate.Group, name string) string { return percentage(g.Percentages, g.Seeds, name) }
-
-func percentage(of board.Split, seeds int, name string) string {
-	return page.RateOf(of, name, seeds).String()
-}
+func rate(g aggregate.Group, name string) string { return page.Rate(g.Percentages, name, g.Seeds) }
 
 // Ranking is the leaderboard with a line for each agent.
 func (t *Table) Ranking() page.Grid {
@@ -104,7 +100,7 @@ func (t *Table) Ranking() page.Grid {
 		texts(">95 %, other competitions", func(a *Agent) string { return a.Measures[shownFigure].Competitions.Text() }),
 	}
 	for i, at := range t.stops {
-		columns = append(columns, texts(">… after "+export.After(at), func(a *Agent) string { return percentage(a.Stopped[i].Percentages, a.Overall.Seeds, shownFigure) }))
+		columns = append(columns, texts(">… after "+export.After(at), func(a *Agent) string { return page.Rate(a.Stopped[i].Percentages, shownFigure, a.Overall.Seeds) }))
 	}
 	columns = append(columns, texts(">Gold %", share("gold_medal_percentage")), texts(">Above median %", share("above_median_percentage")), texts(">Valid %", share("valid_submissions_percentage")),
 		texts(">Competitions", func(a *Agent) string {

@@ -10,13 +10,16 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 )
 
 //go:embed pages.html
 var pagesText string
 
-var pages = sync.OnceValue(func() *template.Template { return page.Parse("board", pagesText, map[string]any{"letter": letter}) })
+var pages = sync.OnceValue(func() *template.Template {
+	return page.Parse("board", pagesText, map[string]any{"letter": letter, "disclosed": disclosedGrid, "evaluation": view.Evaluation})
+})
 
 // document is a page: a template with its data, or findings and sections.
 type document struct {
@@ -24,7 +27,6 @@ type document struct {
 	Template       string
 	Data           any
 	Lead           []string
-	Facts          []page.Fact
 	Findings       []Finding
 	Sections       []section
 }

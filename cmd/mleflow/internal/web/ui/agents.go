@@ -60,14 +60,10 @@ func (u *UI) agentsPage(r *http.Request) (*content, error) {
 		rows = append(rows, agentRowOf(g, by))
 	}
 	fillTable(t, agentColumns, rows, func(r agentRow) line { return line{Compare: r.Compare} })
-	c := &content{title: "Agents", nav: "Agents", live: !p.Ready}
-	if err := c.add("title", "list title", listTitle{"Agents", p}); err != nil {
-		return nil, err
-	}
-	if err := t.add(c, r); err != nil {
-		return nil, err
-	}
-	return c, c.add("note", "agents note", aside.String())
+	c := list("Agents", p)
+	t.show(c, r)
+	c.show("note", "agents note", aside.String())
+	return c, c.err
 }
 
 func agentRowOf(g *results.Group, by *classes) agentRow {
@@ -149,13 +145,10 @@ func (u *UI) agentPage(r *http.Request) (*content, error) {
 	}
 	u.plots(&d, groups, t.classes)
 	c := &content{title: d.Name, nav: "Agents", live: !p.Ready}
-	if err := c.add("agent", "agent", d); err != nil {
-		return nil, err
-	}
-	if err := t.add(c, r); err != nil {
-		return nil, err
-	}
-	return c, c.add("plots", "agent plots", d)
+	c.show("agent", "agent", d)
+	t.show(c, r)
+	c.show("plots", "agent plots", d)
+	return c, c.err
 }
 
 // plots draws an agent's scores among those of people, a row for each class.

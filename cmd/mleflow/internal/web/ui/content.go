@@ -20,6 +20,7 @@ type content struct {
 	// live reports whether the page may change: its run has not ended, or the index is
 	// not complete.
 	live bool
+	err  error
 }
 
 // section is a part of a page that changes as a whole. The identifier is one
@@ -36,6 +37,21 @@ func (c *content) add(id, name string, data any) error {
 		c.sections = append(c.sections, section{id, body})
 	}
 	return err
+}
+
+// show is add for a page that is made as a whole, which fails with its first section that
+// cannot be made.
+func (c *content) show(id, name string, data any) {
+	if c.err == nil {
+		c.err = c.add(id, name, data)
+	}
+}
+
+// list begins the page of a list over all runs.
+func list(title string, p progress) *content {
+	c := &content{title: title, nav: title, live: !p.Ready}
+	c.show("title", "list title", listTitle{title, p})
+	return c
 }
 
 // pages are parsed when the first is needed.

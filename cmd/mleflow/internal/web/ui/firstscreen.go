@@ -61,11 +61,9 @@ func (u *UI) runPage(r *http.Request, m *model, sum *ledger.Summary, c *content)
 	o.Graph = m.graph(sum)
 	o.Timeline, o.Kinds = u.timeline(sum)
 	for _, s := range [][2]string{{"facts", "run facts"}, {"board", "run board"}, {"problems", "run problems"}, {"running", "run running"}, {"graph", "run graph"}, {"timeline", "run timeline"}, {"outputs", "run outputs"}} {
-		if err := c.add(s[0], s[1], o); err != nil {
-			return err
-		}
+		c.show(s[0], s[1], o)
 	}
-	return nil
+	return c.err
 }
 
 // shownScreen is a first screen with the other outputs of the run.

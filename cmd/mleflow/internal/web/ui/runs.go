@@ -117,10 +117,8 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 	q := r.URL.Query()
 	tags := strings.Fields(strings.Join(q["tag"], " "))
 	t := &table{Noun: "run", Empty: "Nothing has been applied with this cache yet. mleflow apply PIPELINE.hcl makes a run, and it appears here.", Path: "/runs", Placeholder: "id, name, note, agent, variable", Facets: []string{"state", "agents", "competitions"}}
-	c := &content{title: "Runs", nav: "Runs", live: q.Get("page") == "" && !t.filtered(q) && len(tags) == 0}
-	if err := c.add("title", "list title", listTitle{Title: "Runs", Progress: progress{Ready: true}}); err != nil {
-		return nil, err
-	}
+	c := list("Runs", progress{Ready: true})
+	c.live = q.Get("page") == "" && !t.filtered(q) && len(tags) == 0
 	if len(tags) > 0 {
 		t.Empty = "No run has these tags."
 	}
@@ -148,7 +146,8 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 		delete(known, "")
 		t.Choosers = []chooser{{"tag", "Tag", choices(given, sortedKeys(known)...)}}
 	}
-	return c, t.add(c, r)
+	t.show(c, r)
+	return c, c.err
 }
 
 // allRuns is the number of runs up to which all are read to show the first page, so that
