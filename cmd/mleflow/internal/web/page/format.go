@@ -35,6 +35,7 @@ var functions = map[string]any{
 	"published":   competitions.Published,
 	"rate":        Rate,
 	"score":       Score,
+	"seconds":     func(s float64) string { return view.Duration(time.Duration(s * float64(time.Second))) },
 	"trim":        strings.TrimSpace,
 	"statusClass": func(s event.Status) string { return string(s) },
 }

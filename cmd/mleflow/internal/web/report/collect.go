@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
@@ -72,7 +72,6 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 		return Data{}, err
 	}
 	c.screen(pl, &outcomes)
-	c.data.Environment = c.environment()
 	return c.data, nil
 }
 
@@ -92,12 +91,11 @@ func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
 }
 
 func headOf(sum *ledger.Summary) Run {
-	r := Run{ID: sum.ID, Pipeline: sum.Pipeline, Started: sum.Started, Version: sum.Version, Duration: sum.Last.Sub(sum.Started), State: sum.State}
+	file := sum.Pipeline
 	if sum.Start != nil {
-		r.Pipeline = sum.Start.Pipeline
+		file = sum.Start.Pipeline
 	}
-	r.Pipeline = filepath.Base(cmp.Or(r.Pipeline, "?"))
-	return r
+	return Run{Info: sum.Info, Duration: sum.Last.Sub(sum.Started), State: sum.State, File: filepath.Base(cmp.Or(file, "?"))}
 }
 
 // stepsOf combines the plan, for blocks and reasons, with the events.
@@ -132,7 +130,6 @@ type collector struct {
 	ctx     context.Context
 	sum     *ledger.Summary
 	data    Data
-	missing int
 	reports map[string]grading.Graded // by the address of their steps
 }
 
@@ -147,7 +144,7 @@ func (c *collector) read() error {
 				continue
 			}
 			c.data.Pins = append(c.data.Pins, Pin{Address: s.Address, Output: name, Digest: sum, Size: sizes[name]})
-			if err := c.document(s, name, sum); err != nil {
+			if err := c.document(s, name); err != nil {
 				return err
 			}
 		}
@@ -174,27 +171,20 @@ func (c *collector) sizes(action string) map[string]int64 {
 
 // document reads an output that the report shows: the report of a grade step or the
 // calls that an attempt was refused.
-func (c *collector) document(s *ledger.StepSummary, output, sum string) error {
-	read := map[string]func([]byte) error{
-		"grade report":       func(text []byte) error { return c.addReport(s.Address, text) },
-		"agent-run shim_log": func(text []byte) error { return c.addRefused(s.Address, text) },
-	}[s.Kind+" "+output]
-	if read == nil {
-		return nil
+func (c *collector) document(s *ledger.StepSummary, output string) (err error) {
+	switch s.Kind + " " + output {
+	case "grade report":
+		var r grading.Graded
+		if r, err = outputs.Read[grading.Graded](c.ctx, c.Store, s.Outputs[output]); err == nil {
+			c.reports[s.Address] = r
+		}
+	case "agent-run shim_log":
+		err = c.addRefused(s.Address, s.Outputs[output])
 	}
-	id, err := digest.ParseContentID(sum)
-	if err != nil {
-		return fmt.Errorf("read %s of %s: %w", output, s.Address, err)
-	}
-	text, err := cache.Get(c.ctx, c.Store, id, maxDocument)
-	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt) {
-		c.missing++
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read %s of %s: %w", output, s.Address, err)
-	}
-	if err := read(text); err != nil {
+	switch {
+	case errors.Is(err, cache.ErrNotFound), errors.Is(err, cache.ErrCorrupt):
+		c.data.Missing++
+	case err != nil:
 		return fmt.Errorf("read %s of %s: %w", output, s.Address, err)
 	}
 	return nil
@@ -208,13 +198,22 @@ func (c *collector) addModels(s *ledger.StepSummary) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(stats.Models)) {
 		if u := stats.Models[name]; len(c.data.Models) < rowsShown {
-			c.data.Models = append(c.data.Models, ModelUse{s.Address, name, u, strings.Join(u.Models, " "), time.Duration(u.WaitedSeconds * float64(time.Second))})
+			c.data.Models = append(c.data.Models, ModelUse{s.Address, name, u})
 		}
 	}
 }
 
 // addRefused adds the calls of an attempt that the package mlebench refused.
-func (c *collector) addRefused(address string, text []byte) error {
+func (c *collector) addRefused(address, output string) error {
+	_, sum, _ := strings.Cut(output, ":")
+	id, err := digest.ParseContentID(sum)
+	if err != nil {
+		return err
+	}
+	text, err := cache.Get(c.ctx, c.Store, id, maxDocument)
+	if err != nil {
+		return err
+	}
 	var told shim.Tally
 	for line := range bytes.Lines(text) {
 		var r shim.Record
@@ -223,20 +222,11 @@ func (c *collector) addRefused(address string, text []byte) error {
 		}
 	}
 	for _, g := range told.Groups() {
-		c.data.Refused = append(c.data.Refused, Refused{Address: address, Kind: string(g.Kind), Call: g.Call, Place: g.Place(), Times: g.Times})
+		c.data.Refused = append(c.data.Refused, Refused{address, g})
 	}
 	if told.Others > 0 {
-		c.data.Refused = append(c.data.Refused, Refused{Address: address, Call: "others", Times: told.Others})
+		c.data.Refused = append(c.data.Refused, Refused{address, shim.Group{Call: "others", Times: told.Others}})
 	}
-	return nil
-}
-
-func (c *collector) addReport(address string, text []byte) error {
-	var r grading.Graded
-	if err := json.Unmarshal(text, &r); err != nil {
-		return err
-	}
-	c.reports[address] = r
 	return nil
 }
 
@@ -279,14 +269,4 @@ func (c *collector) addScores(list []*results.Attempt, reasons map[string]string
 		comp := c.competition(*r)
 		comp.Scores = append(comp.Scores, s)
 	}
-}
-
-// environment lists the inputs of the run and its machine, and the facts that are no
-// longer known.
-func (c *collector) environment() []page.Fact {
-	facts := page.Environment(c.sum.Info)
-	if c.missing > 0 {
-		facts = append(facts, page.Fact{Name: "left out", Value: view.Plural(c.missing, "document") + " evicted from the cache since"})
-	}
-	return facts
 }

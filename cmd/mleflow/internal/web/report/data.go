@@ -8,6 +8,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 
 // Data is all that a report shows.
@@ -23,18 +24,19 @@ type Data struct {
 	// Models are the attempts' use of models, one row per block.
 	Models []ModelUse
 	// Refused are calls of the package mlebench.
-	Refused     []Refused
-	Environment []page.Fact
-	Pins        []Pin
+	Refused []Refused
+	// Missing is the number of documents that are no longer in the cache.
+	Missing int
+	Pins    []Pin
 }
 
 // Run is the head of a report.
 type Run struct {
-	ID, Pipeline string
-	State        ledger.State
-	Started      time.Time
-	Duration     time.Duration
-	Version      string
+	ledger.Info
+	State    ledger.State
+	Duration time.Duration
+	// File is the name of the pipeline's file.
+	File string
 	// Unscored of all Attempts have no score.
 	Unscored, Attempts int
 	// NotIsolated names the attempts that were not isolated, if any.
@@ -46,18 +48,14 @@ type Run struct {
 // Refused are an attempt's calls that the package mlebench refused, as reported from the
 // agent's side.
 type Refused struct {
-	Address, Kind, Call, Place string
-	Times                      int
+	Address string
+	shim.Group
 }
 
 // ModelUse is an attempt's use of a model block.
 type ModelUse struct {
 	Address, Block string
-	Use            results.ModelUse
-	// Names are the models that answered; Waited is the time that the agent waited for
-	// the provider.
-	Names  string
-	Waited time.Duration
+	results.ModelUse
 }
 
 // Competition is the scores of one competition next to those of people.

@@ -44,7 +44,7 @@ func Write(w io.Writer, d Data) error {
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	return page.Frame{Title: d.Run.Pipeline + " · run " + d.Run.ID, Version: d.Run.Version, Policy: page.FilePolicy(), Wide: true, Body: content}.Write(w)
+	return page.Frame{Title: d.Run.File + " · run " + d.Run.ID, Version: d.Run.Version, Policy: page.FilePolicy(), Wide: true, Body: content}.Write(w)
 }
 
 // lay makes the drawings and counts of the page.
