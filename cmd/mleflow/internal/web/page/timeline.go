@@ -62,13 +62,12 @@ func Timeline(run time.Time, all []Bar, kinds []string) template.HTML {
 	lanes := assignLanes(bars)
 	height := axisHeight + laneHeight*float64(slices.Max(lanes)+1)
 	var d drawing
-	d.open(timelineWidth, height, "timeline", "When each step ran")
+	d.open("img", timelineWidth, height, "timeline", "When each step ran")
 	d.timeAxis(total, height)
 	for i, s := range bars {
 		d.bar(s, lanes[i], s.Started.Sub(start), total, slices.Index(kinds, s.Kind))
 	}
-	d.WriteString("</svg>")
-	return template.HTML(d.String())
+	return d.close()
 }
 
 // executed lists the steps that ran, by start; of very many, the longest.

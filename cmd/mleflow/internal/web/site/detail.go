@@ -60,32 +60,24 @@ func (s *Site) competition(r *Row) *competition {
 	return c
 }
 
-// top is the best row of the class with the most rows; nil if none has a score that counts.
-func (c *competition) top() *Row {
-	_, class, _ := results.Selection{Programs: true}.Comparable(counting(c.rows))
-	var best *Row
-	for _, r := range c.rows {
-		v := r.Report.ExactScore
-		if r.Aside != "" || v == nil || r.NoScore() != "" || r.Class() != class {
-			continue
-		}
-		if best == nil || c.people.LowerIsBetter && *v < *best.Report.ExactScore || !c.people.LowerIsBetter && *v > *best.Report.ExactScore {
-			best = r
-		}
-	}
-	return best
+// top is the best attempt of the class with the most rows; nil if none has a score that
+// counts.
+func (c *competition) top() *results.Attempt {
+	counted := counting(c.rows)
+	_, class, _ := results.Selection{Programs: true}.Comparable(counted)
+	return results.Best(slices.DeleteFunc(counted, func(a *results.Attempt) bool { return a.NoScore() != "" || a.Class() != class }))
 }
 
 func (c *competition) best() string {
-	if r := c.top(); r != nil {
-		return page.Score(float64(*r.Report.ExactScore))
+	if a := c.top(); a != nil {
+		return page.Score(float64(*a.Report.ExactScore))
 	}
 	return "–"
 }
 
 func (c *competition) by() string {
-	if r := c.top(); r != nil {
-		return r.Agent
+	if a := c.top(); a != nil {
+		return a.Agent
 	}
 	return "–"
 }
@@ -210,20 +202,13 @@ func curves(title string, people page.People, rows []*Row, name func(*Row) strin
 			continue
 		}
 		p.Names = append(p.Names, name(r))
-		points, best := page.Line{Name: name(r), Color: len(c.Lines) / 2}, page.Line{Name: name(r) + ", best so far", Steps: true, Color: len(c.Lines) / 2}
-		var top *float64
+		points := page.Line{Name: name(r), Color: len(c.Lines) / 2}
 		for _, s := range r.Snapshots {
-			at := time.Duration(s.Seconds) * time.Second
-			if s.Score == nil {
-				continue
+			if s.Score != nil {
+				points.Moments = append(points.Moments, page.Moment{At: time.Duration(s.Seconds) * time.Second, Score: *s.Score})
 			}
-			points.Moments = append(points.Moments, page.Moment{At: at, Score: *s.Score})
-			if top == nil || people.LowerIsBetter && *s.Score < *top || !people.LowerIsBetter && *s.Score > *top {
-				top = s.Score
-			}
-			best.Moments = append(best.Moments, page.Moment{At: at, Score: *top})
 		}
-		c.Lines = append(c.Lines, points, best)
+		c.Lines = append(c.Lines, points, points.BestSoFar(name(r)+", best so far", points.Color, people.LowerIsBetter))
 	}
 	if left > 0 {
 		p.Note += " " + view.Plural(left, "more attempt") + " not drawn."

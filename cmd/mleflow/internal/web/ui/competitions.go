@@ -45,20 +45,12 @@ func competitionAddress(id string) string { return "/competitions/" + url.PathEs
 // competitionsPage lists the competitions with their best results.
 func (u *UI) competitionsPage(r *http.Request) (*content, error) {
 	now, p := u.results.now()
-	by := map[string][]*results.Attempt{}
-	for _, a := range now.graded {
-		by[a.Competition()] = append(by[a.Competition()], a)
-	}
+	by := byCompetition(now.graded)
 	catalog, err := u.Catalog(nil)
 	if err != nil {
 		return nil, err
 	}
-	ids := catalog.IDs()
-	for _, id := range sortedKeys(by) {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
+	ids := known(catalog, by)
 	letters := classesOf(now.graded)
 	t := &table{Noun: "competition", Path: "/competitions", Placeholder: "name, category, metric", Facets: []string{"complexity", "category"}, Legend: letters.legend}
 	slices.SortStableFunc(ids, func(a, b string) int { return len(by[b]) - len(by[a]) })
@@ -70,6 +62,17 @@ func (u *UI) competitionsPage(r *http.Request) (*content, error) {
 	c := list("Competitions", p)
 	t.show(c, r)
 	return c, c.err
+}
+
+// known are the competitions of a catalog, and those that were tried.
+func known[V any](catalog *competitions.Catalog, tried map[string]V) []string {
+	ids := catalog.IDs()
+	for _, id := range sortedKeys(tried) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // definition is what is known of a competition, from the catalog or, for one that is
@@ -109,23 +112,11 @@ func (u *UI) competitionRow(id string, list []*results.Attempt, by *classes) com
 	}
 	tally := results.TallyOf(counted)
 	row.agents, row.medals = len(agents), tally.Medals()
-	if best := bestOf(counted); best != nil {
+	if best := results.Best(counted); best != nil {
 		row.score, row.letter = page.Score(float64(*best.Report.ExactScore)), by.letter(best)
 		row.by = cell{Text: best.Agent, Link: agentAddress(best.Agent, "")}
 	}
 	return row
-}
-
-// bestOf is the attempt with the best score; nil if none has one.
-func bestOf(list []*results.Attempt) (best *results.Attempt) {
-	for _, a := range list {
-		for _, s := range scoresOf([]*results.Attempt{a}) {
-			if best == nil || better(s, float64(*best.Report.ExactScore), a.Report.LowerIsBetter) {
-				best = a
-			}
-		}
-	}
-	return best
 }
 
 // competitionData is the page of a competition.

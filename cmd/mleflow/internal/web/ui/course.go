@@ -50,24 +50,19 @@ func (d *storyData) course(ctx context.Context, a *shownAttempt) {
 
 // scoreLines are the scores of the snapshots, and the best so far.
 func scoreLines(points []grading.Moment, end time.Duration, report *grading.Graded, lower bool) []page.Line {
-	raw, best := page.Line{Name: "score", Color: 0}, page.Line{Name: "best so far", Steps: true, Color: 3}
-	so := math.NaN()
+	raw := page.Line{Name: "score"}
 	for _, p := range points {
 		m := page.Moment{At: time.Duration(p.Seconds) * time.Second, Score: math.NaN()}
 		if p.Score != nil {
 			m.Score = *p.Score
-			if math.IsNaN(so) || better(*p.Score, so, lower) {
-				so = *p.Score
-			}
 		}
 		raw.Moments = append(raw.Moments, m)
-		best.Moments = append(best.Moments, page.Moment{At: m.At, Score: so})
 	}
+	best := raw.BestSoFar("best so far", 3, lower)
 	if report != nil && report.ExactScore != nil && end > 0 {
-		final := page.Moment{At: end, Score: float64(*report.ExactScore)}
-		raw.Moments = append(raw.Moments, final)
-		if math.IsNaN(so) || better(final.Score, so, lower) {
-			best.Moments = append(best.Moments, final)
+		raw.Moments = append(raw.Moments, page.Moment{At: end, Score: float64(*report.ExactScore)})
+		if with := raw.BestSoFar("", 0, lower).Moments; len(points) == 0 || with[len(points)].Score != with[len(points)-1].Score {
+			best.Moments = append(best.Moments, with[len(points)])
 		}
 	}
 	return []page.Line{best, raw}
@@ -105,7 +100,7 @@ func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading
 			break
 		}
 		last = &points[i]
-		if p.Score != nil && (math.IsNaN(best) || better(*p.Score, best, lower)) {
+		if p.Score != nil && (math.IsNaN(best) || page.Better(*p.Score, best, lower)) {
 			best = *p.Score
 		}
 	}
@@ -126,11 +121,4 @@ func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading
 		row.Best = page.Score(best)
 	}
 	return row
-}
-
-func better(a, b float64, lower bool) bool {
-	if lower {
-		return a < b
-	}
-	return a > b
 }

@@ -43,15 +43,11 @@ func paged(r *http.Request, total, size int) (from, to int, p pager) {
 	at = min(max(at, 0), last)
 	from, to = at*size, min(at*size+size, total)
 	p = pager{From: min(from+1, total), To: to, Total: total, HasBefore: at > 0, Later: at < last}
-	link := func(n int) string {
-		q := r.URL.Query()
-		q.Del("page")
-		if n > 0 {
-			q.Set("page", strconv.Itoa(n))
-		}
-		return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
+	here := url.URL{Path: r.URL.Path, RawQuery: r.URL.RawQuery}
+	p.Next = with(here.String(), "page", strconv.Itoa(at+1))
+	if p.Before = with(here.String(), "page", ""); at > 1 {
+		p.Before = with(here.String(), "page", strconv.Itoa(at-1))
 	}
-	p.Before, p.Next = link(at-1), link(at+1)
 	return from, to, p
 }
 
