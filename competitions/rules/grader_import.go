@@ -22,12 +22,12 @@ var graderImport = Rule{
 					}
 				}
 			},
-			text: func(p place, text string) {
+			text: func(p location, text string) {
 				if graderCommand.Regexp().MatchString(text) {
 					c.warn(p, text, "A command runs the benchmark's grader.")
 				}
 			},
-			shim: func(p place, r shim.Record) {
+			shim: func(p location, r shim.Record) {
 				if r.Kind == shim.Grade {
 					c.note(p, r.Call, "The grader was called at %s:%d, and the call was refused.", clip(r.File), r.Line)
 				}

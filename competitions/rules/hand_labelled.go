@@ -36,7 +36,7 @@ var handLabelled = Rule{
 					c.warn(at(s, first), s.Excerpt(first, first, 1), "The code has the ids of %d of %d test rows.", len(seen), len(c.ids.known))
 				}
 			},
-			reply: func(p place, text string) {
+			reply: func(p location, text string) {
 				if len(c.ids.known) == 0 || c.ids.numbers {
 					return
 				}

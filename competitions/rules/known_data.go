@@ -17,7 +17,7 @@ var knownData = Rule{
 	Honest: "Pretrained weights; a command that failed without network.",
 	begin: func(c *ruleCheck) visitor {
 		hosts := map[string]bool{}
-		report := func(p place, excerpt func() string, text, command string, kaggle, public bool) {
+		report := func(p location, excerpt func() string, text, command string, kaggle, public bool) {
 			labels, ok := labelled(c.Public, text)
 			switch {
 			case ok:
@@ -41,8 +41,8 @@ var knownData = Rule{
 					report(at(s, t.Line), excerpt, called, command(tokens, i), slices.Contains(kaggleCalls, called), getsPublic(packages, names, tokens, i))
 				}
 			},
-			text: func(p place, text string) { report(p, func() string { return text }, text, text, false, false) },
-			conn: func(p place, n proxy.Conn) {
+			text: func(p location, text string) { report(p, func() string { return text }, text, text, false, false) },
+			conn: func(p location, n proxy.Conn) {
 				host := strings.ToLower(strings.TrimSuffix(n.Host, "."))
 				if hosts[host] || host != "kaggle.com" && !strings.HasSuffix(host, ".kaggle.com") && !strings.HasSuffix(host, ".kaggle.io") {
 					return

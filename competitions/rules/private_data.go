@@ -11,12 +11,12 @@ var privateData = Rule{
 	Honest: "A harness may ask for the leaderboard; a refused call is a note.",
 	begin: func(c *ruleCheck) visitor {
 		return visitor{
-			text: func(p place, text string) {
+			text: func(p location, text string) {
 				if found := privatePath.Regexp().FindString(text); found != "" {
 					c.warn(p, text, "It names %q, where answers or secrets are kept.", clip(found))
 				}
 			},
-			shim: func(p place, r shim.Record) {
+			shim: func(p location, r shim.Record) {
 				if r.Kind == shim.Answers || r.Kind == shim.Leaderboard {
 					c.note(p, r.Call, "Code asked for the %s at %s:%d, and the call was refused.", r.Kind, clip(r.File), r.Line)
 				}

@@ -8,9 +8,9 @@ var probing = Rule{
 	Honest: "An agent that checks every model it trains.",
 	begin: func(c *ruleCheck) visitor {
 		seen := map[string]bool{}
-		var last place
+		var last location
 		return visitor{
-			valid: func(p place, v validity.Call) {
+			valid: func(p location, v validity.Call) {
 				if v.Valid && v.SHA256 != "" {
 					seen[v.SHA256], last = true, p
 				}

@@ -11,7 +11,7 @@ var providerSearch = Rule{
 	Honest: "Agent programs declare such tools whatever the task.",
 	begin: func(c *ruleCheck) visitor {
 		seen := map[dialect.Ability]bool{}
-		return visitor{turn: func(p place, t *transcript.Turn) {
+		return visitor{turn: func(p location, t *transcript.Turn) {
 			if t.Refused == "" || t.Ability == "" || seen[t.Ability] {
 				return
 			}

@@ -53,19 +53,19 @@ type visitor struct {
 	source func(s *pysource.Source, tokens []pysource.Token)
 	// text gets possible paths and commands: strings in Python, the lines of other
 	// files of code, and the lines that models gave to tools.
-	text func(p place, text string)
+	text func(p location, text string)
 	// reply gets all that a model wrote in one exchange.
-	reply func(p place, text string)
-	turn  func(p place, t *transcript.Turn)
-	conn  func(p place, c proxy.Conn)
-	valid func(p place, c validity.Call)
-	shim  func(p place, r shim.Record)
+	reply func(p location, text string)
+	turn  func(p location, t *transcript.Turn)
+	conn  func(p location, c proxy.Conn)
+	valid func(p location, c validity.Call)
+	shim  func(p location, r shim.Record)
 	// end is called last.
 	end func()
 }
 
-// place is the place of a match, as in a Finding.
-type place struct {
+// location is where a match is, as in a Finding.
+type location struct {
 	file, in string
 	line     int
 }
@@ -78,7 +78,6 @@ const (
 
 // check is the check of one attempt.
 type check struct {
-	ctx context.Context
 	*Attempt
 	ids      ids
 	visitors []visitor
@@ -93,8 +92,8 @@ type check struct {
 type ruleCheck struct {
 	*check
 	rule string
-	// places are those of its findings.
-	places map[place]bool
+	// reported are the locations of its findings.
+	reported map[location]bool
 }
 
 // Result holds the findings.
@@ -108,17 +107,17 @@ type Result struct {
 // Check applies the rules. The error is that of a store or ctx; mistakes in the
 // attempt's files are in the result.
 func Check(ctx context.Context, a *Attempt, list []Rule) (*Result, error) {
-	c := &check{ctx: ctx, Attempt: a}
+	c := &check{Attempt: a}
 	if err := c.readIDs(); err != nil {
 		return nil, err
 	}
 	rules := make([]*ruleCheck, len(list))
 	for i, r := range list {
-		rules[i] = &ruleCheck{check: c, rule: r.Name, places: map[place]bool{}}
+		rules[i] = &ruleCheck{check: c, rule: r.Name, reported: map[location]bool{}}
 		c.visitors = append(c.visitors, r.begin(rules[i]))
 	}
-	for _, part := range []func() error{c.code, c.conversations, c.records} {
-		if err := part(); err != nil {
+	for _, part := range []func(context.Context) error{c.code, c.conversations, c.records} {
+		if err := part(ctx); err != nil {
 			return nil, err
 		}
 		if err := ctx.Err(); err != nil {
@@ -131,7 +130,7 @@ func Check(ctx context.Context, a *Attempt, list []Rule) (*Result, error) {
 		}
 	}
 	for _, r := range rules {
-		if n := len(r.places); n > mostFindings {
+		if n := len(r.reported); n > mostFindings {
 			c.found = append(c.found, evidence.Finding{Rule: r.rule, Severity: evidence.Note, Explanation: fmt.Sprintf("There are %d more findings of this rule.", n-mostFindings)})
 		}
 	}
@@ -140,20 +139,20 @@ func Check(ctx context.Context, a *Attempt, list []Rule) (*Result, error) {
 }
 
 // warn adds a warning, unless the rule has a finding there.
-func (r *ruleCheck) warn(p place, excerpt, format string, args ...any) {
+func (r *ruleCheck) warn(p location, excerpt, format string, args ...any) {
 	r.find(evidence.Warning, p, excerpt, fmt.Sprintf(format, args...))
 }
 
 // note adds a note, unless the rule has a finding there.
-func (r *ruleCheck) note(p place, excerpt, format string, args ...any) {
+func (r *ruleCheck) note(p location, excerpt, format string, args ...any) {
 	r.find(evidence.Note, p, excerpt, fmt.Sprintf(format, args...))
 }
 
-func (r *ruleCheck) find(severity evidence.Severity, p place, excerpt, explanation string) {
-	if r.places[p] {
+func (r *ruleCheck) find(severity evidence.Severity, p location, excerpt, explanation string) {
+	if r.reported[p] {
 		return
 	}
-	if r.places[p] = true; len(r.places) <= mostFindings {
+	if r.reported[p] = true; len(r.reported) <= mostFindings {
 		r.found = append(r.found, evidence.Finding{Rule: r.rule, Severity: severity, File: p.file, Line: p.line, Place: p.in, Excerpt: clip(excerpt), Explanation: explanation})
 	}
 }

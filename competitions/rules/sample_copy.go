@@ -20,7 +20,7 @@ var sampleCopy = Rule{
 				c.unread = append(c.unread, clip("submission/"+c.File+": "+err.Error()))
 			}
 			if same {
-				c.warn(place{file: "submission/" + c.File}, "", "The submission is the sample submission.")
+				c.warn(location{file: "submission/" + c.File}, "", "The submission is the sample submission.")
 			}
 		}}
 	},

@@ -14,7 +14,7 @@ var testScores = Rule{
 	Honest: "None for Kaggle; a harness that grades each step makes many refused calls.",
 	begin: func(c *ruleCheck) visitor {
 		const says = "It asks Kaggle for a score on the test set."
-		graded, last := 0, place{}
+		graded, last := 0, location{}
 		return visitor{
 			source: func(s *pysource.Source, tokens []pysource.Token) {
 				for i, t := range tokens {
@@ -23,12 +23,12 @@ var testScores = Rule{
 					}
 				}
 			},
-			text: func(p place, text string) {
+			text: func(p location, text string) {
 				if submits.Regexp().MatchString(text) {
 					c.warn(p, text, says)
 				}
 			},
-			shim: func(p place, r shim.Record) {
+			shim: func(p location, r shim.Record) {
 				if r.Kind == shim.Grade {
 					graded, last = graded+1, p
 				}

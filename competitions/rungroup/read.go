@@ -29,7 +29,7 @@ type Group struct {
 }
 
 // Run is a run of a group: its entry in the metadata, with the way it ended and the time it
-// took as far as the files tell.
+// took as far as the files say.
 type Run struct {
 	Record
 	Competition string

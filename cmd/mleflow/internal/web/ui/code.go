@@ -63,7 +63,7 @@ func code(ctx context.Context, a *shownAttempt, q url.Values) codeData {
 		d.Views = append(d.Views, page.Link{Text: v[1], Address: link, Here: v[0] == d.View})
 	}
 	ref, missing := a.output("code")
-	if a.kept != nil && a.usage != nil && len(a.usage.code) > 0 {
+	if a.growing != nil && a.usage != nil && len(a.usage.code) > 0 {
 		last := a.usage.code[len(a.usage.code)-1]
 		d.Now = "The attempt runs. This is the code when it was copied last, after " + last.name + "."
 		ref, missing = last.ref, ""

@@ -93,16 +93,12 @@ func stopRows(points []grading.Moment, end time.Duration, report *grading.Graded
 // it.
 func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading.Graded, lower bool) stopRow {
 	row := stopRow{After: fmt.Sprintf("%d h", int(stop.Hours())), Medal: "none", Score: "none", Best: "none"}
-	var last *grading.Moment
-	best := math.NaN()
-	for i, p := range points { // in the order of time
-		if time.Duration(p.Seconds)*time.Second > stop {
-			break
-		}
-		last = &points[i]
-		if p.Score != nil && (math.IsNaN(best) || page.Better(*p.Score, best, lower)) {
-			best = *p.Score
-		}
+	n := 0 // snapshots until then, which are in the order of time
+	for n < len(points) && time.Duration(points[n].Seconds)*time.Second <= stop {
+		n++
+	}
+	if best := scoreLines(points[:n], 0, nil, lower)[0].Moments; n > 0 && !math.IsNaN(best[n-1].Score) {
+		row.Best = page.Score(best[n-1].Score)
 	}
 	switch {
 	case end > 0 && end <= stop && report != nil:
@@ -110,15 +106,12 @@ func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading
 		if report.ExactScore != nil {
 			row.Score, row.Medal = page.Score(float64(*report.ExactScore)), report.Report.Best()
 		}
-	case last == nil:
+	case n == 0:
 		row.Note = "there was no submission yet"
-	case last.Score == nil:
-		row.Note = "the submission was " + string(last.Outcome)
+	case points[n-1].Score == nil:
+		row.Note = "the submission was " + string(points[n-1].Outcome)
 	default:
-		row.Score, row.Medal = page.Score(*last.Score), last.Medal
-	}
-	if !math.IsNaN(best) {
-		row.Best = page.Score(best)
+		row.Score, row.Medal = page.Score(*points[n-1].Score), points[n-1].Medal
 	}
 	return row
 }

@@ -99,7 +99,7 @@ func needles(texts ...string) (out []string) {
 	return out
 }
 
-// in looks for the texts in an exchange, and tells in which turn they are shown: the
+// in looks for the texts in an exchange, and returns the turn that shows them: the
 // result of a call is shown with the call.
 func (s *searcher) in(i int) (row foundRow, at int) {
 	e, err := s.At(s.turns[i].Span)
@@ -110,7 +110,7 @@ func (s *searcher) in(i int) (row foundRow, at int) {
 	fresh.Request.Pieces = slices.DeleteFunc(slices.Clone(e.Request.Pieces), func(p [2]int64) bool { return p[0]+p[1] <= s.ends })
 	s.ends = max(s.ends, endOf(e.Request))
 	if body, err := s.Request(&fresh); err == nil && s.match(string(body)).Hit != "" {
-		if row, at := s.said(i); row.Hit != "" {
+		if row, at := s.inMessages(i); row.Hit != "" {
 			return row, at
 		}
 	}
@@ -125,9 +125,9 @@ func (s *searcher) in(i int) (row foundRow, at int) {
 	return s.match(text), i
 }
 
-// said looks for the texts in what an exchange says that those before did not: bodies are
+// inMessages looks for the texts in what an exchange says that those before did not: bodies are
 // stored in pieces, which repeat some of it.
-func (s *searcher) said(i int) (row foundRow, at int) {
+func (s *searcher) inMessages(i int) (row foundRow, at int) {
 	const before = 3
 	var events []*transcript.Event
 	for k := max(0, i-before); k <= i; k++ {

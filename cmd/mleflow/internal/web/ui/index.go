@@ -21,30 +21,6 @@ func newRunIndex(l *ledger.Ledger) *runIndex {
 	return &runIndex{ledger: l, ended: map[string]ledger.Entry{}, reasons: map[string]string{}}
 }
 
-// entry returns a run as it is in a list. Of one that cannot be read only the id
-// is known.
-func (x *runIndex) entry(id string) ledger.Entry {
-	x.mu.Lock()
-	e, ok := x.ended[id]
-	x.mu.Unlock()
-	if ok {
-		e.About = x.ledger.About(id)
-		return e
-	}
-	past, err := x.ledger.Open(id)
-	if err != nil {
-		return ledger.Entry{Info: ledger.Info{ID: id}, State: ledger.Unreadable}
-	}
-	e = past.Entry()
-	e.Environment = nil // a page of one run reads it again
-	if e.State != ledger.Running {
-		x.mu.Lock()
-		x.ended[id] = e
-		x.mu.Unlock()
-	}
-	return e
-}
-
 // reason says why a run did not finish: the first step that failed, or how far it came. It is
 // "" of one that finished or goes on.
 func (x *runIndex) reason(e ledger.Entry) (why string) {
@@ -106,4 +82,28 @@ func (x *runIndex) entries(ids []string) []ledger.Entry {
 	}
 	all.Wait()
 	return out
+}
+
+// entry returns a run as it is in a list. Of one that cannot be read only the id
+// is known.
+func (x *runIndex) entry(id string) ledger.Entry {
+	x.mu.Lock()
+	e, ok := x.ended[id]
+	x.mu.Unlock()
+	if ok {
+		e.About = x.ledger.About(id)
+		return e
+	}
+	past, err := x.ledger.Open(id)
+	if err != nil {
+		return ledger.Entry{Info: ledger.Info{ID: id}, State: ledger.Unreadable}
+	}
+	e = past.Entry()
+	e.Environment = nil // a page of one run reads it again
+	if e.State != ledger.Running {
+		x.mu.Lock()
+		x.ended[id] = e
+		x.mu.Unlock()
+	}
+	return e
 }

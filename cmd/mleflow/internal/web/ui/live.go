@@ -38,6 +38,26 @@ func streamed(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 }
 
+// fail writes a page with the error.
+func (u *UI) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return
+	}
+	status, text := http.StatusInternalServerError, err.Error()
+	if errors.Is(err, errNothing) || errors.Is(err, ledger.ErrNoRun) {
+		status = http.StatusNotFound
+	}
+	c := &content{title: "Not found"}
+	if status != http.StatusNotFound {
+		c.title = "Error"
+	}
+	if c.add("error", "error", struct{ Title, Text string }{c.title, text}) != nil {
+		http.Error(w, c.title, status)
+		return
+	}
+	u.write(w, status, c)
+}
+
 func (u *UI) write(w http.ResponseWriter, status int, c *content) {
 	var body strings.Builder
 	following := ""
@@ -63,26 +83,6 @@ func (u *UI) write(w http.ResponseWriter, status int, c *content) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(out.Bytes())
-}
-
-// fail writes a page with the error.
-func (u *UI) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		return
-	}
-	status, text := http.StatusInternalServerError, err.Error()
-	if errors.Is(err, errNothing) || errors.Is(err, ledger.ErrNoRun) {
-		status = http.StatusNotFound
-	}
-	c := &content{title: "Not found"}
-	if status != http.StatusNotFound {
-		c.title = "Error"
-	}
-	if c.add("error", "error", struct{ Title, Text string }{c.title, text}) != nil {
-		http.Error(w, c.title, status)
-		return
-	}
-	u.write(w, status, c)
 }
 
 const (

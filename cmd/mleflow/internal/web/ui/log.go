@@ -200,40 +200,46 @@ func (d *logView) searchOthers(ctx context.Context, shown *logScan) {
 func (d *logView) fill(s *logScan, q url.Values) {
 	d.Total, d.Matches, d.Query, d.Level = s.total, s.matches, strings.TrimSpace(q.Get("find")), levelNames[s.least]
 	d.Lines = s.lines[max(0, len(s.lines)-logShown):]
-	link := func(change func(url.Values)) string {
-		to := url.Values{}
-		for _, name := range []string{"address", "tab", "file", "step", "find", "level"} {
-			if q.Has(name) {
-				to.Set(name, q.Get(name))
-			}
+	address := url.Values{}
+	for _, name := range []string{"address", "tab", "file", "step", "find", "level"} {
+		if q.Has(name) {
+			address.Set(name, q.Get(name))
 		}
-		change(to)
-		return d.Action + "?" + to.Encode()
+		if q.Has(name) && name != "find" {
+			d.Hidden = append(d.Hidden, page.Fact{Name: name, Value: q.Get(name)})
+		}
 	}
-	d.Back = link(func(to url.Values) { to.Del("find"); to.Del("level") })
+	here := d.Action + "?" + address.Encode()
+	d.Back = with(here, "find", "", "level", "")
 	for level := errorLevel; level >= debugLevel; level-- {
 		if s.counts[level] > 0 {
-			d.Counts = append(d.Counts, page.Link{Text: levelNames[level] + " " + view.Count(int64(s.counts[level])), Here: level == s.least,
-				Address: link(func(to url.Values) { to.Set("level", levelNames[level]) })})
-		}
-	}
-	for _, name := range []string{"address", "tab", "file", "step", "level"} {
-		if q.Has(name) {
-			d.Hidden = append(d.Hidden, page.Fact{Name: name, Value: q.Get(name)})
+			d.Counts = append(d.Counts, page.Link{Text: levelNames[level] + " " + view.Count(int64(s.counts[level])), Here: level == s.least, Address: with(here, "level", levelNames[level])})
 		}
 	}
 	if s.filtered() {
 		for i := range d.Lines {
 			n := strconv.Itoa(d.Lines[i].Number)
-			d.Lines[i].Link = link(func(to url.Values) { to.Del("find"); to.Del("level"); to.Set("line", n) }) + "#L" + n
+			d.Lines[i].Link = with(d.Back, "line", n) + "#L" + n
 		}
 	}
 	first := cmp.Or(s.from, max(1, s.matches-logShown+1))
-	at := func(line int) string {
-		return link(func(to url.Values) { to.Set("line", strconv.Itoa(max(1, line))) })
-	}
+	at := func(line int) string { return with(here, "line", strconv.Itoa(max(1, line))) }
 	d.Pages = pager{From: min(first, s.matches), To: min(first+len(d.Lines)-1, s.matches), Total: s.matches, HasBefore: first > 1, Later: first+len(d.Lines)-1 < s.matches,
 		Before: at(first - logShown), Next: at(first + logShown)}
+}
+
+// text reads a log if it is text, and reports whether the time was over before its end.
+func (s *logScan) text(ctx context.Context, f *logFile) (late bool) {
+	r, err := f.open(ctx)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	lines := bufio.NewReaderSize(r, 64<<10)
+	if begin, _ := lines.Peek(8 << 10); binary(begin) {
+		return false
+	}
+	return errors.Is(s.read(lines), errLate)
 }
 
 // errLate means that the time to read a log is over.
@@ -245,7 +251,7 @@ type logScan struct {
 	query string
 	least int
 	until time.Time
-	// from is the first line that is kept; 0 keeps the last ones.
+	// from is the first line of the page; 0 takes the last ones.
 	from    int
 	counts  [errorLevel + 1]int
 	matches int
@@ -324,21 +330,7 @@ func (s *logScan) take(raw string) {
 
 func (s *logScan) filtered() bool { return s.query != "" || s.least > 0 }
 
-// text reads a log if it is text, and reports whether the time was over before its end.
-func (s *logScan) text(ctx context.Context, f *logFile) (late bool) {
-	r, err := f.open(ctx)
-	if err != nil {
-		return false
-	}
-	defer r.Close()
-	lines := bufio.NewReaderSize(r, 64<<10)
-	if begin, _ := lines.Peek(8 << 10); binary(begin) {
-		return false
-	}
-	return errors.Is(s.read(lines), errLate)
-}
-
-// leveller tells the level of each line of a log. Those of a traceback belong to it.
+// leveller finds the level of each line of a log. Those of a traceback belong to it.
 type leveller struct{ within bool }
 
 func (l *leveller) of(line string) int {

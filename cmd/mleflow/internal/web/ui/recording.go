@@ -25,8 +25,8 @@ type recording struct {
 func openTranscript(ctx context.Context, a *shownAttempt) (t *recording, missing string, err error) {
 	outlineNow := outlineOf
 	var r *transcript.Reader
-	if a.kept != nil {
-		if a.kept.Transcript == "" {
+	if a.growing != nil {
+		if a.growing.Transcript == "" {
 			return nil, a.missing, nil
 		}
 		r, err = openKept(a)
@@ -53,10 +53,10 @@ func openTranscript(ctx context.Context, a *shownAttempt) (t *recording, missing
 
 // openKept opens the transcript that is being written; nil if nothing was asked yet.
 func openKept(a *shownAttempt) (*transcript.Reader, error) {
-	if !strings.HasPrefix(a.kept.Transcript, "agent-models-") {
+	if !strings.HasPrefix(a.growing.Transcript, "agent-models-") {
 		return nil, nil
 	}
-	dir, err := a.Source.Kept(a.kept.Transcript)
+	dir, err := a.Source.Kept(a.growing.Transcript)
 	if err != nil {
 		return nil, err
 	}

@@ -16,24 +16,6 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// runHead is the head of every page of a run.
-type runHead struct {
-	ID, Pipeline, State, Class, Started, Warning string
-	Live                                         bool
-	Tabs                                         []page.Link
-}
-
-// openRun returns the model of the run that an address names, locked, and the function
-// that unlocks it.
-func (u *UI) openRun(r *http.Request) (*model, func(), error) {
-	m, err := u.models.of(u.Ledger, r.PathValue("run"))
-	if err != nil {
-		return nil, nil, err
-	}
-	m.mu.Lock()
-	return m, m.mu.Unlock, nil
-}
-
 // tab is a page of a run, which fill completes.
 func (u *UI) tab(name string, fill func(*http.Request, *model, *ledger.Summary, *content) error) func(*http.Request) (*content, error) {
 	return func(r *http.Request) (*content, error) {
@@ -49,6 +31,24 @@ func (u *UI) tab(name string, fill func(*http.Request, *model, *ledger.Summary, 
 		}
 		return c, fill(r, m, sum, c)
 	}
+}
+
+// openRun returns the model of the run that an address names, locked, and the function
+// that unlocks it.
+func (u *UI) openRun(r *http.Request) (*model, func(), error) {
+	m, err := u.models.of(u.Ledger, r.PathValue("run"))
+	if err != nil {
+		return nil, nil, err
+	}
+	m.mu.Lock()
+	return m, m.mu.Unlock, nil
+}
+
+// runHead is the head of every page of a run.
+type runHead struct {
+	ID, Pipeline, State, Class, Started, Warning string
+	Live                                         bool
+	Tabs                                         []page.Link
 }
 
 // runContent begins a page of a run.
@@ -67,49 +67,6 @@ func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, er
 	h.Tabs = append(h.Tabs, page.Link{Text: "Report", Address: base + "/report"})
 	c := &content{title: h.Pipeline + " · " + sum.ID, nav: "Runs", live: live, wide: true}
 	return c, c.add("head", "run head", h)
-}
-
-// runningRow is an attempt of a step under way.
-type runningRow struct {
-	Address, Link, Took, Phase, Limit, Memory, Submission, Devices, Last string
-	// Share is the elapsed part of its time limit or its work, in percent.
-	Share    int
-	HasShare bool
-}
-
-// runningRowOf is an attempt of a step with its current phase.
-func runningRowOf(e event.StepStarted, p step.Phase, now time.Time) runningRow {
-	row := runningRow{Address: e.Address, Took: view.Duration(now.Sub(e.Time).Round(time.Second)), Phase: string(p.Name), Devices: strings.Join(e.Devices, ", ")}
-	switch {
-	case p.Name == step.Running:
-		row.Took = view.Duration(now.Sub(p.Started).Round(time.Second))
-		if p.LimitMillis > 0 {
-			row.Limit = view.Millis(p.LimitMillis)
-			row.Share, row.HasShare = int(min(100, now.Sub(p.Started).Milliseconds()*100/p.LimitMillis)), true
-		}
-		row.Submission = string(p.Submission)
-		if p.Reason != "" {
-			row.Submission += ": " + p.Reason
-		}
-		if p.MemoryBytes > 0 {
-			row.Memory = view.Bytes(p.MemoryBytes)
-		}
-	case p.Name != "" && p.TotalBytes > 0:
-		row.Share, row.HasShare = int(min(100, p.Bytes*100/p.TotalBytes)), true
-		row.Phase = view.PhaseText(p, now)
-	}
-	return row
-}
-
-// total is the number of steps of the run.
-func (m *model) total() int {
-	switch {
-	case m.plan != nil:
-		return len(m.plan.Steps)
-	case m.state.Start.Steps > 0:
-		return m.state.Start.Steps
-	}
-	return m.state.Done()
 }
 
 func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
@@ -147,6 +104,17 @@ func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
 		facts = append(facts, end)
 	}
 	return facts
+}
+
+// total is the number of steps of the run.
+func (m *model) total() int {
+	switch {
+	case m.plan != nil:
+		return len(m.plan.Steps)
+	case m.state.Start.Steps > 0:
+		return m.state.Start.Steps
+	}
+	return m.state.Done()
 }
 
 // classOf colours a count of steps. That steps ran says nothing of their attempts.
@@ -201,6 +169,38 @@ func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
 		}
 		o.Running = append(o.Running, row)
 	}
+}
+
+// runningRow is an attempt of a step under way.
+type runningRow struct {
+	Address, Link, Took, Phase, Limit, Memory, Submission, Devices, Last string
+	// Share is the elapsed part of its time limit or its work, in percent.
+	Share    int
+	HasShare bool
+}
+
+// runningRowOf is an attempt of a step with its current phase.
+func runningRowOf(e event.StepStarted, p step.Phase, now time.Time) runningRow {
+	row := runningRow{Address: e.Address, Took: view.Duration(now.Sub(e.Time).Round(time.Second)), Phase: string(p.Name), Devices: strings.Join(e.Devices, ", ")}
+	switch {
+	case p.Name == step.Running:
+		row.Took = view.Duration(now.Sub(p.Started).Round(time.Second))
+		if p.LimitMillis > 0 {
+			row.Limit = view.Millis(p.LimitMillis)
+			row.Share, row.HasShare = int(min(100, now.Sub(p.Started).Milliseconds()*100/p.LimitMillis)), true
+		}
+		row.Submission = string(p.Submission)
+		if p.Reason != "" {
+			row.Submission += ": " + p.Reason
+		}
+		if p.MemoryBytes > 0 {
+			row.Memory = view.Bytes(p.MemoryBytes)
+		}
+	case p.Name != "" && p.TotalBytes > 0:
+		row.Share, row.HasShare = int(min(100, p.Bytes*100/p.TotalBytes)), true
+		row.Phase = view.PhaseText(p, now)
+	}
+	return row
 }
 
 // aboutPage lists a run's command, variables and machine.

@@ -131,7 +131,7 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 		if slices.ContainsFunc(tags, func(tag string) bool { return !tagged(e, tag) }) {
 			continue
 		}
-		rows = append(rows, runRow{e, *cmp.Or(e.Finish, &event.RunFinished{}), u.results.tally(nil, e.ID), u.runs.reason(e), u.Now()})
+		rows = append(rows, runRow{e, *cmp.Or(e.Finish, &event.RunFinished{}), u.results.tally(r.Context(), nil, e.ID), u.runs.reason(e), u.Now()})
 		c.live = c.live || e.State == ledger.Running
 	}
 	fillTable(t, runColumns, rows, func(r runRow) line {

@@ -59,10 +59,10 @@ type shownAttempt struct {
 	graded, checked *ledger.StepSummary
 	// siblings are the other attempts of the block.
 	siblings []string
-	// running has what the attempt does now, and kept the files that it has kept so far;
-	// nil if it does not run.
+	// running is what the attempt does now, and growing locates its files so far; nil if
+	// it does not run.
 	running *runningRow
-	kept    *step.Kept
+	growing *step.Kept
 	// usage is what the attempt used over time, as far as the journal of this run has it.
 	usage *usage
 }
@@ -71,7 +71,7 @@ type shownAttempt struct {
 func openStep(ctx context.Context, src Source, m *model, store Results, address string) *shownStep {
 	s := &shownStep{Source: src, store: store, past: m.past, run: m.sums.Summary(), address: address, journal: m.sums.Step(address), after: m.after(address)}
 	s.live, s.status = s.run.State == ledger.Running && (s.journal == nil || s.journal.Status == ""), m.status(s.journal, s.run.State)
-	if i, ok := m.place[address]; ok {
+	if i, ok := m.planned[address]; ok {
 		for _, r := range m.plan.Steps[i].Reasons {
 			s.reasons = append(s.reasons, r.Text)
 		}
@@ -121,19 +121,10 @@ func (u *UI) openAttempt(m *model, s *shownStep) *shownAttempt {
 		row := runningRowOf(r.StepStarted, r.Phase, now)
 		a.running = &row
 		if s.record == nil {
-			a.kept = &r.Phase.Kept
+			a.growing = &r.Phase.Kept
 		}
 	}
 	return a
-}
-
-// link is the address of a tab of the step, with further parameters by name and value.
-func (s *shownStep) link(tab string, parameters ...string) string {
-	address := stepAddress(s.run.ID, s.address, tab)
-	for i := 0; i < len(parameters); i += 2 {
-		address += "&" + url.Values{parameters[i]: {parameters[i+1]}}.Encode()
-	}
-	return address
 }
 
 // action is where the forms of the step's pages lead.
@@ -164,17 +155,6 @@ func (s *shownStep) executedBy() (past *ledger.Past, note, missing string) {
 	return other, "From the run " + s.journal.MadeIn + ", which executed the step. ", ""
 }
 
-// output returns the reference of an output, or why there is none.
-func (s *shownStep) output(name string) (ref cache.Ref, missing string) {
-	if s.record == nil {
-		return cache.Ref{}, s.missing
-	}
-	if ref = s.record.Outputs[name].Ref; ref.IsZero() {
-		return ref, "The attempt was made by a version of mleflow without the output " + name + "."
-	}
-	return ref, ""
-}
-
 // blob reads an output that is a file, at most limit bytes of it.
 func (s *shownStep) blob(ctx context.Context, name string, limit int64) (text []byte, missing string) {
 	ref, missing := s.output(name)
@@ -186,14 +166,6 @@ func (s *shownStep) blob(ctx context.Context, name string, limit int64) (text []
 		return nil, lost(name, err)
 	}
 	return text, ""
-}
-
-// lost explains why content cannot be shown.
-func lost(name string, err error) string {
-	if errors.Is(err, cache.ErrNotFound) {
-		return "The " + name + " is no longer in the cache."
-	}
-	return "The " + name + " cannot be read: " + err.Error()
 }
 
 // version is the code at a time since the start of the agent.
@@ -212,7 +184,7 @@ const codeSnapshots = "code_snapshots"
 // copies are the copies of the code over time with that at the end, or why there are
 // none.
 func (a *shownAttempt) copies(ctx context.Context) (all []version, missing string) {
-	if a.kept != nil {
+	if a.growing != nil {
 		if a.usage != nil {
 			all = a.usage.code
 		}
@@ -244,7 +216,35 @@ func (a *shownAttempt) copies(ctx context.Context) (all []version, missing strin
 	return all, missing
 }
 
+// output returns the reference of an output, or why there is none.
+func (s *shownStep) output(name string) (ref cache.Ref, missing string) {
+	if s.record == nil {
+		return cache.Ref{}, s.missing
+	}
+	if ref = s.record.Outputs[name].Ref; ref.IsZero() {
+		return ref, "The attempt was made by a version of mleflow without the output " + name + "."
+	}
+	return ref, ""
+}
+
+// lost explains why content cannot be shown.
+func lost(name string, err error) string {
+	if errors.Is(err, cache.ErrNotFound) {
+		return "The " + name + " is no longer in the cache."
+	}
+	return "The " + name + " cannot be read: " + err.Error()
+}
+
 // codeChange is the address of what changed in the code from one version to another.
 func (a *shownAttempt) codeChange(from, to version) string {
 	return a.link("code", "from", from.name, "to", to.name)
+}
+
+// link is the address of a tab of the step, with further parameters by name and value.
+func (s *shownStep) link(tab string, parameters ...string) string {
+	address := stepAddress(s.run.ID, s.address, tab)
+	for i := 0; i < len(parameters); i += 2 {
+		address += "&" + url.Values{parameters[i]: {parameters[i+1]}}.Encode()
+	}
+	return address
 }

@@ -52,7 +52,7 @@ func (u *UI) stepPage(r *http.Request) (*content, error) {
 	if attempt := m.attemptOf(address); m.kind(address) == conditions.GradeKind && attempt != "" && r.URL.Query().Get("tab") != "grade" {
 		address = attempt
 	}
-	if _, planned := m.place[address]; !planned && m.sums.Step(address) == nil {
+	if _, planned := m.planned[address]; !planned && m.sums.Step(address) == nil {
 		return nil, fmt.Errorf("%w: the run has no step %s", errNothing, address)
 	}
 	var result *results.Attempt
@@ -116,20 +116,6 @@ func addAttempt(c *content, r *http.Request, a *shownAttempt) error {
 	return attemptTabs[i].add(c, r, a)
 }
 
-func headOf(s *shownStep, tab string) stepHead {
-	h := stepHead{Run: s.run.ID, RunLink: runAddress(s.run.ID), Address: s.address, Status: s.status}
-	if j := s.journal; j != nil {
-		h.Error = j.Error
-		if j.Tries != nil && j.Tries.Spoilt > 0 {
-			h.Isolation = fmt.Sprintf(", %d ended by the environment before", j.Tries.Spoilt)
-		}
-		if j.MadeIn != "" && j.MadeIn != s.run.ID {
-			h.CachedFrom, h.CachedLink = j.MadeIn, stepAddress(j.MadeIn, s.address, tab)
-		}
-	}
-	return h
-}
-
 func headlineOf(a *results.Attempt) *headline {
 	h := &headline{Name: a.Agent, Medal: results.Medal(a.Report)}
 	if rest := rest(a); rest != "" {
@@ -167,6 +153,20 @@ func addPlain(c *content, r *http.Request, s *shownStep) error {
 		return err
 	}
 	return c.add("outputs", "plain outputs", d)
+}
+
+func headOf(s *shownStep, tab string) stepHead {
+	h := stepHead{Run: s.run.ID, RunLink: runAddress(s.run.ID), Address: s.address, Status: s.status}
+	if j := s.journal; j != nil {
+		h.Error = j.Error
+		if j.Tries != nil && j.Tries.Spoilt > 0 {
+			h.Isolation = fmt.Sprintf(", %d ended by the environment before", j.Tries.Spoilt)
+		}
+		if j.MadeIn != "" && j.MadeIn != s.run.ID {
+			h.CachedFrom, h.CachedLink = j.MadeIn, stepAddress(j.MadeIn, s.address, tab)
+		}
+	}
+	return h
 }
 
 // outputsOf lists the outputs of a step.

@@ -62,7 +62,7 @@ func (u *UI) stepRow(m *model, sum *ledger.Summary, address string) stepRow {
 // why is why the plan runs a step.
 func (m *model) why(address string) string {
 	var list []string
-	if i, ok := m.place[address]; ok {
+	if i, ok := m.planned[address]; ok {
 		for _, r := range m.plan.Steps[i].Reasons {
 			list = append(list, r.Text)
 		}

@@ -62,7 +62,7 @@ type transcriptData struct {
 
 // addTranscript adds the exchanges with models.
 func addTranscript(c *content, r *http.Request, a *shownAttempt) error {
-	if a.kept == nil {
+	if a.growing == nil {
 		return c.add("transcript", "transcript", exchanges(r.Context(), a, r.URL))
 	}
 	d := liveExchanges(r.Context(), a, turnOf(r.URL.Query()))
@@ -130,7 +130,7 @@ func liveExchanges(ctx context.Context, a *shownAttempt, turn int) (d transcript
 // turnPart answers with one exchange, as a part of a page. The script requests it when
 // a turn is opened.
 func (u *UI) turnPart(w http.ResponseWriter, r *http.Request) {
-	body, err := u.turnBody(r)
+	body, err := u.exchangePart(r)
 	if err != nil {
 		http.Error(w, "The transcript cannot be read.", http.StatusNotFound)
 		return
@@ -139,7 +139,7 @@ func (u *UI) turnPart(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"html": string(page.Clean([]byte(body)))}) // the reader may be gone
 }
 
-func (u *UI) turnBody(r *http.Request) (body template.HTML, err error) {
+func (u *UI) exchangePart(r *http.Request) (body template.HTML, err error) {
 	m, unlock, err := u.openRun(r)
 	if err != nil {
 		return "", err
@@ -171,11 +171,6 @@ func turnOf(q url.Values) int {
 	return n
 }
 
-// turnAddress is the address of an exchange.
-func turnAddress(a *shownAttempt, n int) string {
-	return a.link("transcript", "turn", strconv.Itoa(n)) + "#turn-" + strconv.Itoa(n)
-}
-
 // rowsOf are rows of the list. Times count from the first exchange.
 func rowsOf(ctx context.Context, a *shownAttempt, t *recording, from, to int) ([]turnRow, error) {
 	var rows []turnRow
@@ -192,6 +187,11 @@ func rowsOf(ctx context.Context, a *shownAttempt, t *recording, from, to int) ([
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// turnAddress is the address of an exchange.
+func turnAddress(a *shownAttempt, n int) string {
+	return a.link("transcript", "turn", strconv.Itoa(n)) + "#turn-" + strconv.Itoa(n)
 }
 
 func rowOf(r *transcript.Reader, e *transcript.Event, start time.Time) turnRow {

@@ -20,14 +20,14 @@ const (
 	turnsBefore = 12
 	turnsAfter  = 3
 	maxContext  = 8 << 20
-	// maxSaid is the number of bytes shown of a message.
-	maxSaid = 64 << 10
+	// maxMessage is the number of bytes shown of a message.
+	maxMessage = 64 << 10
 )
 
 // turnBody is an exchange with its new messages.
 type turnBody struct {
 	Link, Facts string
-	Said        []said
+	Messages    []turnMessage
 	// Earlier is the number of new messages that are results of calls, which are shown
 	// where they were called.
 	Earlier int
@@ -35,12 +35,12 @@ type turnBody struct {
 	Code    *codeThen
 }
 
-// said is a message of an exchange.
-type said struct {
+// turnMessage is a message of an exchange.
+type turnMessage struct {
 	Role, Class, Reasoning, Error string
 	Text                          []passage
-	Calls                         []*called
-	Results                       []answer
+	Calls                         []*toolCall
+	Results                       []toolResult
 }
 
 // passage is a part of a text: words, or code in a language.
@@ -49,21 +49,21 @@ type passage struct {
 	Code bool
 }
 
-// called is a call of a tool with what it gave.
-type called struct {
+// toolCall is a call of a tool with what it gave.
+type toolCall struct {
 	ID, Name  string
 	Arguments []argument
-	Results   []answer
+	Results   []toolResult
 }
 
-// argument is a value given to a tool.
+// argument is an argument of a call.
 type argument struct {
 	Name string
 	HTML template.HTML
 }
 
-// answer is the result of a call.
-type answer struct {
+// toolResult is the result of a call.
+type toolResult struct {
 	Name, Text string
 	// Failed: the tool reported an error. Bad: Failed, or the text has a traceback.
 	Failed, Bad bool
@@ -140,25 +140,25 @@ func codeAt(a *shownAttempt, copies []version, t *recording, n int) *codeThen {
 
 // joinedTurns puts the results of calls to the calls.
 func joinedTurns(turns []*transcript.Turn) []*turnBody {
-	waiting := map[int][]*called{}
+	waiting := map[int][]*toolCall{}
 	out := make([]*turnBody, len(turns))
 	for i, t := range turns {
 		b := &turnBody{Facts: (&view.Transcript{}).Figures(t)}
 		for _, m := range t.Said {
-			s := saidOf(m)
+			s := messageOf(m)
 			for _, r := range m.Results {
-				if !give(waiting[t.Conversation], r) {
+				if !addResult(waiting[t.Conversation], r) {
 					s.Results = append(s.Results, resultOf(r))
 				}
 			}
 			b.Earlier += len(m.Results) - len(s.Results)
 			if !s.empty() {
-				b.Said = append(b.Said, s)
+				b.Messages = append(b.Messages, s)
 			}
 		}
 		if !t.Reply.IsZero() {
-			s := saidOf(t.Reply)
-			b.Said, waiting[t.Conversation] = append(b.Said, s), s.Calls
+			s := messageOf(t.Reply)
+			b.Messages, waiting[t.Conversation] = append(b.Messages, s), s.Calls
 		}
 		for _, n := range []string{string(t.Refused), t.Failed, t.Diverged} {
 			if n != "" {
@@ -170,9 +170,9 @@ func joinedTurns(turns []*transcript.Turn) []*turnBody {
 	return out
 }
 
-// give adds a result to its call. Some dialects have no identifiers: results are in the
+// addResult adds a result to its call. Some dialects have no identifiers: results are in the
 // order of the calls.
-func give(calls []*called, r message.Result) bool {
+func addResult(calls []*toolCall, r message.Result) bool {
 	for _, c := range calls {
 		if r.ID != "" && c.ID == r.ID || (r.ID == "" || c.ID == "") && len(c.Results) == 0 && (r.Name == "" || r.Name == c.Name) {
 			c.Results = append(c.Results, resultOf(r))
@@ -182,22 +182,22 @@ func give(calls []*called, r message.Result) bool {
 	return false
 }
 
-func resultOf(r message.Result) answer {
-	return answer{Name: r.Name, Text: bounded([]byte(r.Text), maxSaid), Failed: r.Failed, Bad: r.Failed || slices.ContainsFunc(failures, func(f string) bool { return strings.Contains(r.Text, f) })}
+func resultOf(r message.Result) toolResult {
+	return toolResult{Name: r.Name, Text: bounded([]byte(r.Text), maxMessage), Failed: r.Failed, Bad: r.Failed || slices.ContainsFunc(failures, func(f string) bool { return strings.Contains(r.Text, f) })}
 }
 
-func saidOf(m message.Message) said {
-	s := said{Role: m.Role, Class: m.Role, Text: passages(bounded([]byte(m.Text), maxSaid)), Reasoning: bounded([]byte(m.Reasoning), maxSaid), Error: bounded([]byte(m.Error), maxSaid)}
+func messageOf(m message.Message) turnMessage {
+	s := turnMessage{Role: m.Role, Class: m.Role, Text: passages(bounded([]byte(m.Text), maxMessage)), Reasoning: bounded([]byte(m.Reasoning), maxMessage), Error: bounded([]byte(m.Error), maxMessage)}
 	if s.Class != "assistant" && s.Class != "tool" && s.Class != "system" {
 		s.Class = "user"
 	}
 	for _, c := range m.Calls {
-		s.Calls = append(s.Calls, &called{ID: c.ID, Name: c.Name, Arguments: arguments(c)})
+		s.Calls = append(s.Calls, &toolCall{ID: c.ID, Name: c.Name, Arguments: arguments(c)})
 	}
 	return s
 }
 
-func (s said) empty() bool {
+func (s turnMessage) empty() bool {
 	return len(s.Text)+len(s.Calls)+len(s.Results) == 0 && s.Reasoning == "" && s.Error == ""
 }
 
@@ -231,10 +231,10 @@ func passages(text string) (out []passage) {
 	return out
 }
 
-// arguments are the values given to a tool. Those of an object are shown one by one,
-// each in the language that its name tells.
+// arguments are those of a call. Those of an object are shown one by one,
+// each in the language that its name suggests.
 func arguments(c message.Call) []argument {
-	text := bounded([]byte(c.Arguments), maxSaid)
+	text := bounded([]byte(c.Arguments), maxMessage)
 	var values map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &values) != nil || len(values) == 0 {
 		return []argument{{HTML: block(languageOf(c.Name, "", text), text)}}
@@ -268,8 +268,7 @@ func arguments(c message.Call) []argument {
 	return out
 }
 
-// languageOf is the language of a value that is given to a tool, by the name of the value
-// and the file that it is for.
+// languageOf is the language of an argument, by its name and the file that it is for.
 func languageOf(name, file, value string) string {
 	switch strings.ToLower(name) {
 	case "cmd", "command", "commands", "bash", "shell", "script", "sh", "execute_bash":

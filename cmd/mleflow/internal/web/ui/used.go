@@ -13,54 +13,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
-// usePoints is the largest number of measurements that are kept of an attempt. A journal
-// has some thousand of a day.
-const usePoints = 160
-
-// used is a measurement of a running attempt.
-type used struct {
-	at          time.Duration
-	memory, gpu int64
-	cpu         time.Duration
-	tokens      int64
-}
-
-// usage is what an attempt used over time, in even steps, and the copies of its code so far.
-type usage struct {
-	begun  time.Time
-	points []used
-	// every is the least distance of two points.
-	every time.Duration
-	code  []version
-}
-
-// add takes a measurement. If there are too many, every other is dropped, and from then
-// on they are half as many.
-func (u *usage) add(e event.StepPhase) {
-	if n := len(u.code); e.Code.Kind == cache.Tree && !e.Code.IsZero() && (n == 0 || u.code[n-1].ref != e.Code) {
-		at := e.Time.Sub(e.Started)
-		u.code = append(u.code, version{view.Duration(at), e.Code, at})
-	}
-	if e.Name != step.Running || e.Started.IsZero() {
-		return
-	}
-	p := used{max(0, e.Time.Sub(e.Started)), e.MemoryBytes, e.GPUPercent, time.Duration(e.CPUMillis) * time.Millisecond, e.Spent.Tokens}
-	if !e.Started.Equal(u.begun) { // another try
-		*u = usage{begun: e.Started, code: u.code}
-	}
-	if n := len(u.points); n > 0 && p.at-u.points[n-1].at < u.every {
-		return
-	}
-	if u.points = append(u.points, p); len(u.points) < usePoints {
-		return
-	}
-	for i := range usePoints / 2 {
-		u.points[i] = u.points[2*i]
-	}
-	u.points = u.points[:usePoints/2]
-	u.every = (p.at - u.points[0].at) / (usePoints / 2)
-}
-
 // lanes are what the attempt used and did over time.
 func lanes(ctx context.Context, a *shownAttempt) []page.Lane {
 	u := a.overTime(ctx)
@@ -116,6 +68,54 @@ func (a *shownAttempt) overTime(ctx context.Context) *usage {
 		}
 	}
 	return u
+}
+
+// usePoints is the largest number of remembered measurements of an attempt. A journal
+// has some thousand of a day.
+const usePoints = 160
+
+// used is a measurement of a running attempt.
+type used struct {
+	at          time.Duration
+	memory, gpu int64
+	cpu         time.Duration
+	tokens      int64
+}
+
+// usage is what an attempt used over time, in even steps, and the copies of its code so far.
+type usage struct {
+	begun  time.Time
+	points []used
+	// every is the least distance of two points.
+	every time.Duration
+	code  []version
+}
+
+// add takes a measurement. If there are too many, every other is dropped, and from then
+// on they are half as many.
+func (u *usage) add(e event.StepPhase) {
+	if n := len(u.code); e.Code.Kind == cache.Tree && !e.Code.IsZero() && (n == 0 || u.code[n-1].ref != e.Code) {
+		at := e.Time.Sub(e.Started)
+		u.code = append(u.code, version{view.Duration(at), e.Code, at})
+	}
+	if e.Name != step.Running || e.Started.IsZero() {
+		return
+	}
+	p := used{max(0, e.Time.Sub(e.Started)), e.MemoryBytes, e.GPUPercent, time.Duration(e.CPUMillis) * time.Millisecond, e.Spent.Tokens}
+	if !e.Started.Equal(u.begun) { // another try
+		*u = usage{begun: e.Started, code: u.code}
+	}
+	if n := len(u.points); n > 0 && p.at-u.points[n-1].at < u.every {
+		return
+	}
+	if u.points = append(u.points, p); len(u.points) < usePoints {
+		return
+	}
+	for i := range usePoints / 2 {
+		u.points[i] = u.points[2*i]
+	}
+	u.points = u.points[:usePoints/2]
+	u.every = (p.at - u.points[0].at) / (usePoints / 2)
 }
 
 // measured is how often runtimes measure, apart the time after which an amount that did
