@@ -35,7 +35,7 @@ func Scatter(dots []Dot, across, up string) template.HTML {
 	placeX := func(v float64) float64 { return left + (v-x.lo)/(x.hi-x.lo)*(curveWidth-left-right) }
 	placeY := func(v float64) float64 { return bottom - (v-y.lo)/(y.hi-y.lo)*(bottom-top) }
 	var d drawing
-	d.open(curveWidth, curveHeight, "plot scatter", up+" against "+across)
+	d.open("img", curveWidth, curveHeight, "plot scatter", up+" against "+across)
 	for _, v := range roundTicks(y.lo, y.hi) {
 		fmt.Fprintf(&d, `<path class="line grid" d="M%s %sH%s"/>`+"\n", number(left), number(placeY(v)), number(curveWidth-right))
 		d.text(left-8, placeY(v)+4, 11, "end", Score(v))
@@ -55,6 +55,5 @@ func Scatter(dots []Dot, across, up string) template.HTML {
 		}
 		d.text(at, placeY(p.Y)+4, 11, anchor, clip(p.Name, 28))
 	}
-	d.WriteString("</svg>")
-	return template.HTML(d.String())
+	return d.close()
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
@@ -59,32 +60,24 @@ func (s *Site) competition(r *Row) *competition {
 	return c
 }
 
-// top is the best row of the class with the most rows; nil if none has a score that counts.
-func (c *competition) top() *Row {
-	_, class, _ := results.Selection{Programs: true}.Comparable(counting(c.rows))
-	var best *Row
-	for _, r := range c.rows {
-		v := r.Report.ExactScore
-		if r.Aside != "" || v == nil || r.NoScore() != "" || r.Class() != class {
-			continue
-		}
-		if best == nil || c.people.LowerIsBetter && *v < *best.Report.ExactScore || !c.people.LowerIsBetter && *v > *best.Report.ExactScore {
-			best = r
-		}
-	}
-	return best
+// top is the best attempt of the class with the most rows; nil if none has a score that
+// counts.
+func (c *competition) top() *results.Attempt {
+	counted := counting(c.rows)
+	_, class, _ := results.Selection{Programs: true}.Comparable(counted)
+	return results.Best(slices.DeleteFunc(counted, func(a *results.Attempt) bool { return a.NoScore() != "" || a.Class() != class }))
 }
 
 func (c *competition) best() string {
-	if r := c.top(); r != nil {
-		return page.Score(float64(*r.Report.ExactScore))
+	if a := c.top(); a != nil {
+		return page.Score(float64(*a.Report.ExactScore))
 	}
 	return "–"
 }
 
 func (c *competition) by() string {
-	if r := c.top(); r != nil {
-		return r.Agent
+	if a := c.top(); a != nil {
+		return a.Agent
 	}
 	return "–"
 }
@@ -209,20 +202,13 @@ func curves(title string, people page.People, rows []*Row, name func(*Row) strin
 			continue
 		}
 		p.Names = append(p.Names, name(r))
-		points, best := page.Line{Name: name(r), Color: len(c.Lines) / 2}, page.Line{Name: name(r) + ", best so far", Steps: true, Color: len(c.Lines) / 2}
-		var top *float64
+		points := page.Line{Name: name(r), Color: len(c.Lines) / 2}
 		for _, s := range r.Snapshots {
-			at := time.Duration(s.Seconds) * time.Second
-			if s.Score == nil {
-				continue
+			if s.Score != nil {
+				points.Moments = append(points.Moments, page.Moment{At: time.Duration(s.Seconds) * time.Second, Score: *s.Score})
 			}
-			points.Moments = append(points.Moments, page.Moment{At: at, Score: *s.Score})
-			if top == nil || people.LowerIsBetter && *s.Score < *top || !people.LowerIsBetter && *s.Score > *top {
-				top = s.Score
-			}
-			best.Moments = append(best.Moments, page.Moment{At: at, Score: *top})
 		}
-		c.Lines = append(c.Lines, points, best)
+		c.Lines = append(c.Lines, points, points.BestSoFar(name(r)+", best so far", points.Color, people.LowerIsBetter))
 	}
 	if left > 0 {
 		p.Note += " " + view.Plural(left, "more attempt") + " not drawn."
@@ -264,24 +250,21 @@ func (s *Site) competitionPage(c *competition) document {
 // scores returns the scores of the rows that count, by agent.
 func scores(rows []*Row) (list []page.Row) {
 	for _, r := range rows {
-		if r.Aside != "" || r.Report.ExactScore == nil {
-			continue
+		if r.Aside == "" && r.Report.ExactScore != nil {
+			list = page.AddScores(list, r.Agent, float64(*r.Report.ExactScore))
 		}
-		if len(list) == 0 || list[len(list)-1].Name != r.Agent {
-			list = append(list, page.Row{Name: r.Agent})
-		}
-		last := &list[len(list)-1]
-		last.Scores = append(last.Scores, float64(*r.Report.ExactScore))
 	}
 	return list
 }
 
+// found are the findings on a subject.
+func (s *Site) found(on func(Finding) bool) []Finding {
+	return slices.DeleteFunc(slices.Clone(s.Findings), func(f Finding) bool { return !on(f) })
+}
+
 // agentPage shows all rows of an agent, whether they count or not.
 func (s *Site) agentPage(name string) document {
-	d := document{Title: name, Version: s.Version}
-	if sec := s.findings(func(f Finding) bool { return f.About == name }, "Look at these first"); len(sec.Alarm) > 0 {
-		d.Sections = append(d.Sections, sec)
-	}
+	d := document{Title: name, Version: s.Version, Findings: s.found(func(f Finding) bool { return f.About == name })}
 	var aside []*Row
 	for _, r := range s.rows {
 		if r.Agent == name && r.Aside != "" {
@@ -361,44 +344,31 @@ func disclosed(a *Agent) page.Grid {
 	}, indexed("What", 0), indexed("Disclosed", 1))
 }
 
-// bundlePage shows a bundle's statements and the findings on it.
+// bundlePage is the data of a bundle's page: its statements and the findings on it.
+type bundlePage struct {
+	*Bundle
+	Version  string
+	Findings []Finding
+	Grid     page.Grid
+	// Answers are the competitions whose rows were graded again with own answers.
+	Answers []string
+}
+
 func (s *Site) bundlePage(b *Bundle) document {
-	d := document{Title: b.File, Version: s.Version, Lead: []string{"Run " + b.Run + " of " + b.Pipeline + ", " + page.Date(b.Started)}}
-	d.Facts = []page.Fact{{Name: "rows", Value: strconv.Itoa(len(b.Rows))}, {Name: "signatures", Value: strconv.Itoa(b.Signatures)}, {Name: "left out", Value: view.Plural(b.Omitted, "thing")}}
-	if sec := s.findings(func(f Finding) bool { return slices.Contains(f.Files, b.File) }, "Look at these first"); len(sec.Alarm) > 0 {
-		d.Sections = append(d.Sections, sec)
-	}
-	checked := section{Title: "Checked", Grids: []page.Grid{s.results("Rows", "../", b.Rows, true, true)}, Text: []string{
-		"Manifest sha256:" + b.Manifest + ". Every byte matches its digest; lock, disclosure and provenance were derived again from the records. The version of mleflow and the SHA-256 of its binary are only claimed.",
-	}}
-	if len(b.Pinned) > 0 {
-		checked.Text = append(checked.Text, "Matched by digest: the prepared data of "+strings.Join(b.Pinned, ", ")+", with the manifests that this version of mleflow pins.")
-	}
-	if e := b.Evaluation; e != nil {
-		checked.Text = append(checked.Text, "Evaluation "+e.Name+", from the reports and the chain: "+view.Evaluation(*e)+". It chose the number of attempts at each competition.")
-	}
 	answers := map[string]bool{}
 	for _, r := range b.Rows {
 		if r.Verdict.Answers != "" && r.Verdict.Standing == audit.Recomputed {
 			answers[r.Verdict.Competition+" "+r.Verdict.Version] = true
 		}
 	}
-	if len(answers) > 0 {
-		checked.Text = append(checked.Text, "Graded again with own answers: "+strings.Join(slices.Sorted(maps.Keys(answers)), ", ")+".")
+	return document{Title: b.File, Version: s.Version, Template: "bundle", Data: bundlePage{b, s.Version, s.found(func(f Finding) bool { return slices.Contains(f.Files, b.File) }), s.results("Rows", "../", b.Rows, true, true), slices.Sorted(maps.Keys(answers))}}
+}
+
+// disclosedGrid is a part of a bundle's disclosure.
+func disclosedGrid(part bundle.Section) page.Grid {
+	var columns []page.Column[[]string]
+	for i, name := range part.Columns {
+		columns = append(columns, indexed(name, i))
 	}
-	d.Sections = append(d.Sections, checked)
-	for _, part := range b.Disclosure.Sections() {
-		sec := section{Title: part.Title}
-		if len(part.Rows) == 0 {
-			sec.Text = []string{"None."}
-		} else {
-			var columns []page.Column[[]string]
-			for i, name := range part.Columns {
-				columns = append(columns, indexed(name, i))
-			}
-			sec.Grids = []page.Grid{page.NewGrid(part.Title, part.Rows, columns...)}
-		}
-		d.Sections = append(d.Sections, sec)
-	}
-	return d
+	return page.NewGrid(part.Title, part.Rows, columns...)
 }

@@ -10,35 +10,34 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 )
 
 //go:embed pages.html
 var pagesText string
 
-var pages = sync.OnceValue(func() *template.Template { return page.Parse("board", pagesText, nil) })
+var pages = sync.OnceValue(func() *template.Template {
+	return page.Parse("board", pagesText, map[string]any{"letter": letter, "disclosed": disclosedGrid, "evaluation": view.Evaluation})
+})
 
-// document is the content of a page.
+// document is a page: a template with its data, or findings and sections.
 type document struct {
 	Title, Version string
+	Template       string
+	Data           any
 	Lead           []string
-	Facts          []page.Fact
-	Anchors        []page.Link
+	Findings       []Finding
 	Sections       []section
 }
 
 // section is a part of a page; empty parts are not shown.
 type section struct {
-	ID, Title string
-	Alarm     []alarm
-	Text      []string
-	Grids     []page.Grid
-	Plots     []plot
-	Code      string
+	Title string
+	Text  []string
+	Grids []page.Grid
+	Plots []plot
 }
-
-// alarm is a finding in a section.
-type alarm struct{ Head, Text string }
 
 // plot is a drawing; with People, it has a legend of medal lines, with Names one of lines.
 type plot struct {
@@ -90,7 +89,11 @@ func outside(text, address string) cell { return cell{Text: text, Link: address,
 
 // write writes a page. Up is the path from it to the folder of the board.
 func (d document) write(up string) ([]byte, error) {
-	body, err := page.Fill(pages(), d)
+	t, data := pages(), any(d)
+	if d.Template != "" {
+		t, data = t.Lookup(d.Template), d.Data
+	}
+	body, err := page.Fill(t, data)
 	if err != nil {
 		return nil, fmt.Errorf("fill page: %w", err)
 	}

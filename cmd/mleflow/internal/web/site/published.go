@@ -92,9 +92,9 @@ func (s *Site) misreported() {
 	}
 }
 
-// publishedSection has the rows that can be compared with published ones, with their
+// Published has the rows that can be compared with published ones, with their
 // places, and below them the published ones, which have none.
-func (s *Site) publishedSection() section {
+func (s *Site) Published() page.Grid {
 	var rows []publishedRow
 	splits := publishedSplits(s.catalog)
 	for _, t := range s.Tables {
@@ -118,17 +118,9 @@ func (s *Site) publishedSection() section {
 	for i, name := range []string{">Low == Lite (%)", ">Medium (%)", ">High (%)", ">All (%)"} {
 		columns = append(columns, texts(name, func(p publishedRow) string { return rateCell(p.claims(splits[i].Name)) }))
 	}
-	g := page.NewGrid("Recomputed and published rows", rows, append(columns, texts(">Running Time (hours)", func(p publishedRow) string { return cmp.Or(p.Hours, "–") }), texts("Date", func(p publishedRow) string { return cmp.Or(p.Date, "–") }),
+	return page.NewGrid("Recomputed and published rows", rows, append(columns, texts(">Running Time (hours)", func(p publishedRow) string { return cmp.Or(p.Hours, "–") }), texts("Date", func(p publishedRow) string { return cmp.Or(p.Date, "–") }),
 		texts("Note", func(p publishedRow) string { return p.note }), texts("Source code", func(p publishedRow) string { return cmp.Or(p.SourceCode, "–") }),
 		texts("Grading reports", func(p publishedRow) string { return cmp.Or(p.GradingReports, "–") }), cells("Checked", func(p publishedRow) cell { return p.checked }), cells("Source", func(p publishedRow) cell { return p.source }))...)
-	return section{
-		ID: "reported", Title: "Recomputed and published", Grids: []page.Grid{g},
-		Text: []string{
-			"Rows from bundles come first, with their places on the tables above: those at MLE-bench's own texts and versions, for splits of which the agent attempted every competition. " +
-				"The others were published elsewhere: there is no bundle of them here, and they have no place. Percentages of competitions with any medal, mean ± standard error.",
-			"Recomputed from its reports: the published figures are those of the agent's public grading reports, to two decimals. No submission was graded again, and nothing shows how it was made.",
-		},
-	}
 }
 
 // publishedRow is a row of the table of published rows.

@@ -38,32 +38,6 @@ func (s *Site) exclude(rules []string) {
 	}
 }
 
-// excluded returns the note on the first page.
-func (s *Site) excluded() section {
-	e := s.Excluded
-	sec := section{ID: "left-out", Title: "Left out by rule", Text: []string{fmt.Sprintf(
-		"Whoever built this board left out the attempts in which one of these rules found something: %s. That is %s. A finding is evidence, not proof; each such attempt is listed with its agent and competition, with its findings, and does not count.",
-		strings.Join(e.Rules, ", "), view.Plural(e.Rows, "attempt"))}}
-	if e.Unchecked > 0 {
-		sec.Text = append(sec.Text, fmt.Sprintf("%s not checked by all of them, and %s.", were(e.Unchecked, "attempt"), counts(e.Unchecked)))
-	}
-	return sec
-}
-
-func were(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " was"
-	}
-	return fmt.Sprintf("%d %ss were", n, what)
-}
-
-func counts(n int) string {
-	if n == 1 {
-		return "counts"
-	}
-	return "count"
-}
-
 // checked reports whether rules looked at any of the rows.
 func checked(rows []*Row) bool {
 	for _, r := range rows {

@@ -9,13 +9,15 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 // aboutData is the page of what an attempt was allowed and what it used.
 type aboutData struct {
-	Stats, Models, Limits, Fields, Environment, Packages []page.Fact
-	Missing, RunNote                                     string
+	Stats, Models, Limits, Fields, Packages []page.Fact
+	Missing, RunNote                        string
+	Environment                             ledger.Info
 }
 
 // about is the attempt's limits, environment, figures and key.
@@ -44,7 +46,7 @@ func about(_ context.Context, a *shownAttempt, _ url.Values) aboutData {
 			d.RunNote += ", which is not in this ledger; this is the environment of the present one."
 		}
 	}
-	d.Environment = page.Environment(past.Info)
+	d.Environment = past.Info
 	return d
 }
 

@@ -60,14 +60,10 @@ func (u *UI) agentsPage(r *http.Request) (*content, error) {
 		rows = append(rows, agentRowOf(g, by))
 	}
 	fillTable(t, agentColumns, rows, func(r agentRow) line { return line{Compare: r.Compare} })
-	c := &content{title: "Agents", nav: "Agents", live: !p.Ready}
-	if err := c.add("title", "list title", listTitle{"Agents", p}); err != nil {
-		return nil, err
-	}
-	if err := t.add(c, r); err != nil {
-		return nil, err
-	}
-	return c, c.add("note", "agents note", aside.String())
+	c := list("Agents", p)
+	t.show(c, r)
+	c.show("note", "agents note", aside.String())
+	return c, c.err
 }
 
 func agentRowOf(g *results.Group, by *classes) agentRow {
@@ -149,13 +145,10 @@ func (u *UI) agentPage(r *http.Request) (*content, error) {
 	}
 	u.plots(&d, groups, t.classes)
 	c := &content{title: d.Name, nav: "Agents", live: !p.Ready}
-	if err := c.add("agent", "agent", d); err != nil {
-		return nil, err
-	}
-	if err := t.add(c, r); err != nil {
-		return nil, err
-	}
-	return c, c.add("plots", "agent plots", d)
+	c.show("agent", "agent", d)
+	t.show(c, r)
+	c.show("plots", "agent plots", d)
+	return c, c.err
 }
 
 // plots draws an agent's scores among those of people, a row for each class.
@@ -164,7 +157,7 @@ func (u *UI) plots(d *agentData, groups []*results.Group, by *classes) {
 	for _, g := range groups {
 		for _, a := range g.Attempts {
 			if !g.Rehearsal {
-				rows[a.Competition()] = withScore(rows[a.Competition()], rowName(d.Name, g.Class, by), a)
+				rows[a.Competition()] = page.AddScores(rows[a.Competition()], rowName(d.Name, g.Class, by), scoresOf([]*results.Attempt{a})...)
 				reports[a.Competition()] = a
 			}
 		}
@@ -185,16 +178,6 @@ func rowName(agent, class string, by *classes) string {
 		return agent + " (class " + by.letters[class] + ")"
 	}
 	return agent
-}
-
-// withScore adds the score of an attempt to the row of a name.
-func withScore(rows []page.Row, name string, a *results.Attempt) []page.Row {
-	i := slices.IndexFunc(rows, func(row page.Row) bool { return row.Name == name })
-	if i < 0 {
-		i, rows = len(rows), append(rows, page.Row{Name: name})
-	}
-	rows[i].Scores = append(rows[i].Scores, scoresOf([]*results.Attempt{a})...)
-	return rows
 }
 
 func agentAddress(name, program string) string {

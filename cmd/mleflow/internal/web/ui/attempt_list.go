@@ -238,7 +238,8 @@ func (u *UI) attemptsPage(r *http.Request, m *model, sum *ledger.Summary, c *con
 	sofar := func(a *results.Attempt) string { return took(m.sums.Step(a.Address), u.Now(), sum) }
 	t := newAttemptTable(runAddress(sum.ID)+"/attempts", list, nil, sofar, "agent", "competition", "outcome", "medal")
 	t.Empty, t.Retry = "The run has no attempts: its pipeline has no agent-run step.", "mleflow apply "+quoted(sum.Pipeline)+" --retry "
-	return t.add(c, r)
+	t.show(c, r)
+	return c.err
 }
 
 // attemptsMade is what the attempts of a shown run were made of: the number of events and of
@@ -292,11 +293,9 @@ func valueOf(v *float64) float64 {
 // resultsPage lists the attempts of all runs that have ended.
 func (u *UI) resultsPage(r *http.Request) (*content, error) {
 	now, p := u.results.now()
-	c := &content{title: "Attempts", nav: "Attempts", live: !p.Ready}
-	if err := c.add("title", "list title", listTitle{"Attempts", p}); err != nil {
-		return nil, err
-	}
-	return c, newAttemptTable("/attempts", now.all, now.newest, nil, "agent", "competition", "outcome", "medal").add(c, r)
+	c := list("Attempts", p)
+	newAttemptTable("/attempts", now.all, now.newest, nil, "agent", "competition", "outcome", "medal").show(c, r)
+	return c, c.err
 }
 
 // listTitle is the head of a list over all runs.

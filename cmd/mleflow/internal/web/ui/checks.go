@@ -61,10 +61,9 @@ func addChecks(c *content, r *http.Request, a *shownAttempt) error {
 		}))
 	d.Missing = slices.DeleteFunc(d.Missing, func(why string) bool { return why == "" })
 	fillTable(t, checkColumns, append(list, d.Findings.Rows...), func(call) line { return line{} })
-	if err := t.add(c, r); err != nil {
-		return err
-	}
-	return c.add("checks", "checks", d)
+	t.show(c, r)
+	c.show("checks", "checks", d)
+	return c.err
 }
 
 // calls adds an output of JSON lines to a list of checks. A function turns each line into

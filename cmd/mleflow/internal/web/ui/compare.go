@@ -162,10 +162,9 @@ func (u *UI) comparePage(r *http.Request) (*content, error) {
 		u.draw(&d)
 		d.Changes = u.changed(r.Context(), d.Sides)
 	}
-	if err := c.add("form", "compare form", d); err != nil {
-		return nil, err
-	}
-	return c, c.add("compare", "compare", d)
+	c.show("form", "compare form", d)
+	c.show("compare", "compare", d)
+	return c, c.err
 }
 
 // refsOf are the sides that an address names: those of "of", and of "a" and "b".

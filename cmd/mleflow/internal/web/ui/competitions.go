@@ -8,9 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -47,20 +45,12 @@ func competitionAddress(id string) string { return "/competitions/" + url.PathEs
 // competitionsPage lists the competitions with their best results.
 func (u *UI) competitionsPage(r *http.Request) (*content, error) {
 	now, p := u.results.now()
-	by := map[string][]*results.Attempt{}
-	for _, a := range now.graded {
-		by[a.Competition()] = append(by[a.Competition()], a)
-	}
+	by := byCompetition(now.graded)
 	catalog, err := u.Catalog(nil)
 	if err != nil {
 		return nil, err
 	}
-	ids := catalog.IDs()
-	for _, id := range sortedKeys(by) {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
+	ids := known(catalog, by)
 	letters := classesOf(now.graded)
 	t := &table{Noun: "competition", Path: "/competitions", Placeholder: "name, category, metric", Facets: []string{"complexity", "category"}, Legend: letters.legend}
 	slices.SortStableFunc(ids, func(a, b string) int { return len(by[b]) - len(by[a]) })
@@ -69,11 +59,20 @@ func (u *UI) competitionsPage(r *http.Request) (*content, error) {
 		rows = append(rows, u.competitionRow(id, by[id], letters))
 	}
 	fillTable(t, competitionColumns, rows, func(competitionRow) line { return line{} })
-	c := &content{title: "Competitions", nav: "Competitions", live: !p.Ready}
-	if err := c.add("title", "list title", listTitle{"Competitions", p}); err != nil {
-		return nil, err
+	c := list("Competitions", p)
+	t.show(c, r)
+	return c, c.err
+}
+
+// known are the competitions of a catalog, and those that were tried.
+func known[V any](catalog *competitions.Catalog, tried map[string]V) []string {
+	ids := catalog.IDs()
+	for _, id := range sortedKeys(tried) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
 	}
-	return c, t.add(c, r)
+	return ids
 }
 
 // definition is what is known of a competition, from the catalog or, for one that is
@@ -113,44 +112,22 @@ func (u *UI) competitionRow(id string, list []*results.Attempt, by *classes) com
 	}
 	tally := results.TallyOf(counted)
 	row.agents, row.medals = len(agents), tally.Medals()
-	if best := bestOf(counted); best != nil {
+	if best := results.Best(counted); best != nil {
 		row.score, row.letter = page.Score(float64(*best.Report.ExactScore)), by.letter(best)
 		row.by = cell{Text: best.Agent, Link: agentAddress(best.Agent, "")}
 	}
 	return row
 }
 
-// bestOf is the attempt with the best score; nil if none has one.
-func bestOf(list []*results.Attempt) (best *results.Attempt) {
-	for _, a := range list {
-		for _, s := range scoresOf([]*results.Attempt{a}) {
-			if best == nil || better(s, float64(*best.Report.ExactScore), a.Report.LowerIsBetter) {
-				best = a
-			}
-		}
-	}
-	return best
-}
-
-func sizeText(gb float64) string {
-	if gb <= 0 {
-		return ""
-	}
-	return page.Score(gb) + " GB"
-}
-
+// competitionData is the page of a competition.
 type competitionData struct {
 	page.People
-	ID, Title, Description, Note string
+	Def *competitions.Definition // nil if it is not known
 	// Aside says what the plot leaves out.
 	Aside    string
-	Facts    []page.Fact
-	Errata   []page.Fact
-	Public   []competitions.PublicLabels
 	Plot     template.HTML
 	OffScale bool
 	Progress progress
-	Source   string
 }
 
 // competitionPage shows a competition and every agent's results.
@@ -162,11 +139,11 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	if err != nil && len(all) == 0 && p.Ready {
 		return nil, fmt.Errorf("%w: %w", errNothing, err)
 	}
-	d := competitionData{ID: id, Title: id, Progress: p, People: page.People{ID: id, Gold: math.NaN()}}
-	if err == nil {
-		d.define(def)
-	} else {
-		d.Note = "The definition of this competition is not known here. No run names its folder any more; name it with --competitions DIR."
+	d := competitionData{Def: def, Progress: p, People: page.People{ID: id, Gold: math.NaN()}}
+	title := id
+	if def != nil {
+		m := def.Medals
+		title, d.People = def.Title, page.People{ID: def.ID, LowerIsBetter: m.LowerIsBetter, Gold: m.Thresholds.Gold, Silver: m.Thresholds.Silver, Bronze: m.Thresholds.Bronze, Median: m.Thresholds.Median, Human: m.Scores}
 	}
 	if len(all) > 0 && len(d.Human) == 0 {
 		d.People = page.PeopleOf(all[0].Report)
@@ -179,37 +156,14 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	for _, g := range groups {
 		for _, a := range g.Attempts {
 			if !g.Rehearsal {
-				rows = withScore(rows, rowName(t.name(a), g.Class, t.classes), a)
+				rows = page.AddScores(rows, rowName(t.name(a), g.Class, t.classes), scoresOf([]*results.Attempt{a})...)
 			}
 		}
 	}
 	d.Plot, d.OffScale = page.Distribution(d.People, rows)
-	c := &content{title: d.Title, nav: "Competitions", live: !p.Ready}
-	if err := c.add("competition", "competition", d); err != nil {
-		return nil, err
-	}
-	if err := t.add(c, r); err != nil {
-		return nil, err
-	}
-	return c, c.add("definition", "competition definition", d)
-}
-
-func (d *competitionData) define(def *competitions.Definition) {
-	t := def.Medals.Thresholds
-	d.People = page.People{ID: def.ID, LowerIsBetter: def.Medals.LowerIsBetter, Gold: t.Gold, Silver: t.Silver, Bronze: t.Bronze, Median: t.Median, Human: def.Medals.Scores}
-	d.Public = def.PublicLabels
-	d.Title, d.Description, d.Note, d.Source = def.Title, strings.TrimSpace(def.Description), def.Medals.Note, string(def.Source())
-	direction := "higher is better"
-	if d.LowerIsBetter {
-		direction = "lower is better"
-	}
-	d.Facts = []page.Fact{{Name: "category", Value: def.Category}, {Name: "complexity", Value: string(def.Complexity)}, {Name: "metric", Value: def.Facts.MetricName + ", " + direction},
-		{Name: "download", Value: cmp.Or(sizeText(def.Facts.SizeGB), "not known")}, {Name: "human teams", Value: view.Count(int64(len(def.Medals.Scores)))},
-		{Name: "pinned files", Value: fmt.Sprint(len(def.Checksums.Pinned()))}}
-	if def.Facts.SampleScore != nil {
-		d.Facts = append(d.Facts, page.Fact{Name: "sample submission scores", Value: page.Score(*def.Facts.SampleScore)})
-	}
-	for _, e := range def.Errata {
-		d.Errata = append(d.Errata, page.Fact{Name: e.Version, Value: e.Reason + " (" + e.Reference + ")"})
-	}
+	c := &content{title: title, nav: "Competitions", live: !p.Ready}
+	c.show("competition", "competition", d)
+	t.show(c, r)
+	c.show("definition", "competition definition", d)
+	return c, c.err
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 )
@@ -21,6 +20,7 @@ type content struct {
 	// live reports whether the page may change: its run has not ended, or the index is
 	// not complete.
 	live bool
+	err  error
 }
 
 // section is a part of a page that changes as a whole. The identifier is one
@@ -39,20 +39,27 @@ func (c *content) add(id, name string, data any) error {
 	return err
 }
 
+// show is add for a page that is made as a whole, which fails with its first section that
+// cannot be made.
+func (c *content) show(id, name string, data any) {
+	if c.err == nil {
+		c.err = c.add(id, name, data)
+	}
+}
+
+// list begins the page of a list over all runs.
+func list(title string, p progress) *content {
+	c := &content{title: title, nav: title, live: !p.Ready}
+	c.show("title", "list title", listTitle{title, p})
+	return c
+}
+
 // pages are parsed when the first is needed.
-var pages = sync.OnceValue(func() *template.Template { return page.Parse("pages", firstscreen.Parts+joined(".html"), functions) })
+var pages = sync.OnceValue(func() *template.Template { return page.Parse("pages", firstscreen.Parts+joined(".html"), nil) })
 
 // fill fills the template of a section.
 func fill(name string, data any) (template.HTML, error) {
 	return page.Fill(pages().Lookup(name), data)
-}
-
-// functions are the template functions of this package, in addition to those of package
-// page.
-var functions = map[string]any{
-	"plural": view.Plural,
-	"add":    func(a, b int) int { return a + b },
-	"lt":     func(a, b int) bool { return a < b },
 }
 
 //go:embed assets

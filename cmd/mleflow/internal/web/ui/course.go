@@ -50,20 +50,19 @@ func (d *storyData) course(ctx context.Context, a *shownAttempt) {
 
 // scoreLines are the scores of the snapshots, and the best so far.
 func scoreLines(points []grading.Moment, end time.Duration, report *grading.Graded, lower bool) []page.Line {
-	raw, best := page.Line{Name: "score", Color: 0}, page.Line{Name: "best so far", Steps: true, Color: 3}
-	sofar := bestScores(points, lower)
-	for i, p := range points {
-		at, score := time.Duration(p.Seconds)*time.Second, math.NaN()
+	raw := page.Line{Name: "score"}
+	for _, p := range points {
+		m := page.Moment{At: time.Duration(p.Seconds) * time.Second, Score: math.NaN()}
 		if p.Score != nil {
-			score = *p.Score
+			m.Score = *p.Score
 		}
-		raw.Moments, best.Moments = append(raw.Moments, page.Moment{At: at, Score: score}), append(best.Moments, page.Moment{At: at, Score: sofar[i]})
+		raw.Moments = append(raw.Moments, m)
 	}
+	best := raw.BestSoFar("best so far", 3, lower)
 	if report != nil && report.ExactScore != nil && end > 0 {
-		final := page.Moment{At: end, Score: float64(*report.ExactScore)}
-		raw.Moments = append(raw.Moments, final)
-		if n := len(points); n == 0 || math.IsNaN(sofar[n-1]) || better(final.Score, sofar[n-1], lower) {
-			best.Moments = append(best.Moments, final)
+		raw.Moments = append(raw.Moments, page.Moment{At: end, Score: float64(*report.ExactScore)})
+		if with := raw.BestSoFar("", 0, lower).Moments; len(points) == 0 || with[len(points)].Score != with[len(points)-1].Score {
+			best.Moments = append(best.Moments, with[len(points)])
 		}
 	}
 	return []page.Line{best, raw}
@@ -98,8 +97,8 @@ func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading
 	for n < len(points) && time.Duration(points[n].Seconds)*time.Second <= stop {
 		n++
 	}
-	if best := bestScores(points[:n], lower); n > 0 && !math.IsNaN(best[n-1]) {
-		row.Best = page.Score(best[n-1])
+	if best := scoreLines(points[:n], 0, nil, lower)[0].Moments; n > 0 && !math.IsNaN(best[n-1].Score) {
+		row.Best = page.Score(best[n-1].Score)
 	}
 	switch {
 	case end > 0 && end <= stop && report != nil:
@@ -115,23 +114,4 @@ func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading
 		row.Score, row.Medal = page.Score(*points[n-1].Score), points[n-1].Medal
 	}
 	return row
-}
-
-// bestScores are the best scores until each snapshot; NaN before the first score.
-func bestScores(points []grading.Moment, lower bool) []float64 {
-	list, best := make([]float64, len(points)), math.NaN()
-	for i, p := range points {
-		if p.Score != nil && (math.IsNaN(best) || better(*p.Score, best, lower)) {
-			best = *p.Score
-		}
-		list[i] = best
-	}
-	return list
-}
-
-func better(a, b float64, lower bool) bool {
-	if lower {
-		return a < b
-	}
-	return a > b
 }

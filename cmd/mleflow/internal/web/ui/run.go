@@ -214,8 +214,8 @@ func (u *UI) aboutPage(r *http.Request, m *model, sum *ledger.Summary, c *conten
 		files = append(files, page.Fact{Name: name, Value: bounded(sources[name], 256<<10)})
 	}
 	return c.add("about", "about", struct {
-		Facts []page.Fact
+		Info  ledger.Info
 		Files []page.Fact
 		Form  descriptionForm
-	}{page.Environment(m.past.Info), files, u.descriptionForm(m.past)})
+	}{m.past.Info, files, u.descriptionForm(m.past)})
 }

@@ -43,15 +43,11 @@ func paged(r *http.Request, total, size int) (from, to int, p pager) {
 	at = min(max(at, 0), last)
 	from, to = at*size, min(at*size+size, total)
 	p = pager{From: min(from+1, total), To: to, Total: total, HasBefore: at > 0, Later: at < last}
-	link := func(n int) string {
-		q := r.URL.Query()
-		q.Del("page")
-		if n > 0 {
-			q.Set("page", strconv.Itoa(n))
-		}
-		return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
+	here := url.URL{Path: r.URL.Path, RawQuery: r.URL.RawQuery}
+	p.Next = with(here.String(), "page", strconv.Itoa(at+1))
+	if p.Before = with(here.String(), "page", ""); at > 1 {
+		p.Before = with(here.String(), "page", strconv.Itoa(at-1))
 	}
-	p.Before, p.Next = link(at-1), link(at+1)
 	return from, to, p
 }
 
@@ -117,10 +113,8 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 	q := r.URL.Query()
 	tags := strings.Fields(strings.Join(q["tag"], " "))
 	t := &table{Noun: "run", Empty: "Nothing has been applied with this cache yet. mleflow apply PIPELINE.hcl makes a run, and it appears here.", Path: "/runs", Placeholder: "id, name, note, agent, variable", Facets: []string{"state", "agents", "competitions"}}
-	c := &content{title: "Runs", nav: "Runs", live: q.Get("page") == "" && !t.filtered(q) && len(tags) == 0}
-	if err := c.add("title", "list title", listTitle{Title: "Runs", Progress: progress{Ready: true}}); err != nil {
-		return nil, err
-	}
+	c := list("Runs", progress{Ready: true})
+	c.live = q.Get("page") == "" && !t.filtered(q) && len(tags) == 0
 	if len(tags) > 0 {
 		t.Empty = "No run has these tags."
 	}
@@ -148,7 +142,8 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 		delete(known, "")
 		t.Choosers = []chooser{{"tag", "Tag", choices(given, sortedKeys(known)...)}}
 	}
-	return c, t.add(c, r)
+	t.show(c, r)
+	return c, c.err
 }
 
 // allRuns is the number of runs up to which all are read to show the first page, so that

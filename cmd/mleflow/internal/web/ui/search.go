@@ -228,10 +228,7 @@ func (u *UI) foundCompetitions(q query, tried map[string]int, most int) hits {
 		return found
 	}
 	titles := map[string]string{}
-	for id := range tried {
-		titles[id] = id
-	}
-	for _, id := range catalog.IDs() {
+	for _, id := range known(catalog, tried) {
 		titles[id] = id
 		if def, err := catalog.Get(id); err == nil {
 			titles[id] = def.Title

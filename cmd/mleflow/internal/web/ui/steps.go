@@ -30,7 +30,8 @@ func (u *UI) stepsPage(r *http.Request, m *model, sum *ledger.Summary, c *conten
 		rows = append(rows, u.stepRow(m, sum, address))
 	}
 	fillTable(t, m.stepColumns(sum.ID), rows, func(s stepRow) line { return line{Address: s.address} })
-	return t.add(c, r)
+	t.show(c, r)
+	return c.err
 }
 
 func (m *model) stepColumns(run string) []page.Column[stepRow] {

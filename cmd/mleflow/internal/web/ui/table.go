@@ -93,7 +93,7 @@ func (t *table) arranged(q url.Values) bool {
 
 // chosen are the lines that an address asks for.
 func (t *table) chosen(q url.Values) []line {
-	find := strings.Fields(strings.ToLower(q.Get("q")))
+	find := queryOf(q.Get("q"))
 	want := map[int]string{}
 	for _, key := range t.Facets {
 		if v := q.Get(key); v != "" {
@@ -119,17 +119,15 @@ func (l line) has(want map[int]string) bool {
 }
 
 // says reports whether a line holds all words.
-func (l line) says(find []string) bool {
+func (l line) says(find query) bool {
 	if len(find) == 0 {
 		return true
 	}
-	var all strings.Builder
-	all.WriteString(l.Address + " " + l.Also)
+	parts := []string{l.Address, l.Also}
 	for _, c := range l.Cells {
-		all.WriteString(" " + c.Text + " " + c.Sub + " " + strings.Join(c.All, " "))
+		parts = append(append(parts, c.Text, c.Sub), c.All...)
 	}
-	text := strings.ToLower(all.String())
-	return !slices.ContainsFunc(find, func(w string) bool { return !strings.Contains(text, w) })
+	return find.in(parts...)
 }
 
 // sorted sorts lines by a column; rows without a value are last in both directions.
@@ -294,11 +292,9 @@ func with(address string, pairs ...string) string {
 	return u.String()
 }
 
-// add adds the table's form and its rows to a page.
-func (t *table) add(c *content, r *http.Request) error {
+// show adds the table's form and its rows to a page.
+func (t *table) show(c *content, r *http.Request) {
 	v := t.view(r)
-	if err := c.add("form", "grid form", v); err != nil {
-		return err
-	}
-	return c.add("grid", "grid", v)
+	c.show("form", "grid form", v)
+	c.show("grid", "grid", v)
 }
