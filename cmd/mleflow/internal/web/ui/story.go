@@ -18,7 +18,7 @@ import (
 type storyData struct {
 	page.People
 	Facts    []page.Fact
-	Running  []runningRow
+	Running  *runningRow
 	OffScale bool
 	// Scored reports whether the curve has scores.
 	Scored bool
@@ -40,10 +40,7 @@ type storyData struct {
 
 // story is the attempt's course and outcome.
 func story(ctx context.Context, a *shownAttempt, _ url.Values) storyData {
-	d := storyData{Facts: storyFacts(a), Findings: findingsOf(ctx, a), LogEnd: strings.Join(a.past.Tail(a.address, tailLines), "\n"), Reason: a.result.Reason(), Grade: a.grader}
-	if a.running != nil {
-		d.Running = []runningRow{*a.running}
-	}
+	d := storyData{Facts: storyFacts(a), Findings: findingsOf(ctx, a), LogEnd: strings.Join(a.past.Tail(a.address, tailLines), "\n"), Reason: a.result.Reason(), Grade: a.grader, Running: a.running}
 	if r := a.report; r != nil {
 		d.Competition, d.CompetitionLink = r.CompetitionID, "/competitions/"+r.CompetitionID
 		d.People, d.External = peopleOf(a, r.Report), r.MetricExternal
