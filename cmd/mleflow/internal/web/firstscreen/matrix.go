@@ -49,6 +49,9 @@ type Count struct {
 	N     int
 }
 
+// nameShown bounds what a stranger's name may add to a page.
+const nameShown = 300
+
 // cellsShown is the largest number of attempts with a cell each. Of more, those of a state
 // share a cell.
 const cellsShown = 3000
@@ -62,7 +65,7 @@ func (s *Source) matrix(all []*results.Attempt) Matrix {
 		m.Corner, rows, columns, row, column = "Agent", columns, rows, column, row
 	}
 	for _, c := range columns {
-		m.Columns = append(m.Columns, clipped(c))
+		m.Columns = append(m.Columns, view.Cut(c, nameShown))
 	}
 	in := map[[2]string][]*results.Attempt{}
 	for _, a := range all {
@@ -70,7 +73,7 @@ func (s *Source) matrix(all []*results.Attempt) Matrix {
 		in[key] = append(in[key], a)
 	}
 	for _, r := range rows {
-		line := Row{Name: clipped(r)}
+		line := Row{Name: view.Cut(r, nameShown)}
 		for _, c := range columns {
 			line.Squares = append(line.Squares, s.square(in[[2]string{r, c}], len(all) > cellsShown))
 		}
@@ -190,14 +193,5 @@ func title(a *results.Attempt) string {
 	if why := a.Reason(); why != "" {
 		text += ": " + why
 	}
-	return clipped(view.OneLine(text))
-}
-
-// clipped bounds what a stranger's name may add to a page.
-func clipped(text string) string {
-	const most = 300
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
+	return view.Cut(view.OneLine(text), nameShown)
 }

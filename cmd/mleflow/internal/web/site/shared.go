@@ -66,9 +66,7 @@ func (r *Row) look(ctx context.Context, store *bundle.Store) error {
 		if len(a.Resume) > 0 {
 			r.Command += "; after a loss: " + strings.Join(a.Resume, " ")
 		}
-		if text := []rune(r.Command); len(text) > commandRunes {
-			r.Command = string(text[:commandRunes]) + "…"
-		}
+		r.Command = view.Cut(r.Command, commandRunes)
 	}
 	id, err := digest.ParseContentID(r.Submission)
 	if err != nil {

@@ -275,11 +275,7 @@ func quoted(arg string) string { return "'" + strings.ReplaceAll(arg, "'", `'\''
 // brief is the beginning of a text, in one line.
 func brief(text string) string {
 	const most = 160
-	runes := []rune(view.OneLine(text[:min(len(text), 8*most)]))
-	if len(runes) <= most {
-		return string(runes)
-	}
-	return string(runes[:most]) + "…"
+	return view.Cut(view.OneLine(text[:min(len(text), 8*most)]), most)
 }
 
 // valueOf is a number that may be missing.
