@@ -214,18 +214,18 @@ func (c *collector) addRefused(address, output string) error {
 	if err != nil {
 		return err
 	}
-	var told shim.Tally
+	var tally shim.Tally
 	for line := range bytes.Lines(text) {
 		var r shim.Record
 		if json.Unmarshal(line, &r) == nil {
-			told.Add(r)
+			tally.Add(r)
 		}
 	}
-	for _, g := range told.Groups() {
+	for _, g := range tally.Groups() {
 		c.data.Refused = append(c.data.Refused, Refused{address, g})
 	}
-	if told.Others > 0 {
-		c.data.Refused = append(c.data.Refused, Refused{address, shim.Group{Call: "others", Times: told.Others}})
+	if tally.Others > 0 {
+		c.data.Refused = append(c.data.Refused, Refused{address, shim.Group{Call: "others", Times: tally.Others}})
 	}
 	return nil
 }

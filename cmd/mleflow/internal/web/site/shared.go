@@ -48,10 +48,10 @@ const (
 	commandRunes = 1000
 )
 
-// look reads the attempt's inputs from outside its competition from the records of a
+// inspect reads the attempt's inputs from outside its competition from the records of a
 // bundle, and samples the graded file. It knows less of a file that the bundle lacks or
 // that is no table.
-func (r *Row) look(ctx context.Context, store *bundle.Store) error {
+func (r *Row) inspect(ctx context.Context, store *bundle.Store) error {
 	grade, err := record(ctx, store, r.GradeAction)
 	if err != nil {
 		return err
