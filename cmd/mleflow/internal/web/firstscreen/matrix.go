@@ -20,7 +20,6 @@ type Matrix struct {
 	Columns []string
 	Rows    []Row
 	Legend  []Count
-	All     int
 }
 
 // Row is a row of the matrix.
@@ -59,7 +58,7 @@ const cellsShown = 3000
 // matrix arranges attempts, which come by competition, agent and seed.
 func (s *Source) matrix(all []*results.Attempt) Matrix {
 	rows, columns := distinct(all, (*results.Attempt).Competition), distinct(all, agentOf)
-	m := Matrix{Corner: "Competition", All: len(all)}
+	m := Matrix{Corner: "Competition"}
 	row, column := (*results.Attempt).Competition, agentOf
 	if len(columns) > len(rows) {
 		m.Corner, rows, columns, row, column = "Agent", columns, rows, column, row

@@ -237,7 +237,7 @@ func (c *collector) competition(r grading.Report) *Competition {
 			return &c.data.Competitions[i]
 		}
 	}
-	comp := Competition{Title: r.CompetitionID, External: r.MetricExternal, People: page.PeopleOf(r)}
+	comp := Competition{Title: r.CompetitionID, External: r.MetricExternal, AmongPeople: page.AmongPeople{People: page.PeopleOf(r)}}
 	if def, err := c.Catalog.Get(r.CompetitionID); err == nil {
 		comp.Title, comp.Metric, comp.Human, comp.Note = def.Title, def.Facts.MetricName, def.Medals.Scores, def.Medals.Note
 	}

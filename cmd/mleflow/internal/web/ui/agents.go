@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -88,10 +87,8 @@ func agentRowOf(g *results.Group, by *classes) agentRow {
 
 // agentScores is an agent's attempts at one competition.
 type agentScores struct {
-	page.People
-	ID, Link, Title string
-	Plot            template.HTML
-	OffScale        bool
+	page.AmongPeople
+	Link, Title string
 }
 
 type agentData struct {
@@ -150,11 +147,12 @@ func (u *UI) plots(d *agentData, groups []*results.Group, by *classes) {
 		}
 	}
 	for _, id := range sortedKeys(rows) {
-		s := agentScores{ID: id, Title: id, Link: "/competitions/" + url.PathEscape(id), People: page.PeopleOf(reports[id].Report)}
+		people := page.PeopleOf(reports[id].Report)
+		s := agentScores{Title: id, Link: competitionAddress(id)}
 		if def, err := u.definition(id, []*results.Attempt{reports[id]}); err == nil {
-			s.Title, s.Human = def.Title, def.Medals.Scores
+			s.Title, people.Human = def.Title, def.Medals.Scores
 		}
-		s.Plot, s.OffScale = page.Distribution(s.People, rows[id])
+		s.AmongPeople = page.Distribution(people, rows[id])
 		d.Competitions = append(d.Competitions, s)
 	}
 }
