@@ -8,6 +8,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // maxRead is the largest document that is read.
@@ -39,4 +41,24 @@ func Document[T any](ctx context.Context, store cache.Store, id digest.ContentID
 		return v, err
 	}
 	return v, json.Unmarshal(text, &v)
+}
+
+// Board is a leaderboard that a step of a run made: its text among the run's outputs, and
+// its data, nil if they are gone.
+type Board struct {
+	Address, Table string
+	Data           *aggregate.Board
+}
+
+// Boards reads the leaderboards of a run.
+func Boards(ctx context.Context, store cache.Store, sum *ledger.Summary) (list []Board) {
+	for i := range sum.Steps {
+		if s := &sum.Steps[i]; s.Kind == boardKind {
+			b := Board{Address: s.Address}
+			_ = json.Unmarshal([]byte(s.Outputs["table"]), &b.Table) // without it no output has it
+			b.Data, _ = Read[*aggregate.Board](ctx, store, s.Outputs["board"])
+			list = append(list, b)
+		}
+	}
+	return list
 }

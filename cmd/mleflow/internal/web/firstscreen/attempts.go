@@ -48,12 +48,12 @@ var states = []struct {
 }
 
 // Sign is the sign of the state in a matrix.
-func (s State) Sign() string { return states[s.place()].Sign }
+func (s State) Sign() string { return states[s.index()].Sign }
 
 // Name is the state for people.
-func (s State) Name() string { return states[s.place()].Name }
+func (s State) Name() string { return states[s.index()].Name }
 
-func (s State) place() int {
+func (s State) index() int {
 	for i := range states {
 		if states[i].State == s {
 			return i

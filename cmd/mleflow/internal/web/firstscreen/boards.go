@@ -2,7 +2,6 @@ package firstscreen
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -27,18 +26,10 @@ type runBoards struct {
 // reports, with a note.
 func (s *Source) boards(ctx context.Context) (b runBoards) {
 	sum := s.Summary
-	for i := range sum.Steps {
-		step := &sum.Steps[i]
-		if step.Kind != "aggregate" || step.Outputs["board"] == "" {
-			continue
+	for _, made := range outputs.Boards(ctx, s.Store, sum) {
+		if made.Data != nil && len(made.Data.Agents) > 0 { // else its text is among the outputs
+			b.list, b.tables = append(b.list, made.Data), append(b.tables, made.Table)
 		}
-		made, err := outputs.Read[*aggregate.Board](ctx, s.Store, step.Outputs["board"])
-		if err != nil || made == nil || len(made.Agents) == 0 {
-			continue // evicted: its text is among the outputs
-		}
-		var table string
-		_ = json.Unmarshal([]byte(step.Outputs["table"]), &table) // else no output has it
-		b.list, b.tables = append(b.list, made), append(b.tables, table)
 	}
 	var reports []grading.Graded
 	for _, p := range s.Pairs {

@@ -156,7 +156,7 @@ func measured(all []*results.Attempt) map[runs][]*results.Attempt {
 
 // use fills in cost and time: as steps measured them, else as the reports have them.
 func (l *Line) use(b *aggregate.Board, by map[runs][]*results.Attempt) {
-	told, seen := &used{}, map[runs]bool{}
+	sum, seen := &used{}, map[runs]bool{}
 	for _, e := range b.Entries {
 		if e.Agent != l.Name {
 			continue
@@ -164,19 +164,19 @@ func (l *Line) use(b *aggregate.Board, by map[runs][]*results.Attempt) {
 		at := runs{cmp.Or(e.Labels["agent"], e.Agent), e.Report.CompetitionID, e.Known().Class()}
 		switch own := by[at]; {
 		case len(own) == 0 && e.Attempt != nil:
-			told.add(e.Attempt)
+			sum.add(e.Attempt)
 		case !seen[at]:
 			seen[at] = true
 			for _, a := range own {
-				told.add(&a.Made)
+				sum.add(&a.Made)
 			}
 		}
 	}
-	if told.paid > 0 {
-		l.Tokens, l.Cost = aggregate.TokensText(&told.money), aggregate.CostText(&told.money)
+	if sum.paid > 0 {
+		l.Tokens, l.Cost = aggregate.TokensText(&sum.money), aggregate.CostText(&sum.money)
 	}
-	if told.timed > 0 {
-		l.Time = view.Duration(time.Duration(told.seconds / float64(told.timed) * float64(time.Second)))
+	if sum.timed > 0 {
+		l.Time = view.Duration(time.Duration(sum.seconds / float64(sum.timed) * float64(time.Second)))
 	}
 }
 

@@ -56,7 +56,7 @@ func (l Lane) height() float64 {
 
 // Draw draws the course, or returns "" if nothing is known.
 func (c Course) Draw() template.HTML {
-	d := &curves{Curves: c.Curves, span: nowhere(), wide: courseWidth}
+	d := &curves{Curves: c.Curves, span: emptySpan(), wide: courseWidth}
 	for _, l := range c.Lanes {
 		for _, s := range l.Samples {
 			d.Until = max(d.Until, s.At)

@@ -81,7 +81,7 @@ func (d *curves) right() float64 { return cmp.Or(d.wide, curveWidth) - curveRigh
 // Draw draws the plot: time to the right, better scores above, where lower is
 // better upside down. It returns "" when there is no finite score.
 func (c Curves) Draw() template.HTML {
-	d := &curves{Curves: c, span: nowhere()}
+	d := &curves{Curves: c, span: emptySpan()}
 	if !d.measure() {
 		return ""
 	}

@@ -83,20 +83,26 @@ type distribution struct {
 	off bool
 }
 
-// Distribution draws the scores of people at a competition and, below, those of
-// agents. It returns "" when there are no people to draw, and whether a score is
-// beyond the scale of the drawing.
-func Distribution(c People, rows []Row) (plot template.HTML, offScale bool) {
+// AmongPeople is a drawing of scores among those of people, with what its legend needs. Plot
+// is "" when there are no people; OffScale reports whether a score is beyond its scale.
+type AmongPeople struct {
+	People
+	Plot     template.HTML
+	OffScale bool
+}
+
+// Distribution draws the scores of people at a competition and, below, those of agents.
+func Distribution(c People, rows []Row) AmongPeople {
 	s := &distribution{c: c, rows: rows}
 	if !s.scale() {
-		return "", false
+		return AmongPeople{People: c}
 	}
 	s.open("img", plotWidth, s.bottom()+plotBottom, "plot", "Scores of "+c.ID+" among the human scores")
 	s.axis()
 	s.histogram()
 	s.thresholds()
 	s.points()
-	return s.close(), s.off
+	return AmongPeople{c, s.close(), s.off}
 }
 
 // x returns the position of a score.

@@ -68,7 +68,7 @@ func Dots(c People, rows []Estimate) template.HTML {
 
 // drawIntervals draws estimates over lines. Reach widens the span.
 func drawIntervals(rows []Estimate, about string, reach, lines func(*intervals)) template.HTML {
-	d := &intervals{span: nowhere(), bottom: intervalTop + intervalRow*float64(len(rows))}
+	d := &intervals{span: emptySpan(), bottom: intervalTop + intervalRow*float64(len(rows))}
 	for _, r := range rows {
 		d.include(r.Value)
 		d.include(r.Points...)

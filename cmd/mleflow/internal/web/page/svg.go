@@ -92,8 +92,8 @@ func (s *span) include(values ...float64) {
 	}
 }
 
-// nowhere is the span of no values.
-func nowhere() span { return span{math.Inf(1), math.Inf(-1)} }
+// emptySpan is the span of no values.
+func emptySpan() span { return span{math.Inf(1), math.Inf(-1)} }
 
 // some reports whether anything was included.
 func (s *span) some() bool { return s.lo <= s.hi }

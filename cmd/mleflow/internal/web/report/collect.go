@@ -214,18 +214,18 @@ func (c *collector) addRefused(address, output string) error {
 	if err != nil {
 		return err
 	}
-	var told shim.Tally
+	var tally shim.Tally
 	for line := range bytes.Lines(text) {
 		var r shim.Record
 		if json.Unmarshal(line, &r) == nil {
-			told.Add(r)
+			tally.Add(r)
 		}
 	}
-	for _, g := range told.Groups() {
+	for _, g := range tally.Groups() {
 		c.data.Refused = append(c.data.Refused, Refused{address, g})
 	}
-	if told.Others > 0 {
-		c.data.Refused = append(c.data.Refused, Refused{address, shim.Group{Call: "others", Times: told.Others}})
+	if tally.Others > 0 {
+		c.data.Refused = append(c.data.Refused, Refused{address, shim.Group{Call: "others", Times: tally.Others}})
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func (c *collector) competition(r grading.Report) *Competition {
 			return &c.data.Competitions[i]
 		}
 	}
-	comp := Competition{Title: r.CompetitionID, External: r.MetricExternal, People: page.PeopleOf(r)}
+	comp := Competition{Title: r.CompetitionID, External: r.MetricExternal, AmongPeople: page.AmongPeople{People: page.PeopleOf(r)}}
 	if def, err := c.Catalog.Get(r.CompetitionID); err == nil {
 		comp.Title, comp.Metric, comp.Human, comp.Note = def.Title, def.Facts.MetricName, def.Medals.Scores, def.Medals.Note
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"html/template"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
@@ -60,16 +59,13 @@ type ModelUse struct {
 
 // Competition is the scores of one competition next to those of people.
 type Competition struct {
-	page.People
+	page.AmongPeople
 	Title, Metric string
 	// Note names the source of the human scores.
 	Note string
 	// External reports whether a program of the competition computed the scores.
 	External bool
 	Scores   []Score
-	// Plot draws the scores; OffScale reports whether some are beyond its scale.
-	Plot     template.HTML
-	OffScale bool
 }
 
 // Score is one graded submission.

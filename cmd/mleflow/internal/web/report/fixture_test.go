@@ -60,7 +60,7 @@ func fixture() Data {
 }
 
 func humanCompetition(id, title, metric string, lower bool, scores []Score) Competition {
-	c := Competition{People: page.People{ID: id, LowerIsBetter: lower}, Title: title, Metric: metric, Scores: scores, Note: "made up for the demo"}
+	c := Competition{AmongPeople: page.AmongPeople{People: page.People{ID: id, LowerIsBetter: lower}}, Title: title, Metric: metric, Scores: scores, Note: "made up for the demo"}
 	for i := range 200 {
 		x := float64(i) / 200
 		v := 0.99 - 0.06*math.Pow(x, 1.4) - 0.3*math.Pow(x, 30)

@@ -54,7 +54,7 @@ func lay(d Data) *pageData {
 	p.Competitions = slices.Clone(d.Competitions)
 	for i := range p.Competitions {
 		c := &p.Competitions[i]
-		c.Plot, c.OffScale = page.Distribution(c.People, rowsOf(c.Scores))
+		c.AmongPeople = page.Distribution(c.People, rowsOf(c.Scores))
 	}
 	bars := make([]page.Bar, len(d.Steps))
 	for i, s := range d.Steps {

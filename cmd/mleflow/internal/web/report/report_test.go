@@ -105,7 +105,7 @@ func TestHostilePage(t *testing.T) {
 			}, Outcomes: []string{x},
 			Pins:  []Pin{{Address: x, Output: x, Digest: x}},
 			Steps: []Step{{Bar: page.Bar{Address: x, Kind: x, Status: event.Failed, Started: time.Unix(1, 0), Duration: time.Second}, Block: x, After: []string{x}, Reasons: []string{x}, Error: x}},
-			Competitions: []Competition{{People: page.People{ID: x, Human: []float64{1, 2}}, Title: x, Metric: x, Note: x, Scores: []Score{
+			Competitions: []Competition{{AmongPeople: page.AmongPeople{People: page.People{ID: x, Human: []float64{1, 2}}}, Title: x, Metric: x, Note: x, Scores: []Score{
 				{Agent: x, Seed: x, Reason: x, Isolation: x}, {Agent: x, Seed: x, Value: 1, Scored: true, Medal: "gold"}}}},
 		}
 		var b strings.Builder

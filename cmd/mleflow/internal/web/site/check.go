@@ -87,13 +87,18 @@ func check(q Request) (rows []*Row, findings []Finding, lock *Lock) {
 	c.selected()
 	c.shared()
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(order(a.Kind), order(b.Kind)), cmp.Compare(a.About, b.About), cmp.Compare(a.Text, b.Text))
+		return cmp.Or(cmp.Compare(a.order(), b.order()), cmp.Compare(a.About, b.About), cmp.Compare(a.Text, b.Text))
 	})
 	return c.rows, c.findings, lock
 }
 
-func order(k Kind) int {
-	return slices.Index([]Kind{Refused, OtherVersion, Identity, Duplicate, Selection, Unproven, Shared, MixedTask, Suspicious, SetAside}, k)
+// findingKinds are the kinds of findings in the order of the pages, with their words for them.
+var findingKinds = []struct {
+	Kind
+	words string
+}{
+	{Refused, "Refused:"}, {OtherVersion, "Of another version:"}, {Identity, "Name in doubt:"}, {Duplicate, "Duplicate:"}, {Selection, "Possible selection:"}, {Unproven, "Tries not provable:"},
+	{Shared, "Shared submission:"}, {MixedTask, "Mixed tasks:"}, {Suspicious, "Suspicious:"}, {SetAside, "Not counted:"}, {Misreported, "Other figures:"},
 }
 
 // refused adds findings on wrong bundles and rows.

@@ -230,8 +230,8 @@ func (s *Site) competitionPage(c *competition) document {
 		if c.note != "" {
 			sec.Text = append(sec.Text, c.note)
 		}
-		if drawn, off := page.Distribution(c.people, scores(rows)); drawn != "" {
-			sec.Plots = append(sec.Plots, plot{Title: "Scores against those of people", Plot: drawn, People: &legend{c.people, off}})
+		if p := page.Distribution(c.people, scores(rows)); p.Plot != "" {
+			sec.Plots = append(sec.Plots, plot{Title: "Scores against those of people", Plot: p.Plot, People: &p})
 		}
 		if p := curves("Score over time", c.people, rows, func(r *Row) string { return r.Agent + ", seed " + r.Seed }); p.Plot != "" {
 			sec.Plots = append(sec.Plots, p)

@@ -18,11 +18,6 @@ import (
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// kindWords are the pages' words for kinds of findings.
-var kindWords = map[Kind]string{
-	Refused: "Refused:", OtherVersion: "Of another version:", Identity: "Name in doubt:", Shared: "Shared submission:", Duplicate: "Duplicate:", Selection: "Possible selection:", Unproven: "Tries not provable:", MixedTask: "Mixed tasks:", Suspicious: "Suspicious:", SetAside: "Not counted:", Misreported: "Other figures:",
-}
-
 // index is the first page.
 func (s *Site) index() document { return document{Title: s.Title, Template: "index", Data: s} }
 
@@ -36,12 +31,23 @@ func (s *Site) Count(standing string) (count int) {
 	return count
 }
 
+// order is the index of a finding's kind.
+func (f Finding) order() int {
+	for i, k := range findingKinds {
+		if k.Kind == f.Kind {
+			return i
+		}
+	}
+	return len(findingKinds) - 1
+}
+
 // Head names what a finding is about.
 func (f Finding) Head() string {
-	if len(f.Files) == 0 || slices.Equal(f.Files, []string{f.About}) {
-		return kindWords[f.Kind] + " " + f.About + "."
+	head := findingKinds[f.order()].words + " " + f.About
+	if len(f.Files) > 0 && !slices.Equal(f.Files, []string{f.About}) {
+		head += " (" + strings.Join(f.Files, ", ") + ")"
 	}
-	return kindWords[f.Kind] + " " + f.About + " (" + strings.Join(f.Files, ", ") + ")."
+	return head + "."
 }
 
 // AgentNames are the names of the agents on tables, sorted.

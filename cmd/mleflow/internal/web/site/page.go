@@ -43,15 +43,9 @@ type section struct {
 type plot struct {
 	Title, Note string
 	Plot        template.HTML
-	People      *legend
+	People      *page.AmongPeople
 	// Names are the names of the lines, in the order of their colors.
 	Names []string
-}
-
-// legend holds the data of a distribution's legend.
-type legend struct {
-	page.People
-	OffScale bool
 }
 
 // cell is a value of a table. A link must be made by this package, or checked.

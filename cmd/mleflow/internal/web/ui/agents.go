@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,7 +17,8 @@ import (
 type agentRow struct {
 	*results.Group
 	results.Tally
-	Name, Link, Compare, Letter, Isolation, Any, PerMedal string
+	agentProgram
+	Letter, Isolation, Any, PerMedal string
 	// Share is that of attempts with a medal, in percent; NaN if none can win one. Last is
 	// the time of the last run.
 	Share float64
@@ -59,7 +59,7 @@ func (u *UI) agentsPage(r *http.Request) (*content, error) {
 	for _, g := range groups {
 		rows = append(rows, agentRowOf(g, by))
 	}
-	fillTable(t, agentColumns, rows, func(r agentRow) line { return line{Compare: r.Compare} })
+	fillTable(t, agentColumns, rows, func(r agentRow) line { return line{Compare: r.Compare()} })
 	c := list("Agents", p)
 	t.show(c, r)
 	c.show("note", "agents note", aside.String())
@@ -68,13 +68,7 @@ func (u *UI) agentsPage(r *http.Request) (*content, error) {
 
 func agentRowOf(g *results.Group, by *classes) agentRow {
 	sum := results.TallyOf(g.Attempts)
-	row := agentRow{Group: g, Tally: sum, PerMedal: aggregate.PerMedalText(sum.Cost), Name: g.Agent, Letter: by.letters[g.Class], Share: nothing.Value}
-	ref, program := agentPrefix+g.Agent, ""
-	if !g.Newest {
-		program = programRef(g.Program)
-		row.Name, ref = programName(g.Agent, g.Program), ref+"@"+program
-	}
-	row.Link, row.Compare = agentAddress(g.Agent, program), compareAddress(ref)
+	row := agentRow{Group: g, Tally: sum, agentProgram: withProgram(g.Agent, g.Program, g.Newest), PerMedal: aggregate.PerMedalText(sum.Cost), Letter: by.letters[g.Class], Share: nothing.Value}
 	var sets [][]string
 	for _, a := range g.Attempts {
 		sets = append(sets, a.Report.Conditions)
@@ -93,19 +87,16 @@ func agentRowOf(g *results.Group, by *classes) agentRow {
 
 // agentScores is an agent's attempts at one competition.
 type agentScores struct {
-	page.People
-	ID, Link, Title string
-	Plot            template.HTML
-	OffScale        bool
+	page.AmongPeople
+	Link, Title string
 }
 
 type agentData struct {
-	Name, Compare string
-	Rows          []agentRow
+	agentProgram
+	Rows []agentRow
 	// Others are the programs of the same name.
-	Others       []page.Link
+	Others       []agentProgram
 	Aside        string
-	Legend       []page.Fact
 	Competitions []agentScores
 	Progress     progress
 }
@@ -119,27 +110,20 @@ func (u *UI) agentPage(r *http.Request) (*content, error) {
 	if len(own) == 0 && p.Ready {
 		return nil, fmt.Errorf("%w: no attempt of an agent of that name was graded", errNothing)
 	}
-	d := agentData{Name: name, Compare: compareAddress(agentPrefix + name), Progress: p}
 	chosen := programOf(program, now.newest[name])
+	d := agentData{agentProgram: withProgram(name, chosen, chosen == now.newest[name]), Progress: p}
 	seen := map[string]bool{chosen: true}
 	for _, a := range own {
 		if !seen[a.Program] {
 			seen[a.Program] = true
-			other := page.Link{Text: programName(name, a.Program), Address: agentAddress(name, programRef(a.Program))}
-			if a.Program == now.newest[name] {
-				other = page.Link{Text: name, Address: agentAddress(name, "")}
-			}
-			d.Others = append(d.Others, other)
+			d.Others = append(d.Others, withProgram(name, a.Program, a.Program == now.newest[name]))
 		}
-	}
-	if chosen != now.newest[name] {
-		d.Name, d.Compare = programName(name, chosen), compareAddress(agentPrefix+name+"@"+programRef(chosen))
 	}
 	own = slices.DeleteFunc(own, func(a *results.Attempt) bool { return a.Program != chosen })
 	t := newAttemptTable("/agent", own, now.newest, nil, "competition", "outcome", "medal")
 	t.Keep = []string{"name", "program"}
 	groups, aside := results.Groups(own)
-	d.Aside, d.Legend = aside.String(), t.Legend
+	d.Aside = aside.String()
 	for _, g := range groups {
 		d.Rows = append(d.Rows, agentRowOf(g, t.classes))
 	}
@@ -163,11 +147,12 @@ func (u *UI) plots(d *agentData, groups []*results.Group, by *classes) {
 		}
 	}
 	for _, id := range sortedKeys(rows) {
-		s := agentScores{ID: id, Title: id, Link: "/competitions/" + url.PathEscape(id), People: page.PeopleOf(reports[id].Report)}
+		people := page.PeopleOf(reports[id].Report)
+		s := agentScores{Title: id, Link: competitionAddress(id)}
 		if def, err := u.definition(id, []*results.Attempt{reports[id]}); err == nil {
-			s.Title, s.Human = def.Title, def.Medals.Scores
+			s.Title, people.Human = def.Title, def.Medals.Scores
 		}
-		s.Plot, s.OffScale = page.Distribution(s.People, rows[id])
+		s.AmongPeople = page.Distribution(people, rows[id])
 		d.Competitions = append(d.Competitions, s)
 	}
 }

@@ -33,8 +33,7 @@ func newAttemptTable(path string, list []*results.Attempt, newest map[string]str
 		Facets: append(facets, "class"), Groups: []string{"agent", "competition", "agent+competition"}, Split: "class"}}
 	t.Legend = t.classes.legend
 	fillTable(t.table, t.columns(sofar), list, func(a *results.Attempt) line {
-		_, ref := t.agent(a)
-		return line{Address: cmp.Or(a.Address, a.GradeAddress), Compare: compareAddress(ref)}
+		return line{Address: cmp.Or(a.Address, a.GradeAddress), Compare: t.agent(a).Compare()}
 	})
 	return t
 }
@@ -104,34 +103,34 @@ func costCell(a *results.Attempt) cell {
 	return c
 }
 
-// name is the name of an attempt's agent; see agent.
-func (t *attemptTable) name(a *results.Attempt) string {
-	name, _ := t.agent(a)
-	return name
+// agent is the agent of an attempt with its program.
+func (t *attemptTable) agent(a *results.Attempt) agentProgram {
+	return withProgram(a.Agent, a.Program, t.newest == nil || t.newest[a.Agent] == a.Program)
 }
 
-// agent is the name of an attempt's agent, with the program if it is not its newest, and its
-// address in a comparison.
-func (t *attemptTable) agent(a *results.Attempt) (name, ref string) {
-	if t.newest == nil || t.newest[a.Agent] == a.Program {
-		return a.Agent, agentPrefix + a.Agent
-	}
-	return programName(a.Agent, a.Program), agentPrefix + a.Agent + "@" + programRef(a.Program)
-}
+func (t *attemptTable) name(a *results.Attempt) string { return t.agent(a).Name }
 
-// programName is the name of an agent with one of its programs.
-func programName(agent, program string) string {
-	if program == "" {
-		return agent + " (program not known)"
+// agentProgram is an agent with one of its programs: its name, its reference in a comparison
+// and the address of its page.
+type agentProgram struct{ Name, Ref, Link string }
+
+// Compare is the address of a comparison with it.
+func (p agentProgram) Compare() string { return compareAddress(p.Ref) }
+
+// withProgram is an agent with one of its programs, which is not named if it is the newest.
+func withProgram(agent, program string, newest bool) agentProgram {
+	ref, name := cmp.Or(program, unknownProgram), agent+" (program not known)"
+	switch {
+	case newest:
+		return agentProgram{agent, agentPrefix + agent, agentAddress(agent, "")}
+	case program != "":
+		name = agent + " (program " + program[:min(6, len(program))] + "…)"
 	}
-	return agent + " (program " + program[:min(6, len(program))] + "…)"
+	return agentProgram{name, agentPrefix + agent + "@" + ref, agentAddress(agent, ref)}
 }
 
 // unknownProgram stands in addresses for a program that is not known.
 const unknownProgram = "unknown"
-
-// programRef is a program in an address.
-func programRef(program string) string { return cmp.Or(program, unknownProgram) }
 
 // programOf is the program that an address names; the newest if it names none.
 func programOf(ref, newest string) string {
@@ -275,11 +274,7 @@ func quoted(arg string) string { return "'" + strings.ReplaceAll(arg, "'", `'\''
 // brief is the beginning of a text, in one line.
 func brief(text string) string {
 	const most = 160
-	runes := []rune(view.OneLine(text[:min(len(text), 8*most)]))
-	if len(runes) <= most {
-		return string(runes)
-	}
-	return string(runes[:most]) + "…"
+	return view.Cut(view.OneLine(text[:min(len(text), 8*most)]), most)
 }
 
 // valueOf is a number that may be missing.

@@ -119,11 +119,8 @@ func (u *UI) comparePage(r *http.Request) (*content, error) {
 func sideChoices(now *snapshot, chosen []string) []choice {
 	agents, runs := map[string]string{}, map[string]bool{}
 	for _, a := range now.graded {
-		ref, name := agentPrefix+a.Agent, a.Agent
-		if a.Program != now.newest[a.Agent] {
-			ref, name = ref+"@"+programRef(a.Program), programName(a.Agent, a.Program)
-		}
-		agents[ref], runs[a.RunID] = "agent "+name, true
+		p := withProgram(a.Agent, a.Program, a.Program == now.newest[a.Agent])
+		agents[p.Ref], runs[a.RunID] = "agent "+p.Name, true
 	}
 	out := []choice{{"", "choose one", true}}
 	add := func(ref, text string) {
@@ -204,7 +201,7 @@ func (s *side) open(name string, now *snapshot) error {
 	_, known := now.newest[label]
 	if at := strings.LastIndex(name, "@"); !known && at > 0 {
 		label, program = name[:at], name[at+1:]
-		s.Name = programName(label, programOf(program, ""))
+		s.Name = withProgram(label, programOf(program, ""), false).Name
 	}
 	for _, a := range now.graded {
 		if a.Agent == label && (program == "" || a.Program == programOf(program, "")) {
@@ -371,12 +368,13 @@ func (s *side) programs(d *compareData) (links []page.Link) {
 	}
 	for _, program := range sortedKeys(counts) {
 		agent := s.Attempts[0].Agent
-		l := page.Link{Text: programName(agent, program) + ", " + view.Plural(counts[program], "attempt")}
+		other := withProgram(agent, program, false)
+		l := page.Link{Text: other.Name + ", " + view.Plural(counts[program], "attempt")}
 		if s.run == "" && strings.HasPrefix(s.Ref, agentPrefix) {
 			var refs []string
 			for _, given := range d.Given {
 				if given == s {
-					refs = append(refs, agentPrefix+agent+"@"+programRef(program))
+					refs = append(refs, other.Ref)
 				} else {
 					refs = append(refs, given.Ref)
 				}

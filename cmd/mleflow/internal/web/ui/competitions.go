@@ -3,7 +3,6 @@ package ui
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"math"
 	"net/http"
 	"net/url"
@@ -121,12 +120,10 @@ func (u *UI) competitionRow(id string, list []*results.Attempt, by *classes) com
 
 // competitionData is the page of a competition.
 type competitionData struct {
-	page.People
+	page.AmongPeople
 	Def *competitions.Definition // nil if it is not known
 	// Aside says what the plot leaves out.
 	Aside    string
-	Plot     template.HTML
-	OffScale bool
 	Progress progress
 }
 
@@ -139,14 +136,14 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 	if err != nil && len(all) == 0 && p.Ready {
 		return nil, fmt.Errorf("%w: %w", errNothing, err)
 	}
-	d := competitionData{Def: def, Progress: p, People: page.People{ID: id, Gold: math.NaN()}}
-	title := id
+	d := competitionData{Def: def, Progress: p}
+	title, people := id, page.People{ID: id, Gold: math.NaN()}
 	if def != nil {
 		m := def.Medals
-		title, d.People = def.Title, page.People{ID: def.ID, LowerIsBetter: m.LowerIsBetter, Gold: m.Thresholds.Gold, Silver: m.Thresholds.Silver, Bronze: m.Thresholds.Bronze, Median: m.Thresholds.Median, Human: m.Scores}
+		title, people = def.Title, page.People{ID: def.ID, LowerIsBetter: m.LowerIsBetter, Gold: m.Thresholds.Gold, Silver: m.Thresholds.Silver, Bronze: m.Thresholds.Bronze, Median: m.Thresholds.Median, Human: m.Scores}
 	}
-	if len(all) > 0 && len(d.Human) == 0 {
-		d.People = page.PeopleOf(all[0].Report)
+	if len(all) > 0 && len(people.Human) == 0 {
+		people = page.PeopleOf(all[0].Report)
 	}
 	t := newAttemptTable(competitionAddress(id), all, now.newest, nil, "agent", "outcome", "medal")
 	t.Empty = "No attempt at this competition was graded with this cache."
@@ -160,7 +157,7 @@ func (u *UI) competitionPage(r *http.Request) (*content, error) {
 			}
 		}
 	}
-	d.Plot, d.OffScale = page.Distribution(d.People, rows)
+	d.AmongPeople = page.Distribution(people, rows)
 	c := &content{title: title, nav: "Competitions", live: !p.Ready}
 	c.show("competition", "competition", d)
 	t.show(c, r)

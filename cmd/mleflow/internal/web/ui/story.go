@@ -17,10 +17,9 @@ import (
 
 // storyData is the first page of an attempt.
 type storyData struct {
-	page.People
-	Facts    []page.Fact
-	Running  *runningRow
-	OffScale bool
+	page.AmongPeople
+	Facts   []page.Fact
+	Running *runningRow
 	// Scored reports whether the curve has scores.
 	Scored bool
 	Curve  template.HTML
@@ -28,7 +27,6 @@ type storyData struct {
 	// a submission without a score.
 	NoCurve, Spoilt              string
 	Stops                        []stopRow
-	Place                        template.HTML
 	Reason                       string
 	External                     bool
 	Limits                       []page.Fact
@@ -47,7 +45,7 @@ func story(ctx context.Context, a *shownAttempt, _ url.Values) storyData {
 		catalog, _ := a.Catalog(a.past) // without it, the scores of people are not known
 		d.People, d.External = peopleOf(catalog, r.Report), r.MetricExternal
 		if r.ExactScore != nil {
-			d.Place, d.OffScale = page.Distribution(d.People, []page.Row{{Name: "this attempt", Scores: []float64{float64(*r.ExactScore)}}})
+			d.AmongPeople = page.Distribution(d.People, []page.Row{{Name: "this attempt", Scores: []float64{float64(*r.ExactScore)}}})
 		}
 	}
 	if a.grader != "" {

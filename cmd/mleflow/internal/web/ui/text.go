@@ -36,14 +36,8 @@ func seconds(s float64) time.Duration {
 
 // oneLine is the beginning of a text on a line.
 func oneLine(text string, n int) string {
-	if len(text) > 8*n {
-		text = text[:8*n]
-	}
-	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\ufffd")), " "))
-	if len(runes) > n {
-		return string(runes[:n]) + "…"
-	}
-	return string(runes)
+	text = text[:min(len(text), 8*n)]
+	return view.Cut(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\ufffd")), " "), n)
 }
 
 // decode reads the JSON of a value of an event; false if it is not of this form.
