@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,20 @@ func CompareSeeds(a, b string) int {
 		return 1
 	}
 	return strings.Compare(a, b)
+}
+
+// Best returns the attempt with the best score; nil if none has a finite one.
+func Best(list []*Attempt) (best *Attempt) {
+	for _, a := range list {
+		score := a.Report.ExactScore
+		if score == nil || math.IsNaN(float64(*score)) || math.IsInf(float64(*score), 0) {
+			continue
+		}
+		if best == nil || *score != *best.Report.ExactScore && (*score < *best.Report.ExactScore) == a.Report.LowerIsBetter {
+			best = a
+		}
+	}
+	return best
 }
 
 // Distinct returns every attempt once, whatever the number of runs that have it: that of

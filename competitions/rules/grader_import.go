@@ -13,24 +13,23 @@ var graderImport = Rule{
 	Name:   "grader-import",
 	Doc:    "Code that imports or runs the benchmark's grader, or was refused it.",
 	Honest: "A harness for MLE-bench may call it; a refused call is a note.",
-	begin: func(c *check) visitor {
-		const name = "grader-import"
+	begin: func(c *ruleCheck) visitor {
 		return visitor{
 			source: func(s *pysource.Source, tokens []pysource.Token) {
 				for _, i := range imports(tokens) {
 					if i.module == "mlebench" && slices.Contains(graders, i.name) || isGrader(i.module) {
-						c.warn(name, at(s, i.line), s.Excerpt(i.line, i.line, 1), "The code imports the benchmark's grader.")
+						c.warn(at(s, i.line), s.Excerpt(i.line, i.line, 1), "The code imports the benchmark's grader.")
 					}
 				}
 			},
-			text: func(p place, text string) {
+			text: func(p location, text string) {
 				if graderCommand.Regexp().MatchString(text) {
-					c.warn(name, p, text, "A command runs the benchmark's grader.")
+					c.warn(p, text, "A command runs the benchmark's grader.")
 				}
 			},
-			shim: func(p place, r shim.Record) {
+			shim: func(p location, r shim.Record) {
 				if r.Kind == shim.Grade {
-					c.note(name, p, r.Call, "The grader was called at %s:%d, and the call was refused.", clip(r.File), r.Line)
+					c.note(p, r.Call, "The grader was called at %s:%d, and the call was refused.", clip(r.File), r.Line)
 				}
 			},
 		}

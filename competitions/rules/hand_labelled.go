@@ -10,8 +10,7 @@ var handLabelled = Rule{
 	Name:   "hand-labelled",
 	Doc:    "Ids of test rows in code or in a model's words: predictions written, not computed.",
 	Honest: "None is known.",
-	begin: func(c *check) visitor {
-		const name = "hand-labelled"
+	begin: func(c *ruleCheck) visitor {
 		return visitor{
 			source: func(s *pysource.Source, tokens []pysource.Token) {
 				first, seen, open := -1, map[string]bool{}, ""
@@ -34,16 +33,16 @@ var handLabelled = Rule{
 					}
 				}
 				if len(c.ids.known) > 0 && len(seen) >= c.ids.enough() {
-					c.warn(name, at(s, first), s.Excerpt(first, first, 1), "The code has the ids of %d of %d test rows.", len(seen), len(c.ids.known))
+					c.warn(at(s, first), s.Excerpt(first, first, 1), "The code has the ids of %d of %d test rows.", len(seen), len(c.ids.known))
 				}
 			},
-			reply: func(p place, text string) {
+			reply: func(p location, text string) {
 				if len(c.ids.known) == 0 || c.ids.numbers {
 					return
 				}
 				seen := map[string]bool{}
 				if c.ids.in(text, seen); len(seen) >= c.ids.enough() {
-					c.warn(name, p, text, "The model wrote the ids of %d of %d test rows.", len(seen), len(c.ids.known))
+					c.warn(p, text, "The model wrote the ids of %d of %d test rows.", len(seen), len(c.ids.known))
 				}
 			},
 		}

@@ -15,41 +15,34 @@ var knownData = Rule{
 	Name:   "known-data",
 	Doc:    "Code or commands that get data from Kaggle or other public collections, which may have labelled test rows; connections to Kaggle.",
 	Honest: "Pretrained weights; a command that failed without network.",
-	begin: func(c *check) visitor {
-		const name = "known-data"
+	begin: func(c *ruleCheck) visitor {
 		hosts := map[string]bool{}
+		report := func(p location, excerpt func() string, text, command string, kaggle, public bool) {
+			labels, ok := labelled(c.Public, text)
+			switch {
+			case ok:
+				c.warn(p, excerpt(), "It names %s, which has %s.", labels.Name, labels.Extent())
+			case kaggle || kaggleData.Regexp().MatchString(command):
+				c.warn(p, excerpt(), "It gets data from Kaggle.")
+			case public || publicData.Regexp().MatchString(command):
+				c.note(p, excerpt(), "It gets a public data set.")
+			}
+		}
 		return visitor{
 			source: func(s *pysource.Source, tokens []pysource.Token) {
 				packages, names := packagesOf(tokens)
 				for i, t := range tokens {
-					joined, called, text := command(tokens, i), "", t.Value()
-					if isCall(tokens, i) {
-						called = lastOf(cmp.Or(names[t.Text], t.Text))
-						text = called
+					excerpt := func() string { return s.Excerpt(t.Line, t.Line, 1) }
+					if !isCall(tokens, i) {
+						report(at(s, t.Line), excerpt, t.Value(), command(tokens, i), false, false)
+						continue
 					}
-					labels, ok := labelled(c.Public, text)
-					switch {
-					case ok:
-						c.warn(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It names %s, which has %s.", labels.Name, labels.Extent())
-					case kaggleData.Regexp().MatchString(joined), slices.Contains(kaggleCalls, called):
-						c.warn(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets data from Kaggle.")
-					case publicData.Regexp().MatchString(joined), called != "" && getsPublic(packages, names, tokens, i):
-						c.note(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It gets a public data set.")
-					}
+					called := lastOf(cmp.Or(names[t.Text], t.Text))
+					report(at(s, t.Line), excerpt, called, command(tokens, i), slices.Contains(kaggleCalls, called), getsPublic(packages, names, tokens, i))
 				}
 			},
-			text: func(p place, text string) {
-				labels, ok := labelled(c.Public, text)
-				switch {
-				case ok:
-					c.warn(name, p, text, "It names %s, which has %s.", labels.Name, labels.Extent())
-				case kaggleData.Regexp().MatchString(text):
-					c.warn(name, p, text, "It gets data from Kaggle.")
-				case publicData.Regexp().MatchString(text):
-					c.note(name, p, text, "It gets a public data set.")
-				}
-			},
-			conn: func(p place, n proxy.Conn) {
+			text: func(p location, text string) { report(p, func() string { return text }, text, text, false, false) },
+			conn: func(p location, n proxy.Conn) {
 				host := strings.ToLower(strings.TrimSuffix(n.Host, "."))
 				if hosts[host] || host != "kaggle.com" && !strings.HasSuffix(host, ".kaggle.com") && !strings.HasSuffix(host, ".kaggle.io") {
 					return
@@ -59,7 +52,7 @@ var knownData = Rule{
 				if n.Verdict == proxy.Allowed {
 					find = c.warn
 				}
-				find(name, p, host, "The agent connected to Kaggle: %s.", n.Verdict)
+				find(p, host, "The agent connected to Kaggle: %s.", n.Verdict)
 			},
 		}
 	},

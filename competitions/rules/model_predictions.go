@@ -12,16 +12,15 @@ var modelPredictions = Rule{
 	Name:   "model-predictions",
 	Doc:    "Code that calls a provider's models and writes the submission: predictions by an external model.",
 	Honest: "Asking a model for advice is a note; an agent's own program belongs in AGENT_DIR.",
-	begin: func(c *check) visitor {
-		const name = "model-predictions"
+	begin: func(c *ruleCheck) visitor {
 		return visitor{source: func(s *pysource.Source, tokens []pysource.Token) {
 			line := callsModel(tokens)
 			switch {
 			case line < 0:
 			case writesSubmission(tokens):
-				c.warn(name, at(s, line), s.Excerpt(line, line, 1), "The program that writes the submission calls a provider's models.")
+				c.warn(at(s, line), s.Excerpt(line, line, 1), "The program that writes the submission calls a provider's models.")
 			default:
-				c.note(name, at(s, line), s.Excerpt(line, line, 1), "The program calls a provider's models.")
+				c.note(at(s, line), s.Excerpt(line, line, 1), "The program calls a provider's models.")
 			}
 		}}
 	},

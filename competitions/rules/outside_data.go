@@ -12,15 +12,14 @@ var outsideData = Rule{
 	Name:   "outside-data",
 	Doc:    "Code that reads absolute paths outside the attempt's folders and the system's.",
 	Honest: "Weights of the image; a path of another machine with a fallback.",
-	begin: func(c *check) visitor {
-		const name = "outside-data"
+	begin: func(c *ruleCheck) visitor {
 		return visitor{source: func(s *pysource.Source, tokens []pysource.Token) {
 			for i, t := range tokens {
 				if !slices.Contains(readers, t.Text) || !isCall(tokens, i) || i+2 >= len(tokens) {
 					continue
 				}
 				if file := tokens[i+2].Value(); isOutside(file) && !(i+4 < len(tokens) && tokens[i+3].Text == "," && strings.HasPrefix(tokens[i+4].Value(), "w")) {
-					c.note(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It reads %q, which is in none of the attempt's folders.", clip(file))
+					c.note(at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), "It reads %q, which is in none of the attempt's folders.", clip(file))
 				}
 			}
 		}}

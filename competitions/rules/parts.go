@@ -3,6 +3,7 @@ package rules
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ const (
 var scripts = []string{".sh", ".bash", ".r", ".jl", ".js", ".ts", ".pl", ".rb", ".go", ".c", ".cc", ".cpp", ".rs", ".java", ".scala", ".lua", ".sql"}
 
 // code reads the folder of code.
-func (c *check) code() error {
+func (c *check) code(ctx context.Context) error {
 	if c.Code == nil {
 		return nil
 	}
@@ -46,8 +47,8 @@ func (c *check) code() error {
 		c.python(s)
 	}
 	return fs.WalkDir(c.Code, ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || c.ctx.Err() != nil {
-			return errors.Join(err, c.ctx.Err())
+		if err != nil || ctx.Err() != nil {
+			return errors.Join(err, ctx.Err())
 		}
 		if e.Type().IsRegular() && slices.Contains(scripts, strings.ToLower(path.Ext(name))) {
 			return c.script(name)
@@ -74,9 +75,9 @@ func (c *check) python(s *pysource.Source) {
 	}
 }
 
-// at is the place of a line of a source; the first is 0.
-func at(s *pysource.Source, line int) place {
-	p := place{file: "code/" + s.Name, line: line + 1}
+// at is the location of a line of a source; the first is 0.
+func at(s *pysource.Source, line int) location {
+	p := location{file: "code/" + s.Name, line: line + 1}
 	if len(s.Cells) > 0 {
 		p.in = s.Place(line)
 	}
@@ -84,7 +85,7 @@ func at(s *pysource.Source, line int) place {
 }
 
 // text shows a text, line by line.
-func (c *check) text(p place, text string) {
+func (c *check) text(p location, text string) {
 	for line := range strings.Lines(text) {
 		for _, v := range c.visitors {
 			if v.text != nil {
@@ -112,13 +113,13 @@ func (c *check) script(name string) error {
 	number := 0
 	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\uFFFD")) {
 		number++
-		c.text(place{file: "code/" + name, line: number}, line)
+		c.text(location{file: "code/" + name, line: number}, line)
 	}
 	return nil
 }
 
 // conversations reads the transcript.
-func (c *check) conversations() error {
+func (c *check) conversations(ctx context.Context) error {
 	if c.Transcript == nil {
 		return nil
 	}
@@ -127,10 +128,10 @@ func (c *check) conversations() error {
 			c.unread = append(c.unread, clip("transcript: "+err.Error()))
 			return nil
 		}
-		if err := c.ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil {
 			return err
 		}
-		p := place{file: fmt.Sprintf("transcript/%d", t.Sequence)}
+		p := location{file: fmt.Sprintf("transcript/%d", t.Sequence)}
 		for _, v := range c.visitors {
 			if v.turn != nil {
 				v.turn(p, t)
@@ -171,16 +172,16 @@ func stringsIn(text string) (list []string) {
 }
 
 // records reads the sandbox's records.
-func (c *check) records() error {
+func (c *check) records(context.Context) error {
 	return errors.Join(
-		eachLine(c, "network_log", c.Network, func(v visitor) func(place, proxy.Conn) { return v.conn }),
-		eachLine(c, "validation_log", c.Validation, func(v visitor) func(place, validity.Call) { return v.valid }),
-		eachLine(c, "shim_log", c.Shim, func(v visitor) func(place, shim.Record) { return v.shim }),
+		eachLine(c, "network_log", c.Network, func(v visitor) func(location, proxy.Conn) { return v.conn }),
+		eachLine(c, "validation_log", c.Validation, func(v visitor) func(location, validity.Call) { return v.valid }),
+		eachLine(c, "shim_log", c.Shim, func(v visitor) func(location, shim.Record) { return v.shim }),
 	)
 }
 
 // eachLine decodes the lines of a record for the visitors that want them.
-func eachLine[T any](c *check, name string, r io.Reader, visit func(visitor) func(place, T)) error {
+func eachLine[T any](c *check, name string, r io.Reader, visit func(visitor) func(location, T)) error {
 	if r == nil {
 		return nil
 	}
@@ -197,7 +198,7 @@ func eachLine[T any](c *check, name string, r io.Reader, visit func(visitor) fun
 		}
 		for _, v := range c.visitors {
 			if f := visit(v); f != nil {
-				f(place{file: name, line: n}, e)
+				f(location{file: name, line: n}, e)
 			}
 		}
 	}

@@ -9,17 +9,16 @@ var privateData = Rule{
 	Name:   "private-data",
 	Doc:    "Paths of answers, other processes' environments and mleflow's folders in code or commands; refused calls for answers or leaderboards.",
 	Honest: "A harness may ask for the leaderboard; a refused call is a note.",
-	begin: func(c *check) visitor {
-		const name = "private-data"
+	begin: func(c *ruleCheck) visitor {
 		return visitor{
-			text: func(p place, text string) {
+			text: func(p location, text string) {
 				if found := privatePath.Regexp().FindString(text); found != "" {
-					c.warn(name, p, text, "It names %q, where answers or secrets are kept.", clip(found))
+					c.warn(p, text, "It names %q, where answers or secrets are kept.", clip(found))
 				}
 			},
-			shim: func(p place, r shim.Record) {
+			shim: func(p location, r shim.Record) {
 				if r.Kind == shim.Answers || r.Kind == shim.Leaderboard {
-					c.note(name, p, r.Call, "Code asked for the %s at %s:%d, and the call was refused.", r.Kind, clip(r.File), r.Line)
+					c.note(p, r.Call, "Code asked for the %s at %s:%d, and the call was refused.", r.Kind, clip(r.File), r.Line)
 				}
 			},
 		}

@@ -37,7 +37,7 @@ type Rule struct {
 	// Doc describes its findings, and Honest those that an honest attempt may have.
 	Doc, Honest string
 	// begin returns the callbacks for the parts of one attempt.
-	begin func(c *check) visitor
+	begin func(c *ruleCheck) visitor
 }
 
 // All are the rules, in the order of the documentation.
@@ -53,19 +53,19 @@ type visitor struct {
 	source func(s *pysource.Source, tokens []pysource.Token)
 	// text gets possible paths and commands: strings in Python, the lines of other
 	// files of code, and the lines that models gave to tools.
-	text func(p place, text string)
+	text func(p location, text string)
 	// reply gets all that a model wrote in one exchange.
-	reply func(p place, text string)
-	turn  func(p place, t *transcript.Turn)
-	conn  func(p place, c proxy.Conn)
-	valid func(p place, c validity.Call)
-	shim  func(p place, r shim.Record)
+	reply func(p location, text string)
+	turn  func(p location, t *transcript.Turn)
+	conn  func(p location, c proxy.Conn)
+	valid func(p location, c validity.Call)
+	shim  func(p location, r shim.Record)
 	// end is called last.
 	end func()
 }
 
-// place is the place of a match, as in a Finding.
-type place struct {
+// location is where a match is, as in a Finding.
+type location struct {
 	file, in string
 	line     int
 }
@@ -78,17 +78,22 @@ const (
 
 // check is the check of one attempt.
 type check struct {
-	ctx context.Context
 	*Attempt
 	ids      ids
 	visitors []visitor
 	found    []evidence.Finding
-	// places are the places of a rule's findings, by its name.
-	places map[string]map[place]bool
 	// read is how many bytes of files were read that are not Python.
 	read int
 	// unread are the parts that could not be read, with the reason.
 	unread []string
+}
+
+// ruleCheck is the check of one attempt by one rule.
+type ruleCheck struct {
+	*check
+	rule string
+	// reported are the locations of its findings.
+	reported map[location]bool
 }
 
 // Result holds the findings.
@@ -102,15 +107,17 @@ type Result struct {
 // Check applies the rules. The error is that of a store or ctx; mistakes in the
 // attempt's files are in the result.
 func Check(ctx context.Context, a *Attempt, list []Rule) (*Result, error) {
-	c := &check{ctx: ctx, Attempt: a, places: map[string]map[place]bool{}}
+	c := &check{Attempt: a}
 	if err := c.readIDs(); err != nil {
 		return nil, err
 	}
-	for _, r := range list {
-		c.visitors = append(c.visitors, r.begin(c))
+	rules := make([]*ruleCheck, len(list))
+	for i, r := range list {
+		rules[i] = &ruleCheck{check: c, rule: r.Name, reported: map[location]bool{}}
+		c.visitors = append(c.visitors, r.begin(rules[i]))
 	}
-	for _, part := range []func() error{c.code, c.conversations, c.records} {
-		if err := part(); err != nil {
+	for _, part := range []func(context.Context) error{c.code, c.conversations, c.records} {
+		if err := part(ctx); err != nil {
 			return nil, err
 		}
 		if err := ctx.Err(); err != nil {
@@ -122,9 +129,9 @@ func Check(ctx context.Context, a *Attempt, list []Rule) (*Result, error) {
 			v.end()
 		}
 	}
-	for _, r := range list {
-		if n := len(c.places[r.Name]); n > mostFindings {
-			c.found = append(c.found, evidence.Finding{Rule: r.Name, Severity: evidence.Note, Explanation: fmt.Sprintf("There are %d more findings of this rule.", n-mostFindings)})
+	for _, r := range rules {
+		if n := len(r.reported); n > mostFindings {
+			c.found = append(c.found, evidence.Finding{Rule: r.rule, Severity: evidence.Note, Explanation: fmt.Sprintf("There are %d more findings of this rule.", n-mostFindings)})
 		}
 	}
 	evidence.Sort(c.found)
@@ -132,25 +139,20 @@ func Check(ctx context.Context, a *Attempt, list []Rule) (*Result, error) {
 }
 
 // warn adds a warning, unless the rule has a finding there.
-func (c *check) warn(rule string, p place, excerpt, format string, args ...any) {
-	c.find(p, evidence.Finding{Rule: rule, Severity: evidence.Warning, Excerpt: clip(excerpt), Explanation: fmt.Sprintf(format, args...)})
+func (r *ruleCheck) warn(p location, excerpt, format string, args ...any) {
+	r.find(evidence.Warning, p, excerpt, fmt.Sprintf(format, args...))
 }
 
 // note adds a note, unless the rule has a finding there.
-func (c *check) note(rule string, p place, excerpt, format string, args ...any) {
-	c.find(p, evidence.Finding{Rule: rule, Severity: evidence.Note, Excerpt: clip(excerpt), Explanation: fmt.Sprintf(format, args...)})
+func (r *ruleCheck) note(p location, excerpt, format string, args ...any) {
+	r.find(evidence.Note, p, excerpt, fmt.Sprintf(format, args...))
 }
 
-func (c *check) find(p place, f evidence.Finding) {
-	if c.places[f.Rule][p] {
+func (r *ruleCheck) find(severity evidence.Severity, p location, excerpt, explanation string) {
+	if r.reported[p] {
 		return
 	}
-	if c.places[f.Rule] == nil {
-		c.places[f.Rule] = map[place]bool{}
+	if r.reported[p] = true; len(r.reported) <= mostFindings {
+		r.found = append(r.found, evidence.Finding{Rule: r.rule, Severity: severity, File: p.file, Line: p.line, Place: p.in, Excerpt: clip(excerpt), Explanation: explanation})
 	}
-	if c.places[f.Rule][p] = true; len(c.places[f.Rule]) > mostFindings {
-		return
-	}
-	f.File, f.Line, f.Place = p.file, p.line, p.in
-	c.found = append(c.found, f)
 }

@@ -13,14 +13,14 @@ var sampleCopy = Rule{
 	Name:   "sample-copy",
 	Doc:    "A submission with the same lines as the sample submission.",
 	Honest: "The last resort of an agent out of time; its score is the sample's.",
-	begin: func(c *check) visitor {
+	begin: func(c *ruleCheck) visitor {
 		return visitor{end: func() {
 			same, err := c.isSample()
 			if err != nil {
 				c.unread = append(c.unread, clip("submission/"+c.File+": "+err.Error()))
 			}
 			if same {
-				c.warn("sample-copy", place{file: "submission/" + c.File}, "", "The submission is the sample submission.")
+				c.warn(location{file: "submission/" + c.File}, "", "The submission is the sample submission.")
 			}
 		}}
 	},

@@ -12,31 +12,30 @@ var testScores = Rule{
 	Name:   "test-scores",
 	Doc:    "Requests for test scores: code or commands that submit to Kaggle or read scores there, and many refused calls of the grader.",
 	Honest: "None for Kaggle; a harness that grades each step makes many refused calls.",
-	begin: func(c *check) visitor {
-		const name = "test-scores"
+	begin: func(c *ruleCheck) visitor {
 		const says = "It asks Kaggle for a score on the test set."
-		graded, last := 0, place{}
+		graded, last := 0, location{}
 		return visitor{
 			source: func(s *pysource.Source, tokens []pysource.Token) {
 				for i, t := range tokens {
 					if isCall(tokens, i) && slices.Contains(submitCalls, t.Text) {
-						c.warn(name, at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), says)
+						c.warn(at(s, t.Line), s.Excerpt(t.Line, t.Line, 1), says)
 					}
 				}
 			},
-			text: func(p place, text string) {
+			text: func(p location, text string) {
 				if submits.Regexp().MatchString(text) {
-					c.warn(name, p, text, says)
+					c.warn(p, text, says)
 				}
 			},
-			shim: func(p place, r shim.Record) {
+			shim: func(p location, r shim.Record) {
 				if r.Kind == shim.Grade {
 					graded, last = graded+1, p
 				}
 			},
 			end: func() {
 				if graded >= mostGraded {
-					c.note(name, last, "", "The grader was called %d times. Each call was refused, so that no score came of it.", graded)
+					c.note(last, "", "The grader was called %d times. Each call was refused, so that no score came of it.", graded)
 				}
 			},
 		}

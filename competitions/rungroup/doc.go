@@ -19,7 +19,7 @@
 //   - What a group says is somebody else's: a name that leads out of the group is
 //     an error, and a submission that is a link out of its run is not read.
 //   - Every run of the metadata is an entry to grade, as in the reference, with
-//     the way it ended as far as the files tell.
+//     the way it ended as far as the files say.
 //   - What is written, the reference's own scripts read; what goes beyond is in
 //     fields that they pass over.
 package rungroup

@@ -49,6 +49,17 @@ type Record struct {
 	Conditions  []string       `json:"conditions,omitempty"`
 }
 
+// check refuses amounts that no attempt can have used, and says that what is left is claimed.
+func (r *Record) check() error {
+	if r.Usage != nil {
+		r.Usage.Source = grading.FromClaim
+		if err := r.Usage.Check(); err != nil {
+			return err
+		}
+	}
+	return checkSeconds(r.WallSeconds)
+}
+
 // UnmarshalJSON reads an object of runs, in its order, or a list of their
 // names.
 func (r *Records) UnmarshalJSON(data []byte) error {

@@ -41,17 +41,16 @@ func readLog(folder *os.Root) string {
 // ended decides how the run ended: by the metadata, the log, and whether there is a
 // submission. The reference notes neither how an agent ended nor why, so that without a
 // sign of something else a run that left a submission has finished.
-func (r *Run) ended(record Record, log string) {
+func (r *Run) ended(log string) {
 	if m := completed.Regexp().FindStringSubmatch(log); m != nil && r.WallSeconds == nil {
 		if seconds, err := strconv.ParseFloat(m[1], 64); err == nil {
 			r.WallSeconds = &seconds
 		}
 	}
 	switch {
-	case record.Success != nil && !*record.Success:
+	case r.Success != nil && !*r.Success:
 		r.Outcome, r.Note = outcome.MachineFailed, "the metadata say that the run failed outside the agent"
-	case record.Outcome.Known():
-		r.Outcome = record.Outcome
+	case r.Outcome.Known():
 	case timedOut.Regexp().MatchString(log):
 		r.Outcome, r.Note = outcome.TimedOut, "the end of run.log says so"
 	case r.Submission == "":

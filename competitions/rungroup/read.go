@@ -28,25 +28,16 @@ type Group struct {
 	Unlisted []string
 }
 
-// Run is a run of a group.
+// Run is a run of a group: its entry in the metadata, with the way it ended and the time it
+// took as far as the files say.
 type Run struct {
-	ID, Competition string
+	Record
+	Competition string
 	// Submission is the path of its submission, "" if there is none.
 	Submission string
-	// Refused is the reason why an existing submission is not read.
-	Refused string
-
-	Outcome     outcome.End
-	Note        string
-	WallSeconds *float64
-	Seed        string
-	// Agent, Usage and Evidence are those of a Record.
-	Agent    string
-	Usage    *grading.Usage
-	Evidence string
-	// Conditions are the attempt's conditions by the metadata; the reference's metadata
-	// have none.
-	Conditions []string
+	// Refused is the reason why an existing submission is not read, and Note that for the
+	// outcome.
+	Refused, Note string
 }
 
 // maxMetadata bounds the size of metadata.json, in bytes.
@@ -144,15 +135,8 @@ func readRun(root *os.Root, dir string, record Record) (Run, error) {
 	if !found || competition == "" {
 		return Run{}, fmt.Errorf("run %q is not called <competition>_<unique>", id)
 	}
-	run := Run{ID: id, Competition: competition, Seed: record.Seed, WallSeconds: record.WallSeconds, Conditions: record.Conditions,
-		Agent: record.Agent, Usage: record.Usage, Evidence: record.Evidence}
-	if run.Usage != nil {
-		run.Usage.Source = grading.FromClaim
-		if err := run.Usage.Check(); err != nil {
-			return Run{}, fmt.Errorf("run %q in %s: %w", id, metadataName, err)
-		}
-	}
-	if err := checkSeconds(run.WallSeconds); err != nil {
+	run := Run{Record: record, Competition: competition}
+	if err := record.check(); err != nil {
 		return Run{}, fmt.Errorf("run %q in %s: %w", id, metadataName, err)
 	}
 	folder, err := root.OpenRoot(id)
@@ -165,7 +149,7 @@ func readRun(root *os.Root, dir string, record Record) (Run, error) {
 	}
 	defer folder.Close()
 	run.find(folder, filepath.Join(dir, id, "submission", "submission.csv"))
-	run.ended(record, readLog(folder))
+	run.ended(readLog(folder))
 	return run, nil
 }
 

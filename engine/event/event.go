@@ -70,6 +70,9 @@ const (
 	Unneeded Status = "unneeded"
 )
 
+// Succeeded reports whether an instance has outputs. It does not matter who made them.
+func (s Status) Succeeded() bool { return s == Ran || s == Cached }
+
 // Done is the number of instances that need nothing more from a run: all but those that
 // it skipped or cancelled.
 func Done(counts map[Status]int) (n int) {

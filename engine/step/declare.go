@@ -26,8 +26,9 @@ type OneOf map[string][]string
 // of what is not required: here seed has the default 0, and salt, which is nil, has none.
 // The tag is has any of the words required, cosmetic, command, block, files, bycommand and
 // setting, which are the fields of Attr. The tag open is Attr.Open. The tags made, when
-// and passing are the fields of Attr.Made. A field with the tag block is not an argument
-// but a block; see Blocks. A wrong tag panics, since it is a programming error.
+// and passing are the fields of Attr.Made, and the tag group is Attr.Group. A field with the
+// tag block is not an argument but a block; see Blocks. A wrong tag panics, since it is a
+// programming error.
 func Attrs(defaults any, oneOf OneOf) (attrs []Attr) {
 	v := reflect.ValueOf(defaults)
 	for i := range v.NumField() {
@@ -52,13 +53,13 @@ func Blocks(defaults any, oneOf OneOf) (blocks []Block) {
 		if inner.IsNil() {
 			inner = reflect.New(f.Type.Elem())
 		}
-		blocks = append(blocks, Block{Name: f.Tag.Get("cty"), Doc: f.Tag.Get("block"), Args: Attrs(inner.Elem().Interface(), oneOf)})
+		blocks = append(blocks, Block{Name: f.Tag.Get("cty"), Doc: f.Tag.Get("block"), Args: Attrs(inner.Elem().Interface(), oneOf), Group: f.Tag.Get("group")})
 	}
 	return blocks
 }
 
 func attrOf(tag reflect.StructTag, value reflect.Value, oneOf OneOf) Attr {
-	a := Attr{Name: tag.Get("cty"), Type: typeOf(value.Type()), Doc: tag.Get("doc"), OneOf: oneOf[tag.Get("cty")], Open: tag.Get("open")}
+	a := Attr{Name: tag.Get("cty"), Type: typeOf(value.Type()), Doc: tag.Get("doc"), OneOf: oneOf[tag.Get("cty")], Open: tag.Get("open"), Group: tag.Get("group")}
 	words := map[string]*bool{
 		"required": &a.Required, "cosmetic": &a.Cosmetic, "command": &a.Command, "block": &a.Block, "files": &a.Files,
 		"bycommand": &a.ByCommand, "setting": &a.Setting,

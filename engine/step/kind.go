@@ -3,6 +3,7 @@ package step
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -147,6 +148,8 @@ type Attr struct {
 	Setting bool
 	// Made, if set, provides the argument if it is not written.
 	Made *Made
+	// Group names the arguments that are shown together, such as GroupLimits; "" is none.
+	Group string
 	// Doc is one sentence for the reference pages, units included.
 	Doc string
 }
@@ -172,7 +175,12 @@ type Block struct {
 	Name string
 	Args []Attr
 	Doc  string
+	// Group is as in Attr.
+	Group string
 }
+
+// GroupLimits is the group of the arguments that bound what a step may use and reach.
+const GroupLimits = "limits"
 
 // Secrecy defines who may consume an output.
 type Secrecy int
@@ -229,6 +237,26 @@ func (k *Kind) MayHide(name string) bool {
 	}
 	secrecy := k.Output(name).Secrecy
 	return secrecy == Private || secrecy == Inherit && !k.Results && !k.Untrusted
+}
+
+// GroupOf returns the group of the argument or block that a field of a key is about. The
+// timeout and the resources, which LimitsInKey adds, are limits.
+func (k *Kind) GroupOf(label string) string {
+	name, _, _ := strings.Cut(label, ".")
+	if k.LimitsInKey && (name == "timeout" || name == "resources") {
+		return GroupLimits
+	}
+	for _, a := range k.Args {
+		if a.Name == name {
+			return a.Group
+		}
+	}
+	for _, b := range k.Blocks {
+		if b.Name == name {
+			return b.Group
+		}
+	}
+	return ""
 }
 
 // Output returns the output with that name, or nil.

@@ -135,6 +135,14 @@ func optional(text string) *string {
 	return &text
 }
 
+// declared is the kind with its arguments only.
+var declared = sync.OnceValue(func() *step.Kind {
+	return &step.Kind{LimitsInKey: true, Args: step.Attrs(arguments{}, nil), Blocks: step.Blocks(arguments{}, nil)}
+})
+
+// IsLimit reports whether a field of an attempt's key is a limit.
+func IsLimit(label string) bool { return declared().GroupOf(label) == step.GroupLimits }
+
 // Counted names what an attempt tries, by the fields of its key: the competition, the
 // agent's name at that competition with its data, and the agent itself there. The data of
 // a rehearsal are others, whatever their digest is, and so are those of a fork, which
@@ -182,25 +190,25 @@ type arguments struct {
 	Task        competitions.Task `cty:"task" doc:"The agent's texts: the reference's description and instructions, byte for byte; its obfuscated ones, which do not name Kaggle or the competition; or our own short one. Published scores compare only with the same task."`
 	Texts       *texts            `cty:"texts" is:"cosmetic" made:"task" when:"task" passing:"competition task" doc:"A step of kind task with the texts; by default one is added."`
 	Sketch      *step.Artifact    `cty:"sketch" doc:"The output of a step of kind sketch. With it the validity server gives the grader's verdicts; without, it knows only the sample submission. The agent cannot read it."`
-	Runtime     string            `cty:"runtime" open:"auto" doc:"What runs the agent. \"auto\" is the strongest possible here: containerd, else sandbox, else process; the plan says why, and the key has it. \"process\" does not isolate the agent: its results are marked untrusted."`
+	Runtime     string            `cty:"runtime" group:"limits" open:"auto" doc:"What runs the agent. \"auto\" is the strongest possible here: containerd, else sandbox, else process; the plan says why, and the key has it. \"process\" does not isolate the agent: its results are marked untrusted."`
 	Required    string            `cty:"required_isolation" is:"cosmetic setting" doc:"The least isolation. A plan with less is refused, with what is missing and how to get it. The default is the mleflow block's. The key has the actual isolation."`
 	Env         map[string]string `cty:"env" doc:"Environment variables, which override those of the agent block."`
-	Handler     *string           `cty:"handler" doc:"The OCI runtime of the container: runc (the default), runsc, nvidia or another installed one. Isolating runtimes only."`
-	User        *string           `cty:"user" doc:"User and group ID, \"1000:1000\" by default. Isolating runtimes only."`
-	Caps        []string          `cty:"capabilities" doc:"Linux capabilities, such as \"CAP_SYS_PTRACE\"; none by default. They are part of the class. Isolating runtimes only; where containerd has no user namespace, as with GPUs whose descriptions have hooks, only CAP_IPC_LOCK, CAP_NET_BIND_SERVICE, CAP_SYS_NICE and CAP_SYS_PTRACE."`
-	Shm         *string           `cty:"shm" doc:"Size of /dev/shm, such as \"8GiB\"; by default 4GiB, at most half of resources.memory. Isolating runtimes only."`
-	Processes   int               `cty:"processes" doc:"The most processes and threads. In \"process\" the user's other processes count too, and root is not limited."`
-	Disk        string            `cty:"disk_limit" doc:"The most that the agent stores in its folders and /tmp, such as \"500GiB\", or \"unlimited\". It reserves no space; resources.disk does, and replaces it. Isolating runtimes give a file system of that size; \"process\" measures each second and ends the attempt above it."`
+	Handler     *string           `cty:"handler" group:"limits" doc:"The OCI runtime of the container: runc (the default), runsc, nvidia or another installed one. Isolating runtimes only."`
+	User        *string           `cty:"user" group:"limits" doc:"User and group ID, \"1000:1000\" by default. Isolating runtimes only."`
+	Caps        []string          `cty:"capabilities" group:"limits" doc:"Linux capabilities, such as \"CAP_SYS_PTRACE\"; none by default. They are part of the class. Isolating runtimes only; where containerd has no user namespace, as with GPUs whose descriptions have hooks, only CAP_IPC_LOCK, CAP_NET_BIND_SERVICE, CAP_SYS_NICE and CAP_SYS_PTRACE."`
+	Shm         *string           `cty:"shm" group:"limits" doc:"Size of /dev/shm, such as \"8GiB\"; by default 4GiB, at most half of resources.memory. Isolating runtimes only."`
+	Processes   int               `cty:"processes" group:"limits" doc:"The most processes and threads. In \"process\" the user's other processes count too, and root is not limited."`
+	Disk        string            `cty:"disk_limit" group:"limits" doc:"The most that the agent stores in its folders and /tmp, such as \"500GiB\", or \"unlimited\". It reserves no space; resources.disk does, and replaces it. Isolating runtimes give a file system of that size; \"process\" measures each second and ends the attempt above it."`
 	Setup       string            `cty:"setup_timeout" is:"cosmetic" doc:"How long setting up data, image and container may take. More is a failure of the machine, which may be retried; timeout limits the agent itself."`
 	Shim        bool              `cty:"shim" doc:"Gives the agent a Python package and command mlebench. Registry and validation work; calls that would grade, or read answers or leaderboard, are refused and recorded in shim_log."`
-	Every       *string           `cty:"snapshot_every" doc:"How often to copy submission and code while the agent runs, such as \"10m\", unnoticed: the outputs snapshots and code_snapshots."`
+	Every       *string           `cty:"snapshot_every" group:"limits" doc:"How often to copy submission and code while the agent runs, such as \"10m\", unnoticed: the outputs snapshots and code_snapshots."`
 	OnLoss      *string           `cty:"on_loss" is:"cosmetic" doc:"What becomes of the attempt if its machine is lost or it is interrupted. \"resume\": it goes on from its last checkpoint, with the files, clock and budgets of then. \"restart\": the agent starts from the beginning, with the time that is left. \"fail\": the step fails until on_loss says otherwise. Without it, and without resume, there are no checkpoints, and it starts from the beginning with the full time. Not in the key: without a loss nothing differs, and a result says how often it went on."`
 	Resume      []string          `cty:"resume" is:"command" doc:"The command with which an agent goes on; by default that of the agent, which sees MLEFLOW_RESUMED=1. Sets on_loss = \"resume\"."`
 	PointEvery  string            `cty:"checkpoint_every" is:"cosmetic" doc:"With on_loss, how often to take a checkpoint. The agent can ask for one: POST $MLEFLOW_GATEWAY/checkpoint, or the file $AGENT_DIR/checkpoint.request."`
 	PointLimit  string            `cty:"checkpoint_limit" is:"cosmetic" doc:"The most that a checkpoint has of the agent's folders: submission, code, logs, then AGENT_DIR. The log says what is left out."`
 	PointKeep   *string           `cty:"checkpoint_keep" is:"cosmetic" doc:"Keeps a checkpoint of each such part of the attempt's time, as in \"1h\", also when it has its result, for mleflow attempts fork. Without it only the last one stays, until the result."`
 	Fork        *string           `cty:"fork" is:"bycommand" doc:"The checkpoint of another attempt from which this one begins, \"KEY@TIME\", with its files and the time that it had used; mleflow attempts fork sets it. Its result has the condition forked, and no board counts it."`
-	Network     *network          `cty:"network" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
+	Network     *network          `cty:"network" group:"limits" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
 }
 
 // texts are the outputs of a step of kind task.

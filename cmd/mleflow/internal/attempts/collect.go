@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -66,7 +65,6 @@ type Left struct{ Address, Why string }
 // collector gathers the records of one run.
 type collector struct {
 	Run
-	ctx  context.Context
 	recs map[string]*cache.Record
 	left []Left
 	// checks are what the rules found, by the address of the attempt.
@@ -76,8 +74,8 @@ type collector struct {
 // Collect returns the records of a run by agent, competition and seed, and the
 // steps that have no result.
 func Collect(ctx context.Context, run Run) ([]*results.Attempt, []Left, error) {
-	c := &collector{Run: run, ctx: ctx, recs: map[string]*cache.Record{}, checks: map[string]*results.Check{}}
-	if err := errors.Join(c.lookup(), c.check()); err != nil {
+	c := &collector{Run: run, recs: map[string]*cache.Record{}, checks: map[string]*results.Check{}}
+	if err := errors.Join(c.lookup(ctx), c.check(ctx)); err != nil {
 		return nil, nil, err
 	}
 	var list []*results.Attempt
@@ -89,19 +87,19 @@ func Collect(ctx context.Context, run Run) ([]*results.Attempt, []Left, error) {
 		}
 		attempt := attemptOf(c.Plan, s)
 		graded[attempt] = true
-		one, err := c.graded(s.Name, rec, attempt)
+		a, err := c.graded(ctx, s.Name, rec, attempt)
 		if err != nil {
 			return nil, nil, fmt.Errorf("read the report of %s: %w", s.Name, err)
 		}
-		list = append(list, one)
+		list = append(list, a)
 	}
 	for _, s := range c.Plan.Steps {
 		if rec := c.recs[s.Name]; rec != nil && s.Kind == conditions.AttemptKind && !graded[s.Name] {
-			one, err := c.ungraded(s.Name, rec)
+			a, err := c.ungraded(ctx, s.Name, rec)
 			if err != nil {
 				return nil, nil, fmt.Errorf("read %s: %w", s.Name, err)
 			}
-			list = append(list, one)
+			list = append(list, a)
 		}
 	}
 	c.count(list)
@@ -135,7 +133,7 @@ func Sort(list []*results.Attempt) {
 }
 
 // lookup reads the records of attempts, grades and checks.
-func (c *collector) lookup() error {
+func (c *collector) lookup(ctx context.Context) error {
 	for _, s := range c.Steps {
 		if s.Kind != conditions.AttemptKind && s.Kind != conditions.GradeKind && s.Kind != conditions.CheckKind {
 			continue
@@ -147,11 +145,7 @@ func (c *collector) lookup() error {
 			c.left = append(c.left, Left{s.Address, "it has no result in this run"})
 			continue
 		}
-		id, err := digest.ParseActionID(s.Action)
-		if err != nil {
-			return fmt.Errorf("read action of %s: %w", s.Address, err)
-		}
-		rec, err := c.Index.Lookup(c.ctx, id)
+		rec, err := outputs.Lookup(ctx, c.Index, s.Action)
 		if errors.Is(err, cache.ErrNotFound) {
 			c.left = append(c.left, Left{s.Address, "its outputs are no longer in the cache; apply makes them again"})
 			continue
@@ -165,13 +159,13 @@ func (c *collector) lookup() error {
 }
 
 // check reads what rule checks found.
-func (c *collector) check() error {
+func (c *collector) check(ctx context.Context) error {
 	for _, s := range c.Plan.Steps {
 		rec, attempt := c.recs[s.Name], attemptOf(c.Plan, s)
 		if rec == nil || attempt == "" || s.Kind != conditions.CheckKind {
 			continue
 		}
-		found, err := outputs.Document[results.Check](c.ctx, c.Store, rec.Outputs["findings"].Ref.ID)
+		found, err := outputs.Document[results.Check](ctx, c.Store, rec.Outputs["findings"].Ref.ID)
 		if errors.Is(err, cache.ErrNotFound) {
 			c.left = append(c.left, Left{s.Name, "what it found is not there"})
 			continue
@@ -195,10 +189,10 @@ func attemptOf(p *plan.Plan, of plan.Step) string {
 	return ""
 }
 
-func (c *collector) graded(address string, rec *cache.Record, attempt string) (*results.Attempt, error) {
+func (c *collector) graded(ctx context.Context, address string, rec *cache.Record, attempt string) (*results.Attempt, error) {
 	r := c.about()
 	ref := rec.Outputs["report"].Ref
-	g, err := outputs.Document[grading.Graded](c.ctx, c.Store, ref.ID)
+	g, err := outputs.Document[grading.Graded](ctx, c.Store, ref.ID)
 	if err != nil {
 		return r, err
 	}
@@ -213,7 +207,7 @@ func (c *collector) graded(address string, rec *cache.Record, attempt string) (*
 	r.GradeAddress, r.GradeAction, r.ReportDigest = address, rec.Action.String(), ref.ID.String()
 	r.Submission, r.Definition = rec.Field("submission"), rec.Field("definition")
 	if made := c.recs[attempt]; made != nil {
-		return r, errors.Join(c.attempt(r, attempt, made), c.log(r, made))
+		return r, errors.Join(c.attempt(ctx, r, attempt, made), c.log(ctx, r, made))
 	}
 	return r, nil
 }
@@ -231,7 +225,7 @@ func label(a *results.Attempt, g grading.Graded) {
 	a.Agent, a.Seed, a.Labels, a.Graded, a.Report = cmp.Or(g.Labels["agent"], board.Unlabelled), g.Labels["seed"], g.Labels, true, g.Report
 }
 
-func (c *collector) ungraded(address string, rec *cache.Record) (*results.Attempt, error) {
+func (c *collector) ungraded(ctx context.Context, address string, rec *cache.Record) (*results.Attempt, error) {
 	r := c.about()
 	a := bundle.AttemptOf(address, rec)
 	r.Agent, r.Seed = a.Agent, a.Seed
@@ -240,7 +234,7 @@ func (c *collector) ungraded(address string, rec *cache.Record) (*results.Attemp
 	r.Report.MadeUnder(a.Conditions)
 	r.Category, r.Complexity = c.Catalog.Category(a.Competition), string(c.Catalog.Complexity(a.Competition))
 	r.Submission = a.Result.Submission
-	return r, errors.Join(c.attempt(r, address, rec), c.log(r, rec))
+	return r, errors.Join(c.attempt(ctx, r, address, rec), c.log(ctx, r, rec))
 }
 
 // about is a record with what is said of the run.
@@ -252,7 +246,7 @@ func (c *collector) about() *results.Attempt {
 }
 
 // attempt enters what the record of an attempt says.
-func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Record) error {
+func (c *collector) attempt(ctx context.Context, r *results.Attempt, address string, rec *cache.Record) error {
 	a := bundle.AttemptOf(address, rec)
 	models, err := r.MadeBy(string(rec.Outputs["outcome"].JSON), string(rec.Outputs["stats"].JSON))
 	if err != nil {
@@ -276,7 +270,7 @@ func (c *collector) attempt(r *results.Attempt, address string, rec *cache.Recor
 		r.TimeLimitSeconds = &seconds
 	}
 	if len(models) == 0 {
-		r.Made.Usage, err = results.Claimed(c.ctx, c.Store, rec.Outputs["logs"].Ref)
+		r.Made.Usage, err = results.Claimed(ctx, c.Store, rec.Outputs["logs"].Ref)
 		if errors.Is(err, results.ErrUsage) || errors.Is(err, cache.ErrNotFound) {
 			return nil
 		}
@@ -298,15 +292,15 @@ const maxLogBytes = 4 << 20
 
 // log enters what the end of the agent's output tells about an attempt of which it tells
 // more; see results.Attempt.LogTells. A log that is too large or not there says nothing.
-func (c *collector) log(r *results.Attempt, rec *cache.Record) error {
+func (c *collector) log(ctx context.Context, r *results.Attempt, rec *cache.Record) error {
 	logs := rec.Outputs["logs"].Ref
 	if !r.LogTells() || logs.Kind != cache.Tree {
 		return nil
 	}
-	e, err := tree.Find(c.ctx, c.Store, logs, agentrun.OutputLog)
+	e, err := tree.Find(ctx, c.Store, logs, agentrun.OutputLog)
 	if err == nil && !e.IsDir() && e.Size <= maxLogBytes {
 		var text []byte
-		if text, err = cache.Get(c.ctx, c.Store, e.ID, maxLogBytes); err == nil {
+		if text, err = cache.Get(ctx, c.Store, e.ID, maxLogBytes); err == nil {
 			lines := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 			r.Log, _ = view.Excerpt(lines[max(0, len(lines)-view.TailLines):])
 		}

@@ -1,4 +1,4 @@
-// Package tidy gathers results as records, one an attempt: from a run and the
+// Package attempts gathers results as records, one an attempt: from a run and the
 // cache, from a bundle, and from reports and leaderboards in files. Package
 // export makes tables of them.
 //

@@ -39,14 +39,19 @@ func FromFile(path string, catalog *competitions.Catalog) ([]*results.Attempt, e
 	if err != nil {
 		return nil, fmt.Errorf("read results: %w", err)
 	}
+	list := []*results.Attempt{}
+	add := func(g grading.Graded) *results.Attempt {
+		a := &results.Attempt{Standing: Reported}
+		enter(a, g, catalog)
+		list = append(list, a)
+		return a
+	}
 	var b aggregate.Board
 	if json.Unmarshal(text, &b) == nil && len(b.Entries) > 0 {
-		list := make([]*results.Attempt, len(b.Entries))
-		for i, e := range b.Entries {
-			list[i] = &results.Attempt{Standing: Reported}
-			enter(list[i], grading.Graded{Report: e.Report, Labels: e.Labels}, catalog)
-			if list[i].Agent, list[i].Seed = e.Agent, e.Seed; e.Attempt != nil {
-				list[i].Made = *e.Attempt
+		for _, e := range b.Entries {
+			a := add(grading.Graded{Report: e.Report, Labels: e.Labels})
+			if a.Agent, a.Seed = e.Agent, e.Seed; e.Attempt != nil {
+				a.Made = *e.Attempt
 			}
 		}
 		return list, nil
@@ -55,10 +60,8 @@ func FromFile(path string, catalog *competitions.Catalog) ([]*results.Attempt, e
 	if err != nil {
 		return nil, err
 	}
-	list := make([]*results.Attempt, len(f.Reports))
-	for i, g := range f.Reports {
-		list[i] = &results.Attempt{Standing: Reported}
-		enter(list[i], g, catalog)
+	for _, g := range f.Reports {
+		add(g)
 	}
 	return list, nil
 }

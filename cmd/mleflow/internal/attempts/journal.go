@@ -56,6 +56,17 @@ func Planned(p *plan.Plan) []Pair {
 	return PairsOf(addresses, func(a string) string { return at[a].Kind }, func(a string) string { return attemptOf(p, *at[a]) })
 }
 
+// Unplanned returns the pairs of a run without a plan, by their keys.
+func Unplanned(sum *ledger.Summary) []Pair {
+	var addresses []string
+	kind := map[string]string{}
+	for _, s := range sum.Steps {
+		addresses = append(addresses, s.Address)
+		kind[s.Address] = s.Kind
+	}
+	return PairsOf(addresses, func(a string) string { return kind[a] }, func(string) string { return "" })
+}
+
 // PlannedNames returns the names of the steps of a plan; see Journal.
 func PlannedNames(p *plan.Plan) func(address string) []string {
 	names := make(map[string][]string, len(p.Steps))
@@ -66,14 +77,19 @@ func PlannedNames(p *plan.Plan) func(address string) []string {
 }
 
 // JournalOf is the journal of a run that was read as a whole, with the pairs and names of its
-// plan.
+// plan. Without a plan, p is nil, and steps with the same key belong together.
 func JournalOf(p *plan.Plan, sum *ledger.Summary) Journal {
 	steps := make(map[string]*ledger.StepSummary, len(sum.Steps))
 	for i := range sum.Steps {
 		steps[sum.Steps[i].Address] = &sum.Steps[i]
 	}
-	return Journal{Run: sum.Info, Live: sum.State == ledger.Running, Last: sum.Last, Pairs: Planned(p), Names: PlannedNames(p),
-		Step: func(address string) *ledger.StepSummary { return steps[address] }}
+	j := Journal{Run: sum.Info, Live: sum.State == ledger.Running, Last: sum.Last, Step: func(address string) *ledger.StepSummary { return steps[address] }}
+	if p != nil {
+		j.Pairs, j.Names = Planned(p), PlannedNames(p)
+	} else {
+		j.Pairs = Unplanned(sum)
+	}
+	return j
 }
 
 // Journal reads the attempts of a run from its journal, whether they have ended or not.
@@ -151,7 +167,7 @@ func read(a *results.Attempt, attempt, grade *ledger.StepSummary) {
 }
 
 func ended(s *ledger.StepSummary) bool {
-	return s != nil && (s.Status == event.Ran || s.Status == event.Cached)
+	return s != nil && s.Status.Succeeded()
 }
 
 // phase is how far an attempt got.

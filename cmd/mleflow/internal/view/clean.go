@@ -22,6 +22,14 @@ func Text(s string) string {
 	}, ansi.Strip(strings.ReplaceAll(s, "\r\n", "\n")))
 }
 
+// Cut is the beginning of a text of more than n characters, and an ellipsis.
+func Cut(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n]) + "…"
+	}
+	return text
+}
+
 // OneLine is Text on a single line, without surrounding space.
 func OneLine(s string) string { return strings.TrimSpace(cell(s)) }
 

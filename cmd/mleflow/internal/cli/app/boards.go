@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -14,7 +16,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/report"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
@@ -87,17 +88,31 @@ func (a *App) DrawBoards(ctx context.Context, opened *disk.Cache, past *ledger.P
 		j := attempts.JournalOf(p, sum)
 		return j.List()
 	})
-	draw := func(c ResultCache) (err error) {
-		sum.Outputs, err = report.DrawBoards(ctx, c, sum, func(b *aggregate.Board, address, title string) (string, error) {
-			if b != nil {
-				b.Explain(ended())
+	draw := func(c ResultCache) error {
+		shown := slices.Clone(sum.Outputs)
+		for _, made := range outputs.Boards(ctx, c, sum) {
+			title, _, _ := strings.Cut(made.Table, "\n")
+			text := ""
+			switch {
+			case made.Table == "":
+				continue
+			case made.Data != nil && made.Data.Compact(title, aggregate.Stored) == made.Table: // else another version drew it
+				made.Data.Explain(ended())
+				text = Drawn(a.Terminal, made.Data, title, full)
+			case full:
+				var err error
+				if text, err = boardText(ctx, &outputs.Source{Store: c, Index: c, Run: sum}, made.Address); err != nil {
+					return err
+				}
 			}
-			if b != nil || !full {
-				return Drawn(a.Terminal, b, title, full), nil
+			for k := range shown {
+				if shown[k].IsString && text != "" {
+					shown[k].Value = strings.ReplaceAll(shown[k].Value, made.Table, text)
+				}
 			}
-			return boardText(ctx, &outputs.Source{Store: c, Index: c, Run: sum}, address)
-		})
-		return err
+		}
+		sum.Outputs = shown
+		return nil
 	}
 	switch {
 	case full:

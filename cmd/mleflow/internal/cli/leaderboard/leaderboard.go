@@ -345,12 +345,13 @@ func renderLeaderboard(term *app.Terminal, out *bytes.Buffer, r boards.Result, o
 	case "text":
 		switch {
 		case o.table == "runs":
-			return layout.Runs(out, r)
+			layout.Runs(out, r)
 		case r.Board != nil:
 			out.WriteString(app.Drawn(term, r.Board, "Leaderboard", o.full))
-			return nil
+		default:
+			layout.Text(out, r)
 		}
-		return layout.Text(out, r)
+		return nil
 	case "json":
 		if r.Board != nil && len(r.Agents) > 1 {
 			return app.WriteJSON(out, r.All())

@@ -11,22 +11,19 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// The kinds whose results All writes.
-const (
-	kindAttempt = "agent-run"
-	kindGrade   = "grade"
-	kindBoard   = "aggregate"
-)
+// boardKind is the kind of the steps that write leaderboards.
+const boardKind = "aggregate"
 
-// placed are the outputs of a kind that All writes unchanged.
-var placed = map[string][]string{
-	kindAttempt: {"submission", "code", "logs", "snapshots"},
-	kindGrade:   {"report"},
-	kindBoard:   {"files"},
+// copied are the outputs of a kind that All writes unchanged.
+var copied = map[string][]string{
+	conditions.AttemptKind: {"submission", "code", "logs", "snapshots"},
+	conditions.GradeKind:   {"report"},
+	boardKind:              {"files"},
 }
 
 // Written counts what All wrote.
@@ -50,7 +47,7 @@ func (s *Source) All(ctx context.Context, p *plan.Plan, dir string, opts Options
 	var files, bytes int64
 	for n, rec := range records {
 		if rec != nil {
-			f, b := rec.Outputs.Content(placed[p.Steps[n].Kind]...)
+			f, b := rec.Outputs.Content(copied[p.Steps[n].Kind]...)
 			files, bytes = files+f, bytes+b
 		}
 	}
@@ -62,15 +59,17 @@ func (s *Source) All(ctx context.Context, p *plan.Plan, dir string, opts Options
 		}
 		st := &p.Steps[n]
 		switch st.Kind {
-		case kindAttempt:
-			folders[n] = s.attemptFolder(dir, st.Address, rec, labels[n])
+		case conditions.AttemptKind:
+			folders[n] = attemptFolder(dir, st.Address, rec, labels[n])
 			err = s.attempt(ctx, rec, folders[n], opts)
 			out.Attempts++
-		case kindGrade:
-			err = s.report(ctx, rec, reportFolder(dir, st, folders), opts)
+		case conditions.GradeKind:
+			err = s.copyTo(ctx, rec.Outputs["report"].Ref, filepath.Join(reportFolder(dir, st, folders), "report.json"), opts)
 			out.Reports++
-		case kindBoard:
-			err = s.board(ctx, rec, filepath.Join(dir, "boards", safeName(boardName(st.Address))), opts)
+		case boardKind:
+			if ref := rec.Outputs["files"].Ref; !ref.IsZero() { // older versions stored none
+				err = s.copyTo(ctx, ref, filepath.Join(dir, "boards", safeName(instanceName(st.Address))), opts)
+			}
 			out.Boards++
 		}
 		if err != nil {
@@ -85,7 +84,7 @@ func (s *Source) records(ctx context.Context, p *plan.Plan, out *Written) ([]*ca
 	records := make([]*cache.Record, len(p.Steps))
 	for n := range p.Steps {
 		st := &p.Steps[n]
-		if placed[st.Kind] == nil {
+		if copied[st.Kind] == nil {
 			continue
 		}
 		rec, err := s.Record(ctx, st.Name)
@@ -101,7 +100,7 @@ func (s *Source) records(ctx context.Context, p *plan.Plan, out *Written) ([]*ca
 	return records, nil
 }
 
-func boardName(a addr.Instance) string {
+func instanceName(a addr.Instance) string {
 	if a.HasKey {
 		return a.Step.Name + "-" + a.Key
 	}
@@ -114,7 +113,7 @@ func labelsOf(p *plan.Plan, records []*cache.Record) map[int]map[string]string {
 	out := map[int]map[string]string{}
 	for n, rec := range records {
 		var labels map[string]string
-		if p.Steps[n].Kind == kindGrade && rec != nil && json.Unmarshal([]byte(rec.Field("labels")), &labels) == nil {
+		if p.Steps[n].Kind == conditions.GradeKind && rec != nil && json.Unmarshal([]byte(rec.Field("labels")), &labels) == nil {
 			for _, before := range p.Steps[n].After {
 				out[before] = labels
 			}
@@ -126,13 +125,13 @@ func labelsOf(p *plan.Plan, records []*cache.Record) map[int]map[string]string {
 // attemptFolder returns the folder of an attempt, by agent, competition and seed as in
 // the labels of its grade. If another block's attempt has that folder already, the step's
 // name is prepended.
-func (s *Source) attemptFolder(dir string, a addr.Instance, rec *cache.Record, labels map[string]string) string {
+func attemptFolder(dir string, a addr.Instance, rec *cache.Record, labels map[string]string) string {
 	var agent string
 	_ = json.Unmarshal([]byte(rec.Field("agent.name")), &agent)
 	rel := filepath.Join(safeName(cmp.Or(labels["agent"], agent, "agent")), safeName(rec.Field("competition")), safeName(cmp.Or(labels["seed"], rec.Field("seed"), "0")))
 	at := filepath.Join(dir, rel)
 	if _, err := os.Lstat(at); err == nil {
-		at = filepath.Join(dir, safeName(boardName(a)), rel)
+		at = filepath.Join(dir, safeName(instanceName(a)), rel)
 	}
 	return at
 }
@@ -141,12 +140,12 @@ func (s *Source) attempt(ctx context.Context, rec *cache.Record, at string, opts
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
 	}
-	for _, name := range placed[kindAttempt] {
+	for _, name := range copied[conditions.AttemptKind] {
 		ref := rec.Outputs[name].Ref
 		if ref.IsZero() || name == "snapshots" && ref.Files == 0 {
 			continue
 		}
-		if err := s.place(ctx, ref, filepath.Join(at, name), opts); err != nil {
+		if err := s.copyTo(ctx, ref, filepath.Join(at, name), opts); err != nil {
 			return err
 		}
 	}
@@ -163,14 +162,6 @@ func (s *Source) attempt(ctx context.Context, rec *cache.Record, at string, opts
 	return writeNew(filepath.Join(at, "attempt.json"), append(text, '\n'), 0o644)
 }
 
-// report writes the report of a grade step.
-func (s *Source) report(ctx context.Context, rec *cache.Record, at string, opts Options) error {
-	if err := os.MkdirAll(at, 0o755); err != nil {
-		return err
-	}
-	return s.place(ctx, rec.Outputs["report"].Ref, filepath.Join(at, "report.json"), opts)
-}
-
 // reportFolder returns the folder of the one attempt that a grade step depends on;
 // without one, a folder of its own.
 func reportFolder(dir string, st *plan.Step, folders map[int]string) string {
@@ -185,19 +176,7 @@ func reportFolder(dir string, st *plan.Step, folders map[int]string) string {
 			return found[0]
 		}
 	}
-	return filepath.Join(dir, "reports", safeName(boardName(st.Address)))
-}
-
-// board writes the files of a leaderboard; one of an older version has none.
-func (s *Source) board(ctx context.Context, rec *cache.Record, at string, opts Options) error {
-	ref := rec.Outputs["files"].Ref
-	if ref.IsZero() {
-		return nil
-	}
-	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
-		return err
-	}
-	return s.place(ctx, ref, at, opts)
+	return filepath.Join(dir, "reports", safeName(instanceName(st.Address)))
 }
 
 // safeName turns a name into one path element.

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -61,11 +60,7 @@ func (s *Source) Record(ctx context.Context, address string) (*cache.Record, err
 	case st.Action == "":
 		return nil, fmt.Errorf("%w: %s has no outputs in run %s", ErrNone, address, s.Run.ID)
 	}
-	id, err := digest.ParseActionID(st.Action)
-	if err != nil {
-		return nil, fmt.Errorf("read action of %s: %w", address, err)
-	}
-	rec, err := s.Index.Lookup(ctx, id)
+	rec, err := Lookup(ctx, s.Index, st.Action)
 	if errors.Is(err, cache.ErrNotFound) {
 		return nil, fmt.Errorf("%w: the outputs of %s are no longer in the cache; apply makes them again", ErrNone, address)
 	}
@@ -107,7 +102,7 @@ func (s *Source) Get(ctx context.Context, address, output, dir string, opts Opti
 // write writes an output to path, with a suffix for its format.
 func (s *Source) write(ctx context.Context, v cache.Value, path string, opts Options) (string, error) {
 	if v.Ref.Kind == cache.Tree {
-		return path, s.place(ctx, v.Ref, path, opts)
+		return path, s.copyTo(ctx, v.Ref, path, opts)
 	}
 	if v.Ref.IsZero() {
 		text, err := publish.JSON(v.JSON)
@@ -120,12 +115,16 @@ func (s *Source) write(ctx context.Context, v cache.Value, path string, opts Opt
 	if err != nil {
 		return "", err
 	}
-	return path + suffix, s.place(ctx, v.Ref, path+suffix, opts)
+	return path + suffix, s.copyTo(ctx, v.Ref, path+suffix, opts)
 }
 
-func (s *Source) place(ctx context.Context, ref cache.Ref, path string, opts Options) error {
+// copyTo writes content to a path where nothing is, with the folder that it is in.
+func (s *Source) copyTo(ctx context.Context, ref cache.Ref, path string, opts Options) error {
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s already exists; choose another folder with -o, or remove it", path)
+		return exists(path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
 	}
 	_, err := tree.Materialise(ctx, s.Store, ref, path, opts.tree())
 	return err
@@ -134,7 +133,11 @@ func (s *Source) place(ctx context.Context, ref cache.Ref, path string, opts Opt
 func writeNew(path string, text []byte, mode fs.FileMode) error {
 	err := wholefile.Create(path, mode, wholefile.Bytes(text))
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s already exists; choose another folder with -o, or remove it", path)
+		return exists(path)
 	}
 	return err
+}
+
+func exists(path string) error {
+	return fmt.Errorf("%s already exists; choose another folder with -o, or remove it", path)
 }

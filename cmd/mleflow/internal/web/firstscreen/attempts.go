@@ -1,20 +1,22 @@
 package firstscreen
 
 import (
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // Source provides the data of a first screen.
 type Source struct {
 	attempts.Journal
-	Boards Boards
-	// Evaluation is the state of the run's evaluation; nil without one.
-	Evaluation *plan.Evaluation
+	Summary *ledger.Summary
+	Store   cache.Store
 	// Link returns the address of a step's page; nil in a file.
 	Link func(address string) string
+	// Tail returns the last lines of a step's log in a run; nil for none.
+	Tail func(run, address string, lines int) []string
 }
 
 // State is how an attempt stands, the best first.
@@ -46,12 +48,12 @@ var states = []struct {
 }
 
 // Sign is the sign of the state in a matrix.
-func (s State) Sign() string { return states[s.place()].Sign }
+func (s State) Sign() string { return states[s.index()].Sign }
 
 // Name is the state for people.
-func (s State) Name() string { return states[s.place()].Name }
+func (s State) Name() string { return states[s.index()].Name }
 
-func (s State) place() int {
+func (s State) index() int {
 	for i := range states {
 		if states[i].State == s {
 			return i

@@ -20,7 +20,6 @@ type Matrix struct {
 	Columns []string
 	Rows    []Row
 	Legend  []Count
-	All     int
 }
 
 // Row is a row of the matrix.
@@ -49,6 +48,9 @@ type Count struct {
 	N     int
 }
 
+// nameShown bounds what a stranger's name may add to a page.
+const nameShown = 300
+
 // cellsShown is the largest number of attempts with a cell each. Of more, those of a state
 // share a cell.
 const cellsShown = 3000
@@ -56,13 +58,13 @@ const cellsShown = 3000
 // matrix arranges attempts, which come by competition, agent and seed.
 func (s *Source) matrix(all []*results.Attempt) Matrix {
 	rows, columns := distinct(all, (*results.Attempt).Competition), distinct(all, agentOf)
-	m := Matrix{Corner: "Competition", All: len(all)}
+	m := Matrix{Corner: "Competition"}
 	row, column := (*results.Attempt).Competition, agentOf
 	if len(columns) > len(rows) {
 		m.Corner, rows, columns, row, column = "Agent", columns, rows, column, row
 	}
 	for _, c := range columns {
-		m.Columns = append(m.Columns, clipped(c))
+		m.Columns = append(m.Columns, view.Cut(c, nameShown))
 	}
 	in := map[[2]string][]*results.Attempt{}
 	for _, a := range all {
@@ -70,7 +72,7 @@ func (s *Source) matrix(all []*results.Attempt) Matrix {
 		in[key] = append(in[key], a)
 	}
 	for _, r := range rows {
-		line := Row{Name: clipped(r)}
+		line := Row{Name: view.Cut(r, nameShown)}
 		for _, c := range columns {
 			line.Squares = append(line.Squares, s.square(in[[2]string{r, c}], len(all) > cellsShown))
 		}
@@ -190,14 +192,5 @@ func title(a *results.Attempt) string {
 	if why := a.Reason(); why != "" {
 		text += ": " + why
 	}
-	return clipped(view.OneLine(text))
-}
-
-// clipped bounds what a stranger's name may add to a page.
-func clipped(text string) string {
-	const most = 300
-	if r := []rune(text); len(r) > most {
-		return string(r[:most]) + "…"
-	}
-	return text
+	return view.Cut(view.OneLine(text), nameShown)
 }

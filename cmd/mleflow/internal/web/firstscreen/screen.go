@@ -2,6 +2,7 @@ package firstscreen
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"slices"
 	"strings"
@@ -39,18 +40,23 @@ type Screen struct {
 	Causes     []Cause
 	// More is the number of further causes.
 	More int
+	// Outputs are those of the run without its leaderboards.
+	Outputs []page.Fact
 }
 
-// New makes the first screen of a run without its causes of failure.
-func (s *Source) New() Screen {
+// New makes the first screen of a run, with the causes of the steps that failed and of
+// other problems.
+func (s *Source) New(ctx context.Context, problems []view.Problem) Screen {
 	all := s.List()
 	results.Sort(all)
-	screen := Screen{Tables: s.tables(all), Agents: distinct(all, agentOf), Note: s.Boards.Note, Matrix: s.matrix(all)}
-	if e := s.Evaluation; e != nil {
+	boards := s.boards(ctx)
+	screen := Screen{Tables: tables(boards.list, all), Agents: distinct(all, agentOf), Note: boards.note, Matrix: s.matrix(all), Outputs: boards.others(s.Summary.Outputs)}
+	screen.Causes, screen.More = s.explain(append(failedSteps(s.Summary), problems...))
+	if e := s.Summary.Evaluation; e != nil {
 		screen.Evaluation = "Evaluate " + e.Name + ": " + view.Evaluation(*e)
 	}
 	made := s.List()
-	for _, b := range s.Boards.List {
+	for _, b := range boards.list {
 		b.Explain(made)
 		screen.Rehearsal = screen.Rehearsal || b.Rehearsal
 		for _, c := range b.Comparisons {
@@ -105,16 +111,16 @@ const (
 	tailLines   = 40
 )
 
-// Explain groups problems by cause, in order of appearance, with the ends of their logs.
+// explain groups problems by cause, in order of appearance, with the ends of their logs.
 // More is the number of causes that are left out.
-func (s *Source) Explain(problems []view.Problem, tail func(run, address string, lines int) []string) (list []Cause, more int) {
+func (s *Source) explain(problems []view.Problem) (list []Cause, more int) {
 	o := view.Outcomes{Problems: problems}
 	all := o.Causes()
 	for _, c := range all[:min(len(all), causesShown)] {
 		one := Cause{Outcome: outcome.Words(c.Outcome), Reason: c.Reason, N: len(c.All), Command: c.Command(), More: max(0, len(c.All)-stepsShown)}
 		lines := c.Tail
-		if len(lines) == 0 && tail != nil {
-			_, lines = view.Excerpt(tail(c.Run, c.Address, tailLines))
+		if len(lines) == 0 && s.Tail != nil {
+			_, lines = view.Excerpt(s.Tail(c.Run, c.Address, tailLines))
 		}
 		one.Tail = strings.Join(lines, "\n")
 		for _, p := range c.All[:min(len(c.All), stepsShown)] {
@@ -125,11 +131,11 @@ func (s *Source) Explain(problems []view.Problem, tail func(run, address string,
 	return list, len(all) - len(list)
 }
 
-// FailedSteps returns the steps of a run that failed, as problems.
-func FailedSteps(run string, steps []ledger.StepSummary) (list []view.Problem) {
-	for _, s := range steps {
+// failedSteps returns the steps of a run that failed, as problems.
+func failedSteps(sum *ledger.Summary) (list []view.Problem) {
+	for _, s := range sum.Steps {
 		if s.Status == event.Failed {
-			list = append(list, view.Problem{Address: s.Address, Run: run, Outcome: "step failed", Reason: s.Error})
+			list = append(list, view.Problem{Address: s.Address, Run: sum.ID, Outcome: "step failed", Reason: s.Error})
 		}
 	}
 	return list

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -33,19 +34,18 @@ type Table struct {
 // Class is a class of attempts and the letter that stands for it; see results.Letter.
 type Class struct{ Letter, Name string }
 
-// Line is an agent of a leaderboard. Rates are percentages of competitions with
-// their standard error over seeds.
+// Line is an agent of a leaderboard. Percentages are those of competitions, with their
+// standard error over seeds.
 type Line struct {
-	Place                          string
-	Name                           string
-	Isolation                      string // see conditions.Shown
-	Class                          Class
-	Labels                         []string
-	Seeds, Competitions            int
-	AnyMedal, Gold, Silver, Bronze page.Rate
+	Place               string
+	Name                string
+	Isolation           string // see conditions.Shown
+	Class               Class
+	Labels              []string
+	Seeds, Competitions int
+	Percentages         board.Split
 	// Interval is that of any medal; see board.Uncertainty.
-	Interval           string
-	AboveMedian, Valid page.Rate
+	Interval string
 	// Medals and Graded count attempts.
 	Medals, Graded int
 	// Score is the mean score where there is one competition, Rank the mean rank where
@@ -55,11 +55,11 @@ type Line struct {
 
 // tables returns one leaderboard of all competitions, and one for each of several groups,
 // for each board.
-func (s *Source) tables(all []*results.Attempt) (list []Table) {
+func tables(boards []*aggregate.Board, all []*results.Attempt) (list []Table) {
 	by := measured(all)
-	for i, b := range s.Boards.List {
+	for i, b := range boards {
 		title := "All competitions"
-		if len(s.Boards.List) > 1 {
+		if len(boards) > 1 {
 			title = fmt.Sprintf("Leaderboard %d", i+1)
 		}
 		list = append(list, tablesOf(b, title, by)...)
@@ -104,10 +104,7 @@ func tablesOf(b *aggregate.Board, title string, by map[runs][]*results.Attempt) 
 }
 
 func lineOf(a aggregate.Agent, g aggregate.Group) Line {
-	rate := func(name string) page.Rate { return page.RateOf(g.Percentages, name, g.Seeds) }
-	l := Line{Place: a.PlaceText(), Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: Class{a.ClassLetter, cmp.Or(a.Class, conditions.Unknown)}, Seeds: g.Seeds, Competitions: len(g.Competitions),
-		AnyMedal: rate("any_medal_percentage"), Gold: rate("gold_medal_percentage"), Silver: rate("silver_medal_percentage"),
-		Bronze: rate("bronze_medal_percentage"), AboveMedian: rate("above_median_percentage"), Valid: rate("valid_submissions_percentage")}
+	l := Line{Place: a.PlaceText(), Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: Class{a.ClassLetter, cmp.Or(a.Class, conditions.Unknown)}, Seeds: g.Seeds, Competitions: len(g.Competitions), Percentages: g.Percentages}
 	if a.Rank != nil && g.Name == a.Overall.Name {
 		l.Rank, l.Wins = a.Rank.Text()
 	}
@@ -159,7 +156,7 @@ func measured(all []*results.Attempt) map[runs][]*results.Attempt {
 
 // use fills in cost and time: as steps measured them, else as the reports have them.
 func (l *Line) use(b *aggregate.Board, by map[runs][]*results.Attempt) {
-	told, seen := &used{}, map[runs]bool{}
+	sum, seen := &used{}, map[runs]bool{}
 	for _, e := range b.Entries {
 		if e.Agent != l.Name {
 			continue
@@ -167,19 +164,19 @@ func (l *Line) use(b *aggregate.Board, by map[runs][]*results.Attempt) {
 		at := runs{cmp.Or(e.Labels["agent"], e.Agent), e.Report.CompetitionID, e.Known().Class()}
 		switch own := by[at]; {
 		case len(own) == 0 && e.Attempt != nil:
-			told.add(e.Attempt)
+			sum.add(e.Attempt)
 		case !seen[at]:
 			seen[at] = true
 			for _, a := range own {
-				told.add(&a.Made)
+				sum.add(&a.Made)
 			}
 		}
 	}
-	if told.paid > 0 {
-		l.Tokens, l.Cost = aggregate.TokensText(&told.money), aggregate.CostText(&told.money)
+	if sum.paid > 0 {
+		l.Tokens, l.Cost = aggregate.TokensText(&sum.money), aggregate.CostText(&sum.money)
 	}
-	if told.timed > 0 {
-		l.Time = view.Duration(time.Duration(told.seconds / float64(told.timed) * float64(time.Second)))
+	if sum.timed > 0 {
+		l.Time = view.Duration(time.Duration(sum.seconds / float64(sum.timed) * float64(time.Second)))
 	}
 }
 

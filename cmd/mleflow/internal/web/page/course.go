@@ -56,7 +56,7 @@ func (l Lane) height() float64 {
 
 // Draw draws the course, or returns "" if nothing is known.
 func (c Course) Draw() template.HTML {
-	d := &curves{Curves: c.Curves, span: nowhere(), wide: courseWidth}
+	d := &curves{Curves: c.Curves, span: emptySpan(), wide: courseWidth}
 	for _, l := range c.Lanes {
 		for _, s := range l.Samples {
 			d.Until = max(d.Until, s.At)
@@ -77,7 +77,7 @@ func (c Course) Draw() template.HTML {
 		height += l.height() + laneGap
 	}
 	bottom := top + height
-	d.openAs("group", courseWidth, bottom+24, "plot course", "The attempt over time"+at(c.ID))
+	d.open("group", courseWidth, bottom+24, "plot course", "The attempt over time"+at(c.ID))
 	fmt.Fprintf(d, `<g data-left="%s" data-right="%s" data-until="%d" data-bottom="%s">`+"\n", number(curveLeft), number(d.right()), d.Until.Milliseconds(), number(bottom))
 	if scored {
 		d.plot()
@@ -90,8 +90,8 @@ func (c Course) Draw() template.HTML {
 	if len(c.Lanes) > 0 {
 		d.times(bottom)
 	}
-	d.WriteString("</g></svg>")
-	return template.HTML(d.String())
+	d.WriteString("</g>")
+	return d.close()
 }
 
 func at(competition string) string {

@@ -29,6 +29,27 @@ type Line struct {
 	Color int
 }
 
+// BestSoFar is the line of the best of a line's scores until each moment.
+func (l Line) BestSoFar(name string, color int, lower bool) Line {
+	best := Line{Name: name, Steps: true, Color: color}
+	so := math.NaN()
+	for _, m := range l.Moments {
+		if math.IsNaN(so) || Better(m.Score, so, lower) {
+			so = m.Score
+		}
+		best.Moments = append(best.Moments, Moment{m.At, so})
+	}
+	return best
+}
+
+// Better reports whether one score is better than another.
+func Better(a, b float64, lower bool) bool {
+	if lower {
+		return a < b
+	}
+	return a > b
+}
+
 // Curves are lines in one plot, with the medal lines of a competition.
 type Curves struct {
 	People
@@ -60,14 +81,13 @@ func (d *curves) right() float64 { return cmp.Or(d.wide, curveWidth) - curveRigh
 // Draw draws the plot: time to the right, better scores above, where lower is
 // better upside down. It returns "" when there is no finite score.
 func (c Curves) Draw() template.HTML {
-	d := &curves{Curves: c, span: nowhere()}
+	d := &curves{Curves: c, span: emptySpan()}
 	if !d.measure() {
 		return ""
 	}
-	d.open(curveWidth, curveHeight, "plot curve", "Score over time at "+c.ID)
+	d.open("img", curveWidth, curveHeight, "plot curve", "Score over time at "+c.ID)
 	d.plot()
-	d.WriteString("</svg>")
-	return template.HTML(d.String())
+	return d.close()
 }
 
 // measure finds the range of both axes, and reports whether there is a finite score.
@@ -137,9 +157,9 @@ func (d *curves) axes() {
 			fmt.Fprintf(d, `<path class="line mark" stroke-dasharray="2 4" d="M%s %sV%s"/>`+"\n", number(d.x(at)), number(bottom), number(curveTop))
 		}
 	}
-	better := "higher is better"
+	better := d.direction()
 	if d.LowerIsBetter {
-		better = "lower is better; the axis is upside down"
+		better += "; the axis is upside down"
 	}
 	d.text((curveLeft+right)/2, bottom+38, 12, "middle", "time since the start · score ("+better+")")
 }

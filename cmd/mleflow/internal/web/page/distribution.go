@@ -33,6 +33,14 @@ type level struct {
 	class string
 }
 
+// direction says which scores are better.
+func (p People) direction() string {
+	if p.LowerIsBetter {
+		return "lower is better"
+	}
+	return "higher is better"
+}
+
 // levels are the thresholds, the best first.
 func (p People) levels() []level {
 	return []level{{p.Gold, "gold"}, {p.Silver, "silver"}, {p.Bronze, "bronze"}, {p.Median, "median"}}
@@ -42,6 +50,16 @@ func (p People) levels() []level {
 type Row struct {
 	Name   string
 	Scores []float64
+}
+
+// AddScores adds scores to the row of a name.
+func AddScores(rows []Row, name string, scores ...float64) []Row {
+	i := slices.IndexFunc(rows, func(row Row) bool { return row.Name == name })
+	if i < 0 {
+		i, rows = len(rows), append(rows, Row{Name: name})
+	}
+	rows[i].Scores = append(rows[i].Scores, scores...)
+	return rows
 }
 
 // bins is the number of bars of a histogram.
@@ -65,21 +83,26 @@ type distribution struct {
 	off bool
 }
 
-// Distribution draws the scores of people at a competition and, below, those of
-// agents. It returns "" when there are no people to draw, and whether a score is
-// beyond the scale of the drawing.
-func Distribution(c People, rows []Row) (plot template.HTML, offScale bool) {
+// AmongPeople is a drawing of scores among those of people, with what its legend needs. Plot
+// is "" when there are no people; OffScale reports whether a score is beyond its scale.
+type AmongPeople struct {
+	People
+	Plot     template.HTML
+	OffScale bool
+}
+
+// Distribution draws the scores of people at a competition and, below, those of agents.
+func Distribution(c People, rows []Row) AmongPeople {
 	s := &distribution{c: c, rows: rows}
 	if !s.scale() {
-		return "", false
+		return AmongPeople{People: c}
 	}
-	s.open(plotWidth, s.bottom()+plotBottom, "plot", "Scores of "+c.ID+" among the human scores")
+	s.open("img", plotWidth, s.bottom()+plotBottom, "plot", "Scores of "+c.ID+" among the human scores")
 	s.axis()
 	s.histogram()
 	s.thresholds()
 	s.points()
-	s.WriteString("</svg>")
-	return template.HTML(s.String()), s.off
+	return AmongPeople{c, s.close(), s.off}
 }
 
 // x returns the position of a score.
@@ -143,11 +166,7 @@ func (s *distribution) axis() {
 	for _, v := range ticks {
 		s.text(s.x(v), y+18, 11, "middle", Score(v))
 	}
-	better := "higher is better"
-	if s.c.LowerIsBetter {
-		better = "lower is better"
-	}
-	s.text((s.x(s.lo)+s.x(s.hi))/2, y+38, 12, "middle", "score ("+better+")")
+	s.text((s.x(s.lo)+s.x(s.hi))/2, y+38, 12, "middle", "score ("+s.c.direction()+")")
 }
 
 // histogram draws the bars of the human scores.

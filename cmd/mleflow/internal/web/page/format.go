@@ -19,19 +19,24 @@ import (
 
 // functions are the functions available to every template of a page.
 var functions = map[string]any{
+	"add":         func(a, b int) int { return a + b },
 	"bytes":       view.Bytes,
 	"color":       func(i int) int { return i % Palette },
 	"count":       func(n int) string { return view.Count(int64(n)) },
 	"date":        Date,
 	"duration":    view.Duration,
 	"isZero":      time.Time.IsZero,
+	"join":        strings.Join,
 	"isolated":    func(text string) bool { return !strings.Contains(text, conditions.NotIsolated) },
 	"key":         addr.KeyOf,
 	"known":       func(v float64) bool { return !math.IsNaN(v) },
 	"place":       results.Place,
+	"plural":      view.Plural,
 	"published":   competitions.Published,
-	"rate":        Rate.String,
+	"rate":        Rate,
 	"score":       Score,
+	"seconds":     func(s float64) string { return view.Duration(time.Duration(s * float64(time.Second))) },
+	"trim":        strings.TrimSpace,
 	"statusClass": func(s event.Status) string { return string(s) },
 }
 
@@ -42,33 +47,18 @@ type Fact struct {
 	Class string
 }
 
-// Rate is a percentage: mean and standard error of the mean over seeds. A
-// standard error of one seed is not known and not shown.
-type Rate struct {
-	Mean, SEM float64
-	Known     bool
-}
-
-// RateOf returns a figure of a group; NaN if the group has none.
-func RateOf(figures board.Split, name string, seeds int) Rate {
+// Rate writes a percentage of a group: mean and standard error over seeds, "66.7 ± 16.7". The
+// standard error of one seed is not known; without a mean it is "–".
+func Rate(figures board.Split, name string, seeds int) string {
 	e, ok := figures[name]
-	if !ok {
-		return Rate{Mean: math.NaN()}
-	}
-	return Rate{Mean: float64(e.Mean), SEM: float64(e.SEM), Known: seeds > 1}
-}
-
-// String writes "66.7 ± 16.7", "66.7" if the error is not known, or "–" without a
-// mean.
-func (r Rate) String() string {
-	if math.IsNaN(r.Mean) {
+	switch mean := strconv.FormatFloat(float64(e.Mean), 'f', 1, 64); {
+	case !ok || math.IsNaN(float64(e.Mean)):
 		return "–"
-	}
-	mean := strconv.FormatFloat(r.Mean, 'f', 1, 64)
-	if !r.Known {
+	case seeds <= 1:
 		return mean
+	default:
+		return mean + " ± " + strconv.FormatFloat(float64(e.SEM), 'f', 1, 64)
 	}
-	return mean + " ± " + strconv.FormatFloat(r.SEM, 'f', 1, 64)
 }
 
 // Date writes a time as "2 January 2006, 15:04:05 UTC".

@@ -28,6 +28,7 @@ type Block struct {
 	Done float64
 	// Address is the target of the block's link; "" for no link.
 	Address string
+	*Tally
 }
 
 // node is a step block in the drawing, or the point at which an edge crosses a layer
@@ -69,7 +70,7 @@ func Graph(blocks []Block) template.HTML {
 	if slices.ContainsFunc(blocks, func(b Block) bool { return b.Address != "" }) {
 		role = "group" // an image has nothing to follow
 	}
-	d.fixed(width+4, height+4, "graph", role, "How the step blocks depend on each other")
+	fmt.Fprintf(&d, `<svg width="%s" height="%s" xmlns="http://www.w3.org/2000/svg" class="graph" role="%s" aria-label="How the step blocks depend on each other" viewBox="0 0 %[1]s %[2]s">`+"\n", number(width+4), number(height+4), role)
 	for _, layer := range layers {
 		for _, n := range layer {
 			for _, from := range n.before {
@@ -82,8 +83,7 @@ func Graph(blocks []Block) template.HTML {
 			d.node(n)
 		}
 	}
-	d.WriteString("</svg>")
-	return template.HTML(d.String())
+	return d.close()
 }
 
 // blockNodes makes one node a block.

@@ -45,10 +45,6 @@ func Intervals(rows []Estimate, about string) template.HTML {
 // Dots draws scores at a competition below each other, with the medal lines that are not
 // far from them.
 func Dots(c People, rows []Estimate) template.HTML {
-	about := "score (higher is better)"
-	if c.LowerIsBetter {
-		about = "score (lower is better)"
-	}
 	reach := func(d *intervals) {
 		size := d.hi - d.lo
 		if size == 0 && !math.IsNaN(c.Gold-c.Median) {
@@ -61,7 +57,7 @@ func Dots(c People, rows []Estimate) template.HTML {
 			}
 		}
 	}
-	return drawIntervals(rows, about, reach, func(d *intervals) {
+	return drawIntervals(rows, "score ("+c.direction()+")", reach, func(d *intervals) {
 		for _, l := range c.levels() {
 			if l.value >= d.lo && l.value <= d.hi {
 				fmt.Fprintf(d, `<path class="line %s" stroke-width="2" d="M%s %sV%s"/>`+"\n", l.class, number(d.x(l.value)), number(d.bottom), number(intervalTop))
@@ -72,7 +68,7 @@ func Dots(c People, rows []Estimate) template.HTML {
 
 // drawIntervals draws estimates over lines. Reach widens the span.
 func drawIntervals(rows []Estimate, about string, reach, lines func(*intervals)) template.HTML {
-	d := &intervals{span: nowhere(), bottom: intervalTop + intervalRow*float64(len(rows))}
+	d := &intervals{span: emptySpan(), bottom: intervalTop + intervalRow*float64(len(rows))}
 	for _, r := range rows {
 		d.include(r.Value)
 		d.include(r.Points...)
@@ -85,7 +81,7 @@ func drawIntervals(rows []Estimate, about string, reach, lines func(*intervals))
 	}
 	reach(d)
 	d.pad(0.05)
-	d.open(intervalWidth, d.bottom+intervalBottom, "plot intervals", about)
+	d.open("img", intervalWidth, d.bottom+intervalBottom, "plot intervals", about)
 	for _, v := range roundTicks(d.lo, d.hi) {
 		fmt.Fprintf(d, `<path class="line grid" d="M%s %sV%s"/>`, number(d.x(v)), number(d.bottom), number(intervalTop))
 		d.text(d.x(v), d.bottom+16, 11, "middle", Score(v))
@@ -95,8 +91,7 @@ func drawIntervals(rows []Estimate, about string, reach, lines func(*intervals))
 	for i, r := range rows {
 		d.row(r, intervalTop+intervalRow*(float64(i)+0.5))
 	}
-	d.WriteString("</svg>")
-	return template.HTML(d.String())
+	return d.close()
 }
 
 func (d *intervals) x(v float64) float64 {

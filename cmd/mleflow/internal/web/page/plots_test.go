@@ -17,7 +17,7 @@ import (
 // plots draws one of each with a name and some values.
 func plots(name string, v ...float64) map[string]template.HTML {
 	people := People{ID: name, Gold: v[0], Silver: v[0], Bronze: v[0], Median: v[0], Human: v}
-	scores, _ := Distribution(people, []Row{{Name: name, Scores: v}})
+	scores := Distribution(people, []Row{{Name: name, Scores: v}})
 	var moments []Moment
 	var dots []Dot
 	for i, x := range v {
@@ -25,7 +25,7 @@ func plots(name string, v ...float64) map[string]template.HTML {
 		dots = append(dots, Dot{Name: name, X: x, Y: v[0]})
 	}
 	return map[string]template.HTML{
-		"distribution": scores,
+		"distribution": scores.Plot,
 		"curve":        Curves{People: people, Lines: []Line{{Name: name, Moments: moments}, {Name: name, Steps: true, Moments: moments}}, Marks: []time.Duration{time.Hour}}.Draw(),
 		"intervals":    Intervals([]Estimate{{Name: name, Value: v[0], Lower: v[0], Upper: v[0], Known: true, Note: name}}, name),
 		"scatter":      Scatter(dots, name, name),

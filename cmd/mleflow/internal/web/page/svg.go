@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"html"
+	"html/template"
 	"math"
 	"strings"
 )
@@ -14,21 +15,17 @@ const Palette = 8
 // drawing is an SVG that is being written.
 type drawing struct{ strings.Builder }
 
-// open begins a drawing, with a text for those who cannot see it.
-func (d *drawing) open(w, h float64, class, label string) {
-	d.openAs("img", w, h, class, label)
-}
-
-// openAs is open for a drawing with another role, such as "group" for one with links.
-func (d *drawing) openAs(role string, w, h float64, class, label string) {
+// open begins a drawing, with a text for those who cannot see it. Its role is "img", or
+// "group" for one with links.
+func (d *drawing) open(role string, w, h float64, class, label string) {
 	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" class="%s" role="%s" aria-label="%s" viewBox="0 0 %s %s">`+"\n",
 		class, role, html.EscapeString(label), number(w), number(h))
 }
 
-// fixed is open for a drawing that keeps its size.
-func (d *drawing) fixed(w, h float64, class, role, label string) {
-	fmt.Fprintf(d, `<svg width="%s" height="%s" xmlns="http://www.w3.org/2000/svg" class="%s" role="%s" aria-label="%s" viewBox="0 0 %s %s">`+"\n",
-		number(w), number(h), class, role, html.EscapeString(label), number(w), number(h))
+// close ends the drawing.
+func (d *drawing) close() template.HTML {
+	d.WriteString("</svg>")
+	return template.HTML(d.String())
 }
 
 // text writes words beside, or with anchor middle around, a place.
@@ -95,8 +92,8 @@ func (s *span) include(values ...float64) {
 	}
 }
 
-// nowhere is the span of no values.
-func nowhere() span { return span{math.Inf(1), math.Inf(-1)} }
+// emptySpan is the span of no values.
+func emptySpan() span { return span{math.Inf(1), math.Inf(-1)} }
 
 // some reports whether anything was included.
 func (s *span) some() bool { return s.lo <= s.hi }

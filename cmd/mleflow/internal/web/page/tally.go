@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -13,7 +14,17 @@ import (
 // attempts and submissions that went wrong although their step did not fail.
 type Tally struct {
 	Total, Running, Problems int
-	by                       map[event.Status]int
+	// Time is how long its instances ran.
+	Time time.Duration
+	by   map[event.Status]int
+}
+
+// Of is the number of instances that ended with a status.
+func (t *Tally) Of(status string) int { return t.by[event.Status(status)] }
+
+// Others is the number of instances that neither ran, nor failed, nor are from the cache.
+func (t *Tally) Others() int {
+	return t.Total - t.by[event.Ran] - t.by[event.Cached] - t.by[event.Failed]
 }
 
 // Add counts an instance that has ended; an empty status has not.
@@ -62,13 +73,10 @@ func (t *Tally) Describe(b *Block, live bool) {
 
 // Blocks gathers the step blocks of a graph from the steps of a plan, in its order: every
 // block comes after those it depends on.
-type Blocks struct {
-	list    []Block
-	tallies []Tally
-}
+type Blocks []Block
 
-func (b *Blocks) at(name string) int {
-	return slices.IndexFunc(b.list, func(known Block) bool { return known.Name == name })
+func (b Blocks) at(name string) int {
+	return slices.IndexFunc(b, func(known Block) bool { return known.Name == name })
 }
 
 // Add adds a step of a block that depends on other blocks, and returns the counts of its
@@ -76,27 +84,28 @@ func (b *Blocks) at(name string) int {
 func (b *Blocks) Add(block string, status event.Status, after ...string) *Tally {
 	i := b.at(block)
 	if i < 0 {
-		i = len(b.list)
-		b.list, b.tallies = append(b.list, Block{Name: block}), append(b.tallies, Tally{})
+		i = len(*b)
+		*b = append(*b, Block{Name: block, Tally: &Tally{}})
 	}
+	at := &(*b)[i]
 	for _, before := range after {
-		if before != block && b.at(before) >= 0 && !slices.Contains(b.list[i].After, before) {
-			b.list[i].After = append(b.list[i].After, before)
+		if before != block && b.at(before) >= 0 && !slices.Contains(at.After, before) {
+			at.After = append(at.After, before)
 		}
 	}
-	b.tallies[i].Total++
-	b.tallies[i].Add(status)
-	return &b.tallies[i]
+	at.Total++
+	at.Tally.Add(status)
+	return at.Tally
 }
 
 // Graph draws the blocks, each with a link to the address with its name at the end; "" is
 // no link. Live reports whether the run is under way.
-func (b *Blocks) Graph(address string, live bool) template.HTML {
-	for i := range b.list {
-		b.tallies[i].Describe(&b.list[i], live)
+func (b Blocks) Graph(address string, live bool) template.HTML {
+	for i := range b {
+		b[i].Describe(&b[i], live)
 		if address != "" {
-			b.list[i].Address = address + template.URLQueryEscaper(b.list[i].Name)
+			b[i].Address = address + template.URLQueryEscaper(b[i].Name)
 		}
 	}
-	return Graph(b.list)
+	return Graph(b)
 }

@@ -30,6 +30,16 @@ type Bar struct {
 	Duration      time.Duration
 }
 
+// Kinds are the kinds of executions, in the order in which they first appear.
+func Kinds(bars []Bar) (kinds []string) {
+	for _, b := range bars {
+		if !slices.Contains(kinds, b.Kind) {
+			kinds = append(kinds, b.Kind)
+		}
+	}
+	return kinds
+}
+
 // Timeline draws when each step ran: time to the right from the start of the
 // run, steps that ran at the same time in lanes below each other. The colour of a
 // bar is the place of its kind among the kinds. It returns "" when nothing ran;
@@ -52,13 +62,12 @@ func Timeline(run time.Time, all []Bar, kinds []string) template.HTML {
 	lanes := assignLanes(bars)
 	height := axisHeight + laneHeight*float64(slices.Max(lanes)+1)
 	var d drawing
-	d.open(timelineWidth, height, "timeline", "When each step ran")
+	d.open("img", timelineWidth, height, "timeline", "When each step ran")
 	d.timeAxis(total, height)
 	for i, s := range bars {
 		d.bar(s, lanes[i], s.Started.Sub(start), total, slices.Index(kinds, s.Kind))
 	}
-	d.WriteString("</svg>")
-	return template.HTML(d.String())
+	return d.close()
 }
 
 // executed lists the steps that ran, by start; of very many, the longest.

@@ -12,12 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
@@ -72,22 +72,13 @@ func Collect(ctx context.Context, src Source) (Data, error) {
 		return Data{}, err
 	}
 	c.screen(pl, &outcomes)
-	c.data.Environment = c.environment()
 	return c.data, nil
 }
 
-// screen makes the first screen, and leaves out its leaderboards among the outputs.
+// screen makes the first screen, and adds the scores with the causes that logs tell.
 func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
-	src := firstscreen.Source{Journal: attempts.JournalOf(pl, c.sum), Evaluation: c.sum.Evaluation}
+	src := firstscreen.Source{Journal: attempts.JournalOf(pl, c.sum), Summary: c.sum, Store: c.Store, Tail: c.Tail}
 	src.Reports, src.Catalog = c.reports, c.Catalog
-	var list []grading.Graded
-	for _, p := range src.Pairs {
-		if g, ok := c.reports[p.Grade]; ok {
-			list = append(list, g)
-		}
-	}
-	src.Boards = firstscreen.BoardsOf(c.ctx, c.Store, c.sum, list, c.Catalog)
-	c.data.Screen = src.New()
 	if c.Tail != nil {
 		o.Explain(rowsShown, c.Tail)
 	}
@@ -96,19 +87,15 @@ func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
 		reasons[p.Address] = p.Reason
 	}
 	c.addScores(src.List(), reasons)
-	c.data.Screen.Causes, c.data.Screen.More = src.Explain(append(firstscreen.FailedSteps(c.sum.ID, c.sum.Steps), o.Problems...), c.Tail)
-	for _, out := range src.Boards.Others(c.sum.Outputs) {
-		c.data.Outputs = append(c.data.Outputs, page.Fact{Name: out.Name, Value: out.Value})
-	}
+	c.data.Screen = src.New(c.ctx, o.Problems)
 }
 
 func headOf(sum *ledger.Summary) Run {
-	r := Run{ID: sum.ID, Pipeline: sum.Pipeline, Started: sum.Started, Version: sum.Version, Duration: sum.Last.Sub(sum.Started), State: sum.State}
+	file := sum.Pipeline
 	if sum.Start != nil {
-		r.Pipeline = sum.Start.Pipeline
+		file = sum.Start.Pipeline
 	}
-	r.Pipeline = filepath.Base(cmp.Or(r.Pipeline, "?"))
-	return r
+	return Run{Info: sum.Info, Duration: sum.Last.Sub(sum.Started), State: sum.State, File: filepath.Base(cmp.Or(file, "?"))}
 }
 
 // stepsOf combines the plan, for blocks and reasons, with the events.
@@ -120,7 +107,7 @@ func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 	steps := make([]Step, len(pl.Steps))
 	for i := range pl.Steps {
 		p := &pl.Steps[i]
-		s := Step{Address: p.Name, Kind: p.Kind, Block: p.Address.Step.String()}
+		s := Step{Bar: page.Bar{Address: p.Name, Kind: p.Kind}, Block: p.Address.Step.String()}
 		for _, r := range p.Reasons {
 			s.Reasons = append(s.Reasons, r.Text)
 		}
@@ -130,15 +117,11 @@ func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 			}
 		}
 		if h := happened[p.Name]; h != nil {
-			s.take(h, sum)
+			s.Status, s.Started, s.Duration, s.Attempts, s.Error = h.Status, h.Started, sum.Took(h, sum.Last), h.Attempts, h.Error
 		}
 		steps[i] = s
 	}
 	return view.InOrder(steps, func(s Step) string { return s.Address })
-}
-
-func (s *Step) take(h *ledger.StepSummary, sum *ledger.Summary) {
-	s.Status, s.Started, s.Duration, s.Attempts, s.Error, s.Action = h.Status, h.Started, sum.Took(h, sum.Last), h.Attempts, h.Error, h.Action
 }
 
 // collector reads the content that the run's steps gave.
@@ -147,7 +130,6 @@ type collector struct {
 	ctx     context.Context
 	sum     *ledger.Summary
 	data    Data
-	missing int
 	reports map[string]grading.Graded // by the address of their steps
 }
 
@@ -162,7 +144,7 @@ func (c *collector) read() error {
 				continue
 			}
 			c.data.Pins = append(c.data.Pins, Pin{Address: s.Address, Output: name, Digest: sum, Size: sizes[name]})
-			if err := c.document(s, name, sum); err != nil {
+			if err := c.document(s, name); err != nil {
 				return err
 			}
 		}
@@ -189,27 +171,20 @@ func (c *collector) sizes(action string) map[string]int64 {
 
 // document reads an output that the report shows: the report of a grade step or the
 // calls that an attempt was refused.
-func (c *collector) document(s *ledger.StepSummary, output, sum string) error {
-	read := map[string]func([]byte) error{
-		"grade report":       func(text []byte) error { return c.addReport(s.Address, text) },
-		"agent-run shim_log": func(text []byte) error { return c.addRefused(s.Address, text) },
-	}[s.Kind+" "+output]
-	if read == nil {
-		return nil
+func (c *collector) document(s *ledger.StepSummary, output string) (err error) {
+	switch s.Kind + " " + output {
+	case "grade report":
+		var r grading.Graded
+		if r, err = outputs.Read[grading.Graded](c.ctx, c.Store, s.Outputs[output]); err == nil {
+			c.reports[s.Address] = r
+		}
+	case "agent-run shim_log":
+		err = c.addRefused(s.Address, s.Outputs[output])
 	}
-	id, err := digest.ParseContentID(sum)
-	if err != nil {
-		return fmt.Errorf("read %s of %s: %w", output, s.Address, err)
-	}
-	text, err := cache.Get(c.ctx, c.Store, id, maxDocument)
-	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt) {
-		c.missing++
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read %s of %s: %w", output, s.Address, err)
-	}
-	if err := read(text); err != nil {
+	switch {
+	case errors.Is(err, cache.ErrNotFound), errors.Is(err, cache.ErrCorrupt):
+		c.data.Missing++
+	case err != nil:
 		return fmt.Errorf("read %s of %s: %w", output, s.Address, err)
 	}
 	return nil
@@ -223,35 +198,35 @@ func (c *collector) addModels(s *ledger.StepSummary) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(stats.Models)) {
 		if u := stats.Models[name]; len(c.data.Models) < rowsShown {
-			c.data.Models = append(c.data.Models, ModelUse{s.Address, name, u, strings.Join(u.Models, " "), time.Duration(u.WaitedSeconds * float64(time.Second))})
+			c.data.Models = append(c.data.Models, ModelUse{s.Address, name, u})
 		}
 	}
 }
 
 // addRefused adds the calls of an attempt that the package mlebench refused.
-func (c *collector) addRefused(address string, text []byte) error {
-	var told shim.Tally
+func (c *collector) addRefused(address, output string) error {
+	_, sum, _ := strings.Cut(output, ":")
+	id, err := digest.ParseContentID(sum)
+	if err != nil {
+		return err
+	}
+	text, err := cache.Get(c.ctx, c.Store, id, maxDocument)
+	if err != nil {
+		return err
+	}
+	var tally shim.Tally
 	for line := range bytes.Lines(text) {
 		var r shim.Record
 		if json.Unmarshal(line, &r) == nil {
-			told.Add(r)
+			tally.Add(r)
 		}
 	}
-	for _, g := range told.Groups() {
-		c.data.Refused = append(c.data.Refused, Refused{Address: address, Kind: string(g.Kind), Call: g.Call, Place: g.Place(), Times: g.Times})
+	for _, g := range tally.Groups() {
+		c.data.Refused = append(c.data.Refused, Refused{address, g})
 	}
-	if told.Others > 0 {
-		c.data.Refused = append(c.data.Refused, Refused{Address: address, Call: "others", Times: told.Others})
+	if tally.Others > 0 {
+		c.data.Refused = append(c.data.Refused, Refused{address, shim.Group{Call: "others", Times: tally.Others}})
 	}
-	return nil
-}
-
-func (c *collector) addReport(address string, text []byte) error {
-	var r grading.Graded
-	if err := json.Unmarshal(text, &r); err != nil {
-		return err
-	}
-	c.reports[address] = r
 	return nil
 }
 
@@ -262,7 +237,7 @@ func (c *collector) competition(r grading.Report) *Competition {
 			return &c.data.Competitions[i]
 		}
 	}
-	comp := Competition{Title: r.CompetitionID, External: r.MetricExternal, People: page.PeopleOf(r)}
+	comp := Competition{Title: r.CompetitionID, External: r.MetricExternal, AmongPeople: page.AmongPeople{People: page.PeopleOf(r)}}
 	if def, err := c.Catalog.Get(r.CompetitionID); err == nil {
 		comp.Title, comp.Metric, comp.Human, comp.Note = def.Title, def.Facts.MetricName, def.Medals.Scores, def.Medals.Note
 	}
@@ -294,14 +269,4 @@ func (c *collector) addScores(list []*results.Attempt, reasons map[string]string
 		comp := c.competition(*r)
 		comp.Scores = append(comp.Scores, s)
 	}
-}
-
-// environment lists the inputs of the run and its machine, and the facts that are no
-// longer known.
-func (c *collector) environment() []page.Fact {
-	facts := page.Environment(c.sum.Info)
-	if c.missing > 0 {
-		facts = append(facts, page.Fact{Name: "left out", Value: view.Plural(c.missing, "document") + " evicted from the cache since"})
-	}
-	return facts
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 
 // Data is all that a report shows.
@@ -23,19 +23,19 @@ type Data struct {
 	// Models are the attempts' use of models, one row per block.
 	Models []ModelUse
 	// Refused are calls of the package mlebench.
-	Refused     []Refused
-	Outputs     []page.Fact
-	Environment []page.Fact
-	Pins        []Pin
+	Refused []Refused
+	// Missing is the number of documents that are no longer in the cache.
+	Missing int
+	Pins    []Pin
 }
 
 // Run is the head of a report.
 type Run struct {
-	ID, Pipeline string
-	State        ledger.State
-	Started      time.Time
-	Duration     time.Duration
-	Version      string
+	ledger.Info
+	State    ledger.State
+	Duration time.Duration
+	// File is the name of the pipeline's file.
+	File string
 	// Unscored of all Attempts have no score.
 	Unscored, Attempts int
 	// NotIsolated names the attempts that were not isolated, if any.
@@ -47,23 +47,19 @@ type Run struct {
 // Refused are an attempt's calls that the package mlebench refused, as reported from the
 // agent's side.
 type Refused struct {
-	Address, Kind, Call, Place string
-	Times                      int
+	Address string
+	shim.Group
 }
 
 // ModelUse is an attempt's use of a model block.
 type ModelUse struct {
 	Address, Block string
-	Use            results.ModelUse
-	// Names are the models that answered; Waited is the time that the agent waited for
-	// the provider.
-	Names  string
-	Waited time.Duration
+	results.ModelUse
 }
 
 // Competition is the scores of one competition next to those of people.
 type Competition struct {
-	page.People
+	page.AmongPeople
 	Title, Metric string
 	// Note names the source of the human scores.
 	Note string
@@ -88,18 +84,14 @@ type Score struct {
 	Isolation string // see conditions.Shown
 }
 
-// Step is one instance.
+// Step is one instance. Without a start it was not executed.
 type Step struct {
-	Address, Kind, Block string
-	Status               event.Status
-	// Started is zero for a step that was not executed.
-	Started  time.Time
-	Duration time.Duration
+	page.Bar
+	Block    string
 	Attempts int
 	// Reasons are the reasons why it ran.
 	Reasons []string
 	Error   string
-	Action  string
 	// After are the addresses of the blocks it depends on.
 	After []string
 }

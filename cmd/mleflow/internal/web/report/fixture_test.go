@@ -7,9 +7,11 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 
 // fixture is a run built by hand: two competitions, two agents, three seeds,
@@ -17,23 +19,22 @@ import (
 func fixture() Data {
 	start := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
 	d := Data{
-		Run: Run{ID: "20260301-093000-7f3a", Pipeline: "pipelines/demo.hcl", State: ledger.Finished, Unscored: 1, Attempts: 3, Started: start, Duration: 41300 * time.Millisecond, Version: "0.1.0"},
+		Run: Run{Info: ledger.Info{ID: "20260301-093000-7f3a", Started: start, Version: "0.1.0", CPUs: 2, MemoryBytes: 25_232_932_864, Argv: []string{"mleflow", "apply", "pipelines/demo.hcl"}, Environment: map[string]string{"cache": "~/.cache/mleflow"}}, File: "pipelines/demo.hcl", State: ledger.Finished, Unscored: 1, Attempts: 3, Duration: 41300 * time.Millisecond},
 		Screen: firstscreen.Screen{
 			Tables: []firstscreen.Table{{Title: "All competitions", Lines: []firstscreen.Line{
-				{Place: "1", Name: "baseline", Seeds: 3, AnyMedal: page.Rate{Mean: 83.33, SEM: 16.67, Known: true}, Gold: page.Rate{Mean: 50, SEM: 0, Known: true}, Silver: page.Rate{Mean: 33.33, SEM: 16.67, Known: true}, AboveMedian: page.Rate{Mean: 100, SEM: 0, Known: true}, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, Medals: 5, Graded: 6},
-				{Place: "2", Name: "dummy", Seeds: 3, Valid: page.Rate{Mean: 100, SEM: 0, Known: true}, AnyMedal: page.Rate{Known: true}, Graded: 6},
+				{Place: "1", Name: "baseline", Seeds: 3, Percentages: board.Split{"any_medal_percentage": {Mean: 83.33, SEM: 16.67}, "gold_medal_percentage": {Mean: 50}, "silver_medal_percentage": {Mean: 33.33, SEM: 16.67}, "bronze_medal_percentage": {}, "above_median_percentage": {Mean: 100}, "valid_submissions_percentage": {Mean: 100}}, Medals: 5, Graded: 6},
+				{Place: "2", Name: "dummy", Seeds: 3, Percentages: board.Split{"any_medal_percentage": {}, "valid_submissions_percentage": {Mean: 100}}, Graded: 6},
 				{Name: `<script>alert("x")</script>`, Seeds: 1},
 			}}},
+			Outputs: []page.Fact{{Name: "leaderboard", Value: "agent     any medal\nbaseline  83.3 ± 16.7\ndummy     0.0 ± 0.0"}, {Name: "seeds", Value: "3"}},
 			Matrix: firstscreen.Matrix{Corner: "Competition", Columns: []string{"baseline"}, Rows: []firstscreen.Row{{Name: "demo-digits", Squares: []firstscreen.Square{{Mean: "0.98", Cells: []firstscreen.Cell{
 				{State: firstscreen.Gold, Title: "baseline · demo-digits · seed 0: gold", N: 1}, {State: firstscreen.Failed, Title: "<b>failed", N: 1}}}}}}, Legend: []firstscreen.Count{{State: firstscreen.Gold, N: 1}}},
 			Causes: []firstscreen.Cause{{Outcome: "step failed", Reason: "run agent: exit status 1", N: 1, Tail: "ValueError: <i>", Steps: []firstscreen.Step{{Address: `step.agent-run.solve["demo-digits/baseline/9"]`}}, Command: "mleflow logs r"}},
 		},
 		Models: []ModelUse{{`step.agent-run.solve["demo-digits/0"]`, "main<b>", results.ModelUse{
 			Provider: "openai", Models: []string{"gpt-5.5", "<i>x"}, Requests: 12, Refused: 1, Replayed: 2, InputTokens: 68808, CachedInputTokens: 100, OutputTokens: 364, CostUSD: "0.211884", WaitedSeconds: 1.25, Exhausted: true,
-		}, "gpt-5.5 <i>x", 1250 * time.Millisecond}},
-		Refused:     []Refused{{Address: `step.agent-run.solve["demo-digits/0"]`, Kind: "grade", Call: "mlebench.grade.grade_csv", Place: "/home/agent/<img src=x>.py:7", Times: 3}},
-		Outputs:     []page.Fact{{Name: "leaderboard", Value: "agent     any medal\nbaseline  83.3 ± 16.7\ndummy     0.0 ± 0.0"}, {Name: "seeds", Value: "3"}},
-		Environment: []page.Fact{{Name: "mleflow", Value: "0.1.0 (go1.26.8, linux/amd64)"}, {Name: "processors", Value: "2"}, {Name: "memory", Value: "23.5 GiB"}, {Name: "cache", Value: "~/.cache/mleflow"}, {Name: "started with", Value: "mleflow apply pipelines/demo.hcl"}},
+		}}},
+		Refused: []Refused{{Address: `step.agent-run.solve["demo-digits/0"]`, Group: shim.Group{Kind: "grade", Call: "mlebench.grade.grade_csv", File: "/home/agent/<img src=x>.py", Line: 7, Times: 3}}},
 	}
 	d.Competitions = []Competition{
 		humanCompetition("demo-digits", "Handwritten digits", "accuracy", false, []Score{
@@ -59,7 +60,7 @@ func fixture() Data {
 }
 
 func humanCompetition(id, title, metric string, lower bool, scores []Score) Competition {
-	c := Competition{People: page.People{ID: id, LowerIsBetter: lower}, Title: title, Metric: metric, Scores: scores, Note: "made up for the demo"}
+	c := Competition{AmongPeople: page.AmongPeople{People: page.People{ID: id, LowerIsBetter: lower}}, Title: title, Metric: metric, Scores: scores, Note: "made up for the demo"}
 	for i := range 200 {
 		x := float64(i) / 200
 		v := 0.99 - 0.06*math.Pow(x, 1.4) - 0.3*math.Pow(x, 30)
@@ -77,7 +78,7 @@ func fixtureSteps(start time.Time) []Step {
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 	ms := time.Millisecond
 	add := func(kind, name, key string, status event.Status, from, took int, reasons []string, after ...string) {
-		s := Step{Address: fmt.Sprintf("step.%s.%s[%q]", kind, name, key), Kind: kind, Block: "step." + kind + "." + name, Status: status, Reasons: reasons, After: after}
+		s := Step{Bar: page.Bar{Address: fmt.Sprintf("step.%s.%s[%q]", kind, name, key), Kind: kind, Status: status}, Block: "step." + kind + "." + name, Reasons: reasons, After: after}
 		if status == event.Ran || status == event.Failed {
 			s.Started, s.Duration, s.Attempts = at(from), time.Duration(took)*ms, 1
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
@@ -29,32 +28,14 @@ var body = sync.OnceValue(func() *template.Template { return page.Parse("report"
 type pageData struct {
 	Data
 	// Outcome is how the run ended.
-	Outcome     page.Fact
-	Totals      []page.Fact
-	Cards       []card
-	Timeline    template.HTML
-	NodeRows    []nodeRow
-	Graph       template.HTML
-	Kinds       []string
-	Blocks      []blockRow
-	Rows        []Step
-	RowsLeftOut int
-	PinsLeftOut int
-}
-
-// card is a competition and its plot.
-type card struct {
-	Competition
-	Plot template.HTML
-	// OffScale reports whether some score is beyond the plot's scale.
-	OffScale bool
-}
-
-// blockRow sums up the instances of a block.
-type blockRow struct {
-	Name                              string
-	Total, Ran, Cached, Failed, Other int
-	Time                              time.Duration
+	Outcome         page.Fact
+	Totals          []page.Fact
+	Timeline, Graph template.HTML
+	Kinds           []string
+	Blocks          page.Blocks
+	Rows            []Step
+	RowsLeftOut     int
+	PinsLeftOut     int
 }
 
 // Write writes the report.
@@ -63,34 +44,34 @@ func Write(w io.Writer, d Data) error {
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	return page.Frame{Title: d.Run.Pipeline + " · run " + d.Run.ID, Version: d.Run.Version, Policy: page.FilePolicy(), Wide: true, Body: content}.Write(w)
+	return page.Frame{Title: d.Run.File + " · run " + d.Run.ID, Version: d.Run.Version, Policy: page.FilePolicy(), Wide: true, Body: content}.Write(w)
 }
 
 // lay makes the drawings and counts of the page.
 func lay(d Data) *pageData {
 	p := &pageData{Data: d}
 	p.Outcome.Value, p.Outcome.Class = page.Verdict(d.Run.State, d.Run.Unscored, d.Run.Attempts)
-	for _, c := range d.Competitions {
-		plot, off := page.Distribution(c.People, rowsOf(c.Scores))
-		p.Cards = append(p.Cards, card{Competition: c, Plot: plot, OffScale: off})
+	p.Competitions = slices.Clone(d.Competitions)
+	for i := range p.Competitions {
+		c := &p.Competitions[i]
+		c.AmongPeople = page.Distribution(c.People, rowsOf(c.Scores))
 	}
-	p.Kinds = kindsOf(d.Steps)
-	p.Timeline = page.Timeline(d.Run.Started, barsOf(d.Steps), p.Kinds)
-	p.NodeRows = nodeRows(d, p.Kinds)
-	var blocks page.Blocks
-	for _, s := range d.Steps {
-		blocks.Add(s.Block, s.Status, s.After...)
-	}
-	p.Graph = blocks.Graph("", false)
-	p.Blocks = blockRows(d.Steps)
-	p.Totals = totals(p.Blocks)
-	if r := d.Run; r.Attempts > 0 {
-		scored := page.Fact{Name: "attempts scored", Value: fmt.Sprintf("%d of %d", r.Attempts-r.Unscored, r.Attempts)}
-		if r.Unscored > 0 {
-			scored.Class = "bad"
+	bars := make([]page.Bar, len(d.Steps))
+	for i, s := range d.Steps {
+		bars[i] = s.Bar
+		block := p.Blocks.Add(s.Block, s.Status, s.After...)
+		if !s.Started.IsZero() {
+			block.Time += s.Duration
 		}
-		p.Totals = append([]page.Fact{scored}, p.Totals...)
 	}
+	p.Kinds = page.Kinds(bars)
+	p.Timeline = page.Timeline(d.Run.Started, bars, p.Kinds)
+	p.Nodes = slices.Clone(d.Nodes)
+	for i := range p.Nodes {
+		p.Nodes[i].Plot = page.Timeline(d.Run.Started, p.Nodes[i].Jobs, p.Kinds)
+	}
+	p.Graph = p.Blocks.Graph("", false)
+	p.Totals = p.totals()
 	p.Rows = d.Steps[:min(len(d.Steps), rowsShown)]
 	p.RowsLeftOut = len(d.Steps) - len(p.Rows)
 	p.Pins = d.Pins[:min(len(d.Pins), rowsShown)]
@@ -99,89 +80,37 @@ func lay(d Data) *pageData {
 }
 
 // rowsOf are the scores of each agent, in the order they first appear.
-func rowsOf(scores []Score) []page.Row {
-	var rows []page.Row
+func rowsOf(scores []Score) (rows []page.Row) {
 	for _, s := range scores {
-		i := slices.IndexFunc(rows, func(r page.Row) bool { return r.Name == s.Agent })
-		if i < 0 {
-			i = len(rows)
-			rows = append(rows, page.Row{Name: s.Agent})
-		}
-		if s.Scored {
-			rows[i].Scores = append(rows[i].Scores, s.Value)
+		if rows = page.AddScores(rows, s.Agent); s.Scored {
+			rows = page.AddScores(rows, s.Agent, s.Value)
 		}
 	}
 	return rows
 }
 
-func barsOf(steps []Step) []page.Bar {
-	bars := make([]page.Bar, len(steps))
-	for i, s := range steps {
-		bars[i] = page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: s.Duration}
-	}
-	return bars
-}
-
-func kindsOf(steps []Step) []string {
-	var kinds []string
-	for _, s := range steps {
-		if !slices.Contains(kinds, s.Kind) {
-			kinds = append(kinds, s.Kind)
+// totals counts the attempts and the steps of the run.
+func (p *pageData) totals() (facts []page.Fact) {
+	if r := p.Run; r.Attempts > 0 {
+		scored := page.Fact{Name: "attempts scored", Value: fmt.Sprintf("%d of %d", r.Attempts-r.Unscored, r.Attempts)}
+		if r.Unscored > 0 {
+			scored.Class = "bad"
 		}
+		facts = append(facts, scored)
 	}
-	return kinds
-}
-
-func blockRows(steps []Step) []blockRow {
-	var rows []blockRow
-	index := map[string]int{}
-	for _, s := range steps {
-		i, ok := index[s.Block]
-		if !ok {
-			i = len(rows)
-			index[s.Block] = i
-			rows = append(rows, blockRow{Name: s.Block})
+	of := func(status event.Status) (n int) {
+		for _, b := range p.Blocks {
+			n += b.Of(string(status))
 		}
-		rows[i].add(s)
+		return n
 	}
-	return rows
-}
-
-func (r *blockRow) add(s Step) {
-	r.Total++
-	switch s.Status {
-	case event.Ran:
-		r.Ran++
-	case event.Cached:
-		r.Cached++
-	case event.Failed:
-		r.Failed++
-	default:
-		r.Other++
+	cached := view.Count(int64(of(event.Cached)))
+	if all := len(p.Steps); all > 0 {
+		cached += fmt.Sprintf(" (%d%%)", of(event.Cached)*100/all)
 	}
-	if !s.Started.IsZero() {
-		r.Time += s.Duration
-	}
-}
-
-func totals(rows []blockRow) []page.Fact {
-	var sum blockRow
-	for _, r := range rows {
-		sum.Total += r.Total
-		sum.Ran += r.Ran
-		sum.Cached += r.Cached
-		sum.Failed += r.Failed
-	}
-	facts := []page.Fact{{Name: "steps", Value: view.Count(int64(sum.Total))}, {Name: "ran", Value: view.Count(int64(sum.Ran))}, {Name: "from the cache", Value: cachedText(sum)}}
-	if sum.Failed > 0 {
-		facts = append(facts, page.Fact{Name: "failed", Value: view.Count(int64(sum.Failed)), Class: "bad"})
+	facts = append(facts, page.Fact{Name: "steps", Value: view.Count(int64(len(p.Steps)))}, page.Fact{Name: "ran", Value: view.Count(int64(of(event.Ran)))}, page.Fact{Name: "from the cache", Value: cached})
+	if n := of(event.Failed); n > 0 {
+		facts = append(facts, page.Fact{Name: "failed", Value: view.Count(int64(n)), Class: "bad"})
 	}
 	return facts
-}
-
-func cachedText(sum blockRow) string {
-	if sum.Total == 0 {
-		return "0"
-	}
-	return fmt.Sprintf("%s (%d%%)", view.Count(int64(sum.Cached)), sum.Cached*100/sum.Total)
 }

@@ -57,7 +57,7 @@ func TestReportIsSelfContained(t *testing.T) {
 }
 
 func TestReportOfNothing(t *testing.T) {
-	html := render(t, Data{Run: Run{ID: "r", Pipeline: "p.hcl", State: ledger.Finished}})
+	html := render(t, Data{Run: Run{Info: ledger.Info{ID: "r"}, File: "p.hcl", State: ledger.Finished}})
 	for _, unwanted := range []string{`id="leaderboard"`, `id="timeline"`, `id="graph"`, "NaN", "<no value>"} {
 		if strings.Contains(html, unwanted) {
 			t.Errorf("an empty report holds %q", unwanted)
@@ -66,10 +66,10 @@ func TestReportOfNothing(t *testing.T) {
 }
 
 func TestReportOfManySteps(t *testing.T) {
-	d := Data{Run: Run{ID: "r", Pipeline: "p.hcl"}}
+	d := Data{Run: Run{Info: ledger.Info{ID: "r"}, File: "p.hcl"}}
 	start := fixture().Run.Started
 	for range 20_000 {
-		d.Steps = append(d.Steps, Step{Address: "step.a.b", Block: "step.a.b", Kind: "a", Status: event.Ran, Started: start, Duration: 1000})
+		d.Steps = append(d.Steps, Step{Bar: page.Bar{Address: "step.a.b", Kind: "a", Status: event.Ran, Started: start, Duration: 1000}, Block: "step.a.b"})
 	}
 	html := render(t, d)
 	if !strings.Contains(html, "15000 more are left out") {
@@ -97,15 +97,15 @@ func TestHostilePage(t *testing.T) {
 	for _, h := range hostiletest.Texts() {
 		x := h.Text
 		d := Data{
-			Run: Run{ID: x, Pipeline: x, Version: x, NotIsolated: x},
+			Run: Run{Info: ledger.Info{ID: x, Pipeline: x, Version: x, Host: x, Argv: []string{x}, Environment: map[string]string{x: x}}, File: x, NotIsolated: x},
 			Screen: firstscreen.Screen{
 				Tables: []firstscreen.Table{{Title: x, Labels: []string{x}, Same: []string{x}, HasIsolation: true, Classes: []firstscreen.Class{{Letter: x, Name: x}}, Lines: []firstscreen.Line{{Name: x, Isolation: x, Class: firstscreen.Class{Letter: x, Name: x}, Labels: []string{x}}}}, {Title: x, Lines: []firstscreen.Line{{Name: x}}}}, Note: x,
-				Matrix: firstscreen.Matrix{Columns: []string{x}, Rows: []firstscreen.Row{{Name: x, Squares: []firstscreen.Square{{Mean: x, Cells: []firstscreen.Cell{{State: firstscreen.Gold, Title: x}}}}}}},
-				Causes: []firstscreen.Cause{{Outcome: x, Reason: x, Tail: x, Command: x, Steps: []firstscreen.Step{{Address: x, Name: x}}}},
+				Matrix:  firstscreen.Matrix{Columns: []string{x}, Rows: []firstscreen.Row{{Name: x, Squares: []firstscreen.Square{{Mean: x, Cells: []firstscreen.Cell{{State: firstscreen.Gold, Title: x}}}}}}},
+				Outputs: []page.Fact{{Name: x, Value: x}}, Causes: []firstscreen.Cause{{Outcome: x, Reason: x, Tail: x, Command: x, Steps: []firstscreen.Step{{Address: x, Name: x}}}},
 			}, Outcomes: []string{x},
-			Outputs: []page.Fact{{Name: x, Value: x}}, Environment: []page.Fact{{Name: x, Value: x}}, Pins: []Pin{{Address: x, Output: x, Digest: x}},
-			Steps: []Step{{Address: x, Kind: x, Block: x, After: []string{x}, Reasons: []string{x}, Error: x, Status: event.Failed, Started: time.Unix(1, 0), Duration: time.Second}},
-			Competitions: []Competition{{People: page.People{ID: x, Human: []float64{1, 2}}, Title: x, Metric: x, Note: x, Scores: []Score{
+			Pins:  []Pin{{Address: x, Output: x, Digest: x}},
+			Steps: []Step{{Bar: page.Bar{Address: x, Kind: x, Status: event.Failed, Started: time.Unix(1, 0), Duration: time.Second}, Block: x, After: []string{x}, Reasons: []string{x}, Error: x}},
+			Competitions: []Competition{{AmongPeople: page.AmongPeople{People: page.People{ID: x, Human: []float64{1, 2}}}, Title: x, Metric: x, Note: x, Scores: []Score{
 				{Agent: x, Seed: x, Reason: x, Isolation: x}, {Agent: x, Seed: x, Value: 1, Scored: true, Medal: "gold"}}}},
 		}
 		var b strings.Builder

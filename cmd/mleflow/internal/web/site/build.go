@@ -288,7 +288,7 @@ func newAgent(a aggregate.Agent, rows []*Row) *Agent {
 	out := &Agent{Agent: a, Standings: map[audit.Standing]int{}, Runtimes: []string{}, Limits: []string{}, rows: rows}
 	for _, r := range rows {
 		out.Key = r.Bundle.Signer
-		out.Outside = append(out.Outside, texts(r.Outside)...)
+		out.Outside = append(out.Outside, channels(r.Outside)...)
 		out.Standings[r.Verdict.Standing]++
 		out.Runtimes = append(out.Runtimes, r.runtime())
 		out.Limits = append(out.Limits, r.limits())

@@ -128,7 +128,7 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 			}
 		}
 		made := &Row{Attempt: rec, Bundle: b, Verdict: row, Aside: aside(row)}
-		if err := made.look(ctx, store); err != nil {
+		if err := made.inspect(ctx, store); err != nil {
 			return fmt.Errorf("read the records of %s: %w", rec.GradeAddress, err)
 		}
 		b.Rows = append(b.Rows, made)

@@ -87,13 +87,18 @@ func check(q Request) (rows []*Row, findings []Finding, lock *Lock) {
 	c.selected()
 	c.shared()
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(order(a.Kind), order(b.Kind)), cmp.Compare(a.About, b.About), cmp.Compare(a.Text, b.Text))
+		return cmp.Or(cmp.Compare(a.order(), b.order()), cmp.Compare(a.About, b.About), cmp.Compare(a.Text, b.Text))
 	})
 	return c.rows, c.findings, lock
 }
 
-func order(k Kind) int {
-	return slices.Index([]Kind{Refused, OtherVersion, Identity, Duplicate, Selection, Unproven, Shared, MixedTask, Suspicious, SetAside}, k)
+// findingKinds are the kinds of findings in the order of the pages, with their words for them.
+var findingKinds = []struct {
+	Kind
+	words string
+}{
+	{Refused, "Refused:"}, {OtherVersion, "Of another version:"}, {Identity, "Name in doubt:"}, {Duplicate, "Duplicate:"}, {Selection, "Possible selection:"}, {Unproven, "Tries not provable:"},
+	{Shared, "Shared submission:"}, {MixedTask, "Mixed tasks:"}, {Suspicious, "Suspicious:"}, {SetAside, "Not counted:"}, {Misreported, "Other figures:"},
 }
 
 // refused adds findings on wrong bundles and rows.
@@ -225,8 +230,8 @@ func bundlesOf(rows []*Row) []*Bundle {
 	return list
 }
 
-// cell is a task that an agent may try once.
-type cell struct {
+// trial is a task that an agent may try once.
+type trial struct {
 	Setting
 	agent, competition, seed string
 }
@@ -234,20 +239,20 @@ type cell struct {
 // repeated sets aside all attempts of an agent at a competition with one seed but
 // the earliest.
 func (c *checker) repeated() {
-	by, count := map[cell][]*Row{}, map[string]int{}
-	var cells []cell
+	by, count := map[trial][]*Row{}, map[string]int{}
+	var trials []trial
 	for _, r := range c.rows {
 		if r.Aside != "" || r.Seed == "" {
 			continue
 		}
-		k := cell{r.setting(), r.Agent, r.Report.CompetitionID, r.Seed}
+		k := trial{r.setting(), r.Agent, r.Report.CompetitionID, r.Seed}
 		if by[k] == nil {
-			cells = append(cells, k)
+			trials = append(trials, k)
 		}
 		by[k] = append(by[k], r)
 	}
 	bundles := map[string][]*Bundle{}
-	for _, k := range cells {
+	for _, k := range trials {
 		list := by[k]
 		if len(list) < 2 {
 			continue

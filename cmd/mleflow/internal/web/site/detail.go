@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/export"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 )
 
@@ -58,75 +60,55 @@ func (s *Site) competition(r *Row) *competition {
 	return c
 }
 
-// top is the best row of the class with the most rows; nil if none has a score that counts.
-func (c *competition) top() *Row {
-	_, class, _ := results.Selection{Programs: true}.Comparable(counting(c.rows))
-	var best *Row
-	for _, r := range c.rows {
-		v := r.Report.ExactScore
-		if r.Aside != "" || v == nil || r.NoScore() != "" || r.Class() != class {
-			continue
-		}
-		if best == nil || c.people.LowerIsBetter && *v < *best.Report.ExactScore || !c.people.LowerIsBetter && *v > *best.Report.ExactScore {
-			best = r
-		}
-	}
-	return best
+// top is the best attempt of the class with the most rows; nil if none has a score that
+// counts.
+func (c *competition) top() *results.Attempt {
+	counted := counting(c.rows)
+	_, class, _ := results.Selection{Programs: true}.Comparable(counted)
+	return results.Best(slices.DeleteFunc(counted, func(a *results.Attempt) bool { return a.NoScore() != "" || a.Class() != class }))
 }
 
 func (c *competition) best() string {
-	if r := c.top(); r != nil {
-		return page.Score(float64(*r.Report.ExactScore))
+	if a := c.top(); a != nil {
+		return page.Score(float64(*a.Report.ExactScore))
 	}
 	return "–"
 }
 
 func (c *competition) by() string {
-	if r := c.top(); r != nil {
-		return r.Agent
+	if a := c.top(); a != nil {
+		return a.Agent
 	}
 	return "–"
 }
 
 // results is a table of rows; up is the path to the folder of the board.
-func (s *Site) results(caption, up string, rows []*Row, agents, competitions bool) grid {
-	names := []string{}
+func (s *Site) results(caption, up string, rows []*Row, agents, competitions bool) page.Grid {
+	var columns []page.Column[*Row]
 	if agents {
-		names = append(names, "Agent")
+		columns = append(columns, links("Agent", func(r *Row) (string, string) { return r.Agent, up + agentPath(r.Agent) }))
 	}
 	if competitions {
-		names = append(names, "Competition")
+		columns = append(columns, links("Competition", func(r *Row) (string, string) {
+			return r.Report.CompetitionID, up + competitionPath(r.Report.CompetitionID)
+		}))
 	}
-	names = append(names, "Seed", ">Score")
+	columns = append(columns, texts("Seed", func(r *Row) string { return cmp.Or(r.Seed, "–") }), texts(">Score", (*Row).score))
 	for _, at := range s.stops {
-		names = append(names, ">… after "+export.After(at))
+		columns = append(columns, texts(">… after "+export.After(at), func(r *Row) string { return r.scoreAt(at) }))
 	}
-	names = append(names, "Medal", "Place", ">Percentile", "Checked", "Ended", ">Time", ">Tokens", ">Cost, USD", "Tries")
+	columns = append(columns,
+		cells("Medal", func(r *Row) cell { return cell{Text: results.Medal(r.shown()), Medal: true} }),
+		page.Column[*Row]{Title: "Place", Class: "nowrap", Text: func(r *Row) string { return r.place() }},
+		texts(">Percentile", (*Row).percentile), cells("Checked", (*Row).checked), texts("Ended", func(r *Row) string { return cmp.Or(string(r.Made.Outcome), "–") }),
+		texts(">Time", func(r *Row) string { return took(r.Made.WallSeconds) }), texts(">Tokens", func(r *Row) string { return amount(r.Made.Usage.Tokens()) }),
+		texts(">Cost, USD", func(r *Row) string { return costOf(r.Made.Usage) }), cells("Tries", func(r *Row) cell { return r.tried().cell() }))
 	if checked(rows) {
-		names = append(names, "Rule checks")
+		columns = append(columns, cells("Rule checks", func(r *Row) cell { return foundIn(r.Check) }))
 	}
-	names = append(names, "Bundle", "Remarks")
-	g := newGrid(caption, names...)
-	for _, r := range rows {
-		var cells []entry
-		if agents {
-			cells = append(cells, link(r.Agent, up+agentPath(r.Agent)))
-		}
-		if competitions {
-			cells = append(cells, link(r.Report.CompetitionID, up+competitionPath(r.Report.CompetitionID)))
-		}
-		own := r.cells(up)
-		cells = append(cells, own[:2]...)
-		for _, at := range s.stops {
-			cells = append(cells, text(r.scoreAt(at)))
-		}
-		cells = append(cells, own[2:len(own)-2]...)
-		if checked(rows) {
-			cells = append(cells, foundIn(r.Check))
-		}
-		g.add(append(cells, own[len(own)-2:]...)...)
-	}
-	return g
+	columns = append(columns, links("Bundle", func(r *Row) (string, string) { return r.Bundle.File, up + bundlePath(r.Bundle) }),
+		page.Column[*Row]{Title: "Remarks", Class: "why", Text: func(r *Row) string { return strings.Join(r.remarks(), "; ") }})
+	return page.NewGrid(caption, rows, columns...)
 }
 
 // scoreAt is the score had the attempt been stopped at a time, with its medal.
@@ -143,43 +125,64 @@ func (r *Row) scoreAt(at time.Duration) string {
 	return page.Score(float64(*s.ExactScore))
 }
 
-func (r *Row) cells(up string) []entry {
-	rep := r.Report
-	score, place, percentile := cmp.Or(r.NoScore(), "–"), "–", "–"
-	if rep.ExactScore != nil {
-		score = page.Score(float64(*rep.ExactScore))
+// shown is the report of the row; an empty one if it is refused.
+func (r *Row) shown() grading.Report {
+	if r.Verdict.Standing == audit.Refused {
+		return grading.Report{}
 	}
-	if p := results.Percentile(rep); p != nil {
-		place, percentile = results.Place(*rep.Rank, rep.Teams), strconv.FormatFloat(*p, 'f', 1, 64)
+	return r.Report
+}
+
+func (r *Row) score() string {
+	if r.Verdict.Standing == audit.Refused {
+		return "–"
 	}
-	medal := entry{Medal: cmp.Or(results.Medal(rep), "none")}
-	checked := entry{Text: standingWords[r.Verdict.Standing], Pill: "good"}
-	switch r.Verdict.Standing {
-	case audit.Claimed:
-		checked.Pill = "warn"
-	case audit.Refused:
-		checked.Pill = "bad"
-		score, place, percentile, medal = "–", "–", "–", entry{Medal: "none"}
+	if score := r.Report.ExactScore; score != nil {
+		return page.Score(float64(*score))
 	}
-	remarks := slices.Clone(r.Verdict.Flags)
+	return cmp.Or(r.NoScore(), "–")
+}
+
+func (r *Row) place() string {
+	rep := r.shown()
+	if results.Percentile(rep) == nil {
+		return "–"
+	}
+	return results.Place(*rep.Rank, rep.Teams)
+}
+
+func (r *Row) percentile() string {
+	p := results.Percentile(r.shown())
+	if p == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(*p, 'f', 1, 64)
+}
+
+// checked says how the row was checked.
+func (r *Row) checked() cell {
+	class := map[audit.Standing]string{audit.Claimed: "warn", audit.Refused: "bad"}[r.Verdict.Standing]
+	return pill(standingWords[r.Verdict.Standing], cmp.Or(class, "good"))
+}
+
+// remarks are what a reader must know of the row.
+func (r *Row) remarks() []string {
+	list := slices.Clone(r.Verdict.Flags)
 	if r.Verdict.Unchecked != "" && r.Verdict.Standing != audit.Refused {
-		remarks = append(remarks, "public data: not checked: "+r.Verdict.Unchecked)
+		list = append(list, "public data: not checked: "+r.Verdict.Unchecked)
 	}
 	if r.Unproven != "" {
-		remarks = append(remarks, "tries not provable: "+r.Unproven)
+		list = append(list, "tries not provable: "+r.Unproven)
 	}
 	if n := r.Verdict.Others; n > 0 {
-		remarks = append(remarks, view.Plural(n, "other attempt")+" in its place or of the same agent before it")
+		list = append(list, view.Plural(n, "other attempt")+" in its place or of the same agent before it")
 	}
 	if r.Aside != "" {
-		remarks = append(remarks, "Does not count: "+r.Aside)
+		list = append(list, "Does not count: "+r.Aside)
 	} else if r.Verdict.Standing == audit.Claimed {
-		remarks = append(remarks, "no answers, or not all files, to grade it again with")
+		list = append(list, "no answers, or not all files, to grade it again with")
 	}
-	return []entry{
-		text(cmp.Or(r.Seed, "–")), text(score), medal, {Text: place, Class: "nowrap"}, text(percentile), checked, text(cmp.Or(string(r.Made.Outcome), "–")), text(took(r.Made.WallSeconds)),
-		text(amount(r.Made.Usage.Tokens(), 0)), text(costOf(r.Made.Usage)), r.tried().entry(), link(r.Bundle.File, up+bundlePath(r.Bundle)), {Text: strings.Join(append(remarks, texts(r.Outside)...), "; "), Class: "why"},
-	}
+	return append(list, channels(r.Outside)...)
 }
 
 // maxLines is the largest number of curves in a plot.
@@ -199,20 +202,13 @@ func curves(title string, people page.People, rows []*Row, name func(*Row) strin
 			continue
 		}
 		p.Names = append(p.Names, name(r))
-		points, best := page.Line{Name: name(r), Color: len(c.Lines) / 2}, page.Line{Name: name(r) + ", best so far", Steps: true, Color: len(c.Lines) / 2}
-		var top *float64
+		points := page.Line{Name: name(r), Color: len(c.Lines) / 2}
 		for _, s := range r.Snapshots {
-			at := time.Duration(s.Seconds) * time.Second
-			if s.Score == nil {
-				continue
+			if s.Score != nil {
+				points.Moments = append(points.Moments, page.Moment{At: time.Duration(s.Seconds) * time.Second, Score: *s.Score})
 			}
-			points.Moments = append(points.Moments, page.Moment{At: at, Score: *s.Score})
-			if top == nil || people.LowerIsBetter && *s.Score < *top || !people.LowerIsBetter && *s.Score > *top {
-				top = s.Score
-			}
-			best.Moments = append(best.Moments, page.Moment{At: at, Score: *top})
 		}
-		c.Lines = append(c.Lines, points, best)
+		c.Lines = append(c.Lines, points, points.BestSoFar(name(r)+", best so far", points.Color, people.LowerIsBetter))
 	}
 	if left > 0 {
 		p.Note += " " + view.Plural(left, "more attempt") + " not drawn."
@@ -230,12 +226,12 @@ func (s *Site) competitionPage(c *competition) document {
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(by), compareSettings) {
 		rows := by[at]
-		sec := section{Title: (&Table{Setting: at}).Name(), Grids: []grid{s.results("Attempts", "../", rows, true, false)}}
+		sec := section{Title: (&Table{Setting: at}).Name(), Grids: []page.Grid{s.results("Attempts", "../", rows, true, false)}}
 		if c.note != "" {
 			sec.Text = append(sec.Text, c.note)
 		}
-		if drawn, off := page.Distribution(c.people, scores(rows)); drawn != "" {
-			sec.Plots = append(sec.Plots, plot{Title: "Scores against those of people", Plot: drawn, People: &legend{c.people, off}})
+		if p := page.Distribution(c.people, scores(rows)); p.Plot != "" {
+			sec.Plots = append(sec.Plots, plot{Title: "Scores against those of people", Plot: p.Plot, People: &p})
 		}
 		if p := curves("Score over time", c.people, rows, func(r *Row) string { return r.Agent + ", seed " + r.Seed }); p.Plot != "" {
 			sec.Plots = append(sec.Plots, p)
@@ -243,11 +239,10 @@ func (s *Site) competitionPage(c *competition) document {
 		d.Sections = append(d.Sections, sec)
 	}
 	if len(c.public) > 0 {
-		g := newGrid("Public labels", "Collection", "It has", "What is the same", "Evidence")
-		for _, p := range c.public {
-			g.add(entry{Text: p.Name, Link: p.URL, Outside: true}, text(p.Extent()), text(p.Note), entry{Text: p.Reference, Link: p.Reference, Outside: true})
-		}
-		d.Sections = append(d.Sections, section{Title: "Where its labels are public", Grids: []grid{g}})
+		g := page.NewGrid("Public labels", c.public,
+			cells("Collection", func(p competitions.PublicLabels) cell { return outside(p.Name, p.URL) }), texts("It has", competitions.PublicLabels.Extent),
+			texts("What is the same", func(p competitions.PublicLabels) string { return p.Note }), cells("Evidence", func(p competitions.PublicLabels) cell { return outside(p.Reference, p.Reference) }))
+		d.Sections = append(d.Sections, section{Title: "Where its labels are public", Grids: []page.Grid{g}})
 	}
 	return d
 }
@@ -255,24 +250,21 @@ func (s *Site) competitionPage(c *competition) document {
 // scores returns the scores of the rows that count, by agent.
 func scores(rows []*Row) (list []page.Row) {
 	for _, r := range rows {
-		if r.Aside != "" || r.Report.ExactScore == nil {
-			continue
+		if r.Aside == "" && r.Report.ExactScore != nil {
+			list = page.AddScores(list, r.Agent, float64(*r.Report.ExactScore))
 		}
-		if len(list) == 0 || list[len(list)-1].Name != r.Agent {
-			list = append(list, page.Row{Name: r.Agent})
-		}
-		last := &list[len(list)-1]
-		last.Scores = append(last.Scores, float64(*r.Report.ExactScore))
 	}
 	return list
 }
 
+// found are the findings on a subject.
+func (s *Site) found(on func(Finding) bool) []Finding {
+	return slices.DeleteFunc(slices.Clone(s.Findings), func(f Finding) bool { return !on(f) })
+}
+
 // agentPage shows all rows of an agent, whether they count or not.
 func (s *Site) agentPage(name string) document {
-	d := document{Title: name, Version: s.Version}
-	if sec := s.findings(func(f Finding) bool { return f.About == name }, "Look at these first"); len(sec.Alarm) > 0 {
-		d.Sections = append(d.Sections, sec)
-	}
+	d := document{Title: name, Version: s.Version, Findings: s.found(func(f Finding) bool { return f.About == name })}
 	var aside []*Row
 	for _, r := range s.rows {
 		if r.Agent == name && r.Aside != "" {
@@ -287,20 +279,17 @@ func (s *Site) agentPage(name string) document {
 		}
 	}
 	if len(aside) > 0 {
-		d.Sections = append(d.Sections, section{Title: "Attempts that do not count", Grids: []grid{s.results("Attempts that do not count", "../", aside, false, true)}})
+		d.Sections = append(d.Sections, section{Title: "Attempts that do not count", Grids: []page.Grid{s.results("Attempts that do not count", "../", aside, false, true)}})
 	}
 	return d
 }
 
 // figures are all figures of an agent with their intervals.
-func (a *Agent) figures() grid {
-	g := newGrid("Figures", "Figure", ">%", ">95 %, other runs", ">95 %, other competitions")
-	for _, name := range board.MeasureNames() {
-		if m, ok := a.Measures[name]; ok {
-			g.add(text(strings.ReplaceAll(strings.TrimSuffix(name, "_percentage"), "_", " ")), text(fmt.Sprintf("%.2f", float64(m.Mean))), text(m.Runs.Text()), text(m.Competitions.Text()))
-		}
-	}
-	return g
+func (a *Agent) figures() page.Grid {
+	names := slices.DeleteFunc(board.MeasureNames(), func(name string) bool { _, ok := a.Measures[name]; return !ok })
+	return page.NewGrid("Figures", names, texts("Figure", func(name string) string { return strings.ReplaceAll(strings.TrimSuffix(name, "_percentage"), "_", " ") }),
+		texts(">%", func(name string) string { return fmt.Sprintf("%.2f", float64(a.Measures[name].Mean)) }),
+		texts(">95 %, other runs", func(name string) string { return a.Measures[name].Runs.Text() }), texts(">95 %, other competitions", func(name string) string { return a.Measures[name].Competitions.Text() }))
 }
 
 func (s *Site) agentSection(t *Table, a *Agent) section {
@@ -330,7 +319,7 @@ func (s *Site) agentSection(t *Table, a *Agent) section {
 }
 
 // disclosed describes an agent and its resources by its bundles' account.
-func disclosed(a *Agent) grid {
+func disclosed(a *Agent) page.Grid {
 	of := func(get func(*Row) string) string {
 		var list []string
 		for _, r := range a.rows {
@@ -339,13 +328,12 @@ func disclosed(a *Agent) grid {
 		slices.Sort(list)
 		return cmp.Or(strings.Join(slices.DeleteFunc(slices.Compact(list), func(s string) bool { return s == "" }), ", "), "–")
 	}
-	g := newGrid("What the agent was and used", "What", "Disclosed")
-	for _, row := range [][2]string{
+	return page.NewGrid("What the agent was and used", [][]string{
 		{"Isolation", a.Overall.Isolation}, {"Runtime", strings.Join(a.Runtimes, "; ")}, {"Task", a.Overall.Task}, {"Class", a.Class}, {"Limits", strings.Join(a.Limits, "; ")},
 		{"Image", of(func(r *Row) string { return strings.TrimSpace(r.Image + " " + r.ImageDigest) })}, {"Version of a built-in agent", of(func(r *Row) string { return r.AgentVersion })},
-		{"Signed by key", cmp.Or(a.Key, "–")}, {"Tries", a.Tries.entry().Text}, {"Given besides the competition", a.outside().Text},
+		{"Signed by key", cmp.Or(a.Key, "–")}, {"Tries", a.Tries.cell().Text}, {"Given besides the competition", a.outside().Text},
 		{"Command", of(func(r *Row) string { return r.Command })},
-		{"Models", cmp.Or(strings.Join(a.Models, " "), "–")}, {"Tokens", amount(a.Tokens, 0)}, {"Cost, USD", costOf(&a.used)}, {"Time of all attempts", took(a.Seconds)},
+		{"Models", cmp.Or(strings.Join(a.Models, " "), "–")}, {"Tokens", amount(a.Tokens)}, {"Cost, USD", costOf(&a.used)}, {"Time of all attempts", took(a.Seconds)},
 		{"Usage measured by", of(func(r *Row) string {
 			if r.Made.Usage == nil {
 				return ""
@@ -353,54 +341,34 @@ func disclosed(a *Agent) grid {
 			return string(r.Made.Usage.Source)
 		})},
 		{"mleflow, as the bundle says", of(func(r *Row) string { return r.Mleflow })},
-	} {
-		g.add(text(row[0]), text(row[1]))
-	}
-	return g
+	}, indexed("What", 0), indexed("Disclosed", 1))
 }
 
-// bundlePage shows a bundle's statements and the findings on it.
+// bundlePage is the data of a bundle's page: its statements and the findings on it.
+type bundlePage struct {
+	*Bundle
+	Version  string
+	Findings []Finding
+	Grid     page.Grid
+	// Answers are the competitions whose rows were graded again with own answers.
+	Answers []string
+}
+
 func (s *Site) bundlePage(b *Bundle) document {
-	d := document{Title: b.File, Version: s.Version, Lead: []string{"Run " + b.Run + " of " + b.Pipeline + ", " + page.Date(b.Started)}}
-	d.Facts = []page.Fact{{Name: "rows", Value: strconv.Itoa(len(b.Rows))}, {Name: "signatures", Value: strconv.Itoa(b.Signatures)}, {Name: "left out", Value: view.Plural(b.Omitted, "thing")}}
-	if sec := s.findings(func(f Finding) bool { return slices.Contains(f.Files, b.File) }, "Look at these first"); len(sec.Alarm) > 0 {
-		d.Sections = append(d.Sections, sec)
-	}
-	checked := section{Title: "Checked", Grids: []grid{s.results("Rows", "../", b.Rows, true, true)}, Text: []string{
-		"Manifest sha256:" + b.Manifest + ". Every byte matches its digest; lock, disclosure and provenance were derived again from the records. The version of mleflow and the SHA-256 of its binary are only claimed.",
-	}}
-	if len(b.Pinned) > 0 {
-		checked.Text = append(checked.Text, "Matched by digest: the prepared data of "+strings.Join(b.Pinned, ", ")+", with the manifests that this version of mleflow pins.")
-	}
-	if e := b.Evaluation; e != nil {
-		checked.Text = append(checked.Text, "Evaluation "+e.Name+", from the reports and the chain: "+view.Evaluation(*e)+". It chose the number of attempts at each competition.")
-	}
 	answers := map[string]bool{}
 	for _, r := range b.Rows {
 		if r.Verdict.Answers != "" && r.Verdict.Standing == audit.Recomputed {
 			answers[r.Verdict.Competition+" "+r.Verdict.Version] = true
 		}
 	}
-	if len(answers) > 0 {
-		checked.Text = append(checked.Text, "Graded again with own answers: "+strings.Join(slices.Sorted(maps.Keys(answers)), ", ")+".")
+	return document{Title: b.File, Version: s.Version, Template: "bundle", Data: bundlePage{b, s.Version, s.found(func(f Finding) bool { return slices.Contains(f.Files, b.File) }), s.results("Rows", "../", b.Rows, true, true), slices.Sorted(maps.Keys(answers))}}
+}
+
+// disclosedGrid is a part of a bundle's disclosure.
+func disclosedGrid(part bundle.Section) page.Grid {
+	var columns []page.Column[[]string]
+	for i, name := range part.Columns {
+		columns = append(columns, indexed(name, i))
 	}
-	d.Sections = append(d.Sections, checked)
-	for _, part := range b.Disclosure.Sections() {
-		sec := section{Title: part.Title}
-		if len(part.Rows) == 0 {
-			sec.Text = []string{"None."}
-		} else {
-			g := newGrid(part.Title, part.Columns...)
-			for _, row := range part.Rows {
-				var cells []entry
-				for _, c := range row {
-					cells = append(cells, text(c))
-				}
-				g.add(cells...)
-			}
-			sec.Grids = []grid{g}
-		}
-		d.Sections = append(d.Sections, sec)
-	}
-	return d
+	return page.NewGrid(part.Title, part.Rows, columns...)
 }

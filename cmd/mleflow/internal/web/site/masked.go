@@ -49,8 +49,8 @@ func (s *Site) compareMasked() error {
 	return nil
 }
 
-// maskedSection draws the differences.
-func (s *Site) maskedSection() section {
+// MaskedDifferences draws the differences.
+func (s *Site) MaskedDifferences() plot {
 	var rows []page.Estimate
 	for _, m := range s.Masked {
 		d, ok := m.Comparison.Figures[shownFigure]
@@ -59,12 +59,5 @@ func (s *Site) maskedSection() section {
 		}
 		rows = append(rows, estimate(fmt.Sprintf("%s, %s − %s", m.Agent, m.Version, competitions.MaskedVersion(m.Version)), d, 1))
 	}
-	return section{
-		ID: "masked", Title: "Masked versions",
-		Text: []string{"A masked version has the same rows, labels and metric under other ids and in another order. What an agent reaches at the version itself and not at the masked one, it owes to ids: of rows that it, or its model, had seen before."},
-		Plots: []plot{{
-			Title: "Version less masked version", Plot: page.Intervals(rows, "difference in competitions with a medal, percentage points"),
-			Note: intervalNote,
-		}},
-	}
+	return plot{Title: "Version less masked version", Plot: page.Intervals(rows, "difference in competitions with a medal, percentage points"), Note: intervalNote}
 }

@@ -76,21 +76,21 @@ func disguised(name string) bool {
 type namer struct {
 	*checker
 	owners map[string][]string
-	// said are the labels by name; users are the bundles by name and key.
-	said  map[string]map[string]bool
-	users map[string]map[string][]*Bundle
+	// labels are the labels by name; users are the bundles by name and key.
+	labels map[string]map[string]bool
+	users  map[string]map[string][]*Bundle
 }
 
 // name names the rows of the bundles, and returns the lock with these.
 func (c *checker) name(lock *Lock, reported []Reported) *Lock {
-	n := &namer{checker: c, said: map[string]map[string]bool{}, users: map[string]map[string][]*Bundle{}}
+	n := &namer{checker: c, labels: map[string]map[string]bool{}, users: map[string]map[string][]*Bundle{}}
 	for _, b := range c.bundles {
 		for _, r := range b.Rows {
 			name := normalName(r.Agent)
 			if n.users[name] == nil {
-				n.said[name], n.users[name] = map[string]bool{}, map[string][]*Bundle{}
+				n.labels[name], n.users[name] = map[string]bool{}, map[string][]*Bundle{}
 			}
-			n.said[name][r.Agent] = true
+			n.labels[name][r.Agent] = true
 			if list := n.users[name][b.Signer]; !slices.Contains(list, b) {
 				n.users[name][b.Signer] = append(list, b)
 			}
@@ -126,8 +126,8 @@ func (n *namer) mark(name, key string) string {
 
 // spelled adds findings on names with invisible or replaced characters.
 func (n *namer) spelled() {
-	for _, name := range slices.Sorted(maps.Keys(n.said)) {
-		for _, label := range slices.Sorted(maps.Keys(n.said[name])) {
+	for _, name := range slices.Sorted(maps.Keys(n.labels)) {
+		for _, label := range slices.Sorted(maps.Keys(n.labels[name])) {
 			if label != name {
 				n.find(Identity, name, n.all(name), "a bundle writes this name as %+q", label)
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 )
 
-func texts(list []bundle.Channel) (out []string) {
+func channels(list []bundle.Channel) (out []string) {
 	for _, c := range list {
 		out = append(out, c.Text)
 	}
@@ -15,12 +15,12 @@ func texts(list []bundle.Channel) (out []string) {
 }
 
 // outside lists the inputs of an agent's attempts from outside their competitions.
-func (a *Agent) outside() entry {
-	e := entry{Text: cmp.Or(strings.Join(a.Outside, "; "), "–")}
+func (a *Agent) outside() cell {
+	e := cell{Text: cmp.Or(strings.Join(a.Outside, "; "), "–")}
 	for _, r := range a.rows {
 		for _, c := range r.Outside {
 			if c.Answers {
-				e.Pill = "warn"
+				e = pill(e.Text, "warn")
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package site
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -11,95 +10,84 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 )
 
 //go:embed pages.html
 var pagesText string
 
-var pages = sync.OnceValue(func() *template.Template { return page.Parse("board", pagesText, nil) })
+var pages = sync.OnceValue(func() *template.Template {
+	return page.Parse("board", pagesText, map[string]any{"letter": letter, "disclosed": disclosedGrid, "evaluation": view.Evaluation})
+})
 
-// document is the content of a page.
+// document is a page: a template with its data, or findings and sections.
 type document struct {
 	Title, Version string
+	Template       string
+	Data           any
 	Lead           []string
-	Facts          []page.Fact
-	Anchors        []page.Link
+	Findings       []Finding
 	Sections       []section
 }
 
 // section is a part of a page; empty parts are not shown.
 type section struct {
-	ID, Title string
-	Alarm     []alarm
-	Text      []string
-	Grids     []grid
-	Plots     []plot
-	Code      string
+	Title string
+	Text  []string
+	Grids []page.Grid
+	Plots []plot
 }
-
-// alarm is a finding in a section.
-type alarm struct{ Head, Text string }
 
 // plot is a drawing; with People, it has a legend of medal lines, with Names one of lines.
 type plot struct {
 	Title, Note string
 	Plot        template.HTML
-	People      *legend
+	People      *page.AmongPeople
 	// Names are the names of the lines, in the order of their colors.
 	Names []string
 }
 
-// legend holds the data of a distribution's legend.
-type legend struct {
-	page.People
-	OffScale bool
-}
+// cell is a value of a table. A link must be made by this package, or checked.
+type cell = page.Cell
 
-// grid is a table.
-type grid struct {
-	Caption string
-	Columns []column
-	Rows    [][]entry
-}
-
-type column struct{ Text, Class string }
-
-// entry is a cell of a table. A link must be made by this package, or checked.
-type entry struct {
-	Text, Class, Link, Medal, Pill string
-	// Outside is a link to another site.
-	Outside bool
-}
-
-// newGrid makes a table; the name of a column of numbers begins with ">".
-func newGrid(caption string, names ...string) grid {
-	g := grid{Caption: caption}
-	for _, name := range names {
-		c := column{Text: name}
-		if text, number := strings.CutPrefix(name, ">"); number {
-			c = column{Text: text, Class: "num"}
-		}
-		g.Columns = append(g.Columns, c)
+// texts returns a column of strings; the name of a column of numbers begins with ">".
+func texts[R any](name string, of func(R) string) page.Column[R] {
+	c := page.Column[R]{Title: name, Text: of}
+	if title, number := strings.CutPrefix(name, ">"); number {
+		c.Title, c.Kind = title, page.Figures
 	}
-	return g
+	return c
 }
 
-// add adds a row; numbers are aligned as their columns are.
-func (g *grid) add(cells ...entry) {
-	for i := range cells {
-		cells[i].Class = cmp.Or(cells[i].Class, g.Columns[i].Class)
-	}
-	g.Rows = append(g.Rows, cells)
+// links returns a column of names that lead to other pages of the board.
+func links[R any](name string, of func(R) (text, address string)) page.Column[R] {
+	return page.Column[R]{Title: name, Class: "name", Of: func(r R) (c cell) { c.Text, c.Link = of(r); return }}
 }
 
-func text(s string) entry { return entry{Text: s} }
+// cells returns a column of cells.
+func cells[R any](name string, of func(R) cell) page.Column[R] {
+	return page.Column[R]{Title: name, Of: of}
+}
 
-func link(s, to string) entry { return entry{Text: s, Link: to, Class: "name"} }
+// indexed returns a column of a table whose rows are lists of strings.
+func indexed(name string, i int) page.Column[[]string] {
+	return texts(name, func(row []string) string { return row[i] })
+}
+
+// pill is a cell in a colour.
+func pill(text, class string) cell { return cell{Text: text, Class: class, Pill: class != ""} }
+
+// outside is a link to another site.
+func outside(text, address string) cell { return cell{Text: text, Link: address, Outside: true} }
 
 // write writes a page. Up is the path from it to the folder of the board.
 func (d document) write(up string) ([]byte, error) {
-	body, err := page.Fill(pages(), d)
+	t, data := pages(), any(d)
+	if d.Template != "" {
+		t, data = t.Lookup(d.Template), d.Data
+	}
+	body, err := page.Fill(t, data)
 	if err != nil {
 		return nil, fmt.Errorf("fill page: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -91,10 +92,10 @@ func (s *Site) misreported() {
 	}
 }
 
-// publishedSection has the rows that can be compared with published ones, with their
+// Published has the rows that can be compared with published ones, with their
 // places, and below them the published ones, which have none.
-func (s *Site) publishedSection() section {
-	g := newGrid("Recomputed and published rows", "Place", "Agent", "LLM(s) used", ">Low == Lite (%)", ">Medium (%)", ">High (%)", ">All (%)", ">Running Time (hours)", "Date", "Note", "Source code", "Grading reports", "Checked", "Source")
+func (s *Site) Published() page.Grid {
+	var rows []publishedRow
 	splits := publishedSplits(s.catalog)
 	for _, t := range s.Tables {
 		for _, a := range t.Agents {
@@ -104,24 +105,32 @@ func (s *Site) publishedSection() section {
 				flags = append(flags, board.FlagsOf(r.Report))
 			}
 			if b, err := board.NewBoard(flags, splits, board.Seeds{}); err == nil && t.Task == string(competitions.TaskReference) && t.Version == "v1" && !t.Unchecked {
-				g.add(a.row(b, splits)...)
+				rows = append(rows, a.published(b))
 			}
 		}
 	}
 	for _, r := range s.Reported {
-		g.add(r.row(splits)...)
+		rows = append(rows, r.published())
 	}
-	return section{
-		ID: "reported", Title: "Recomputed and published", Grids: []grid{g},
-		Text: []string{
-			"Rows from bundles come first, with their places on the tables above: those at MLE-bench's own texts and versions, for splits of which the agent attempted every competition. " +
-				"The others were published elsewhere: there is no bundle of them here, and they have no place. Percentages of competitions with any medal, mean ± standard error.",
-			"Recomputed from its reports: the published figures are those of the agent's public grading reports, to two decimals. No submission was graded again, and nothing shows how it was made.",
-		},
+	columns := []page.Column[publishedRow]{
+		texts("Place", func(p publishedRow) string { return cmp.Or(p.place, "–") }), cells("Agent", func(p publishedRow) cell { return p.agent }), texts("LLM(s) used", func(p publishedRow) string { return cmp.Or(p.Models, "–") }),
 	}
+	for i, name := range []string{">Low == Lite (%)", ">Medium (%)", ">High (%)", ">All (%)"} {
+		columns = append(columns, texts(name, func(p publishedRow) string { return rateCell(p.claims(splits[i].Name)) }))
+	}
+	return page.NewGrid("Recomputed and published rows", rows, append(columns, texts(">Running Time (hours)", func(p publishedRow) string { return cmp.Or(p.Hours, "–") }), texts("Date", func(p publishedRow) string { return cmp.Or(p.Date, "–") }),
+		texts("Note", func(p publishedRow) string { return p.note }), texts("Source code", func(p publishedRow) string { return cmp.Or(p.SourceCode, "–") }),
+		texts("Grading reports", func(p publishedRow) string { return cmp.Or(p.GradingReports, "–") }), cells("Checked", func(p publishedRow) cell { return p.checked }), cells("Source", func(p publishedRow) cell { return p.source }))...)
 }
 
-func (a *Agent) row(b board.Board, splits []board.SplitIDs) []entry {
+// publishedRow is a row of the table of published rows.
+type publishedRow struct {
+	*Reported
+	place, note            string
+	agent, checked, source cell
+}
+
+func (a *Agent) published(b board.Board) publishedRow {
 	out := Reported{Agent: a.Name, Models: strings.Join(a.Models, " "), GradingReports: "in the bundle", Hours: conditions.Hours(a.conditions()...)}
 	numbers := out.numbers()
 	for split, by := range b.Splits {
@@ -136,18 +145,15 @@ func (a *Agent) row(b board.Board, splits []board.SplitIDs) []entry {
 	for _, r := range a.rows {
 		out.Date = max(out.Date, r.Bundle.Started.UTC().Format(time.DateOnly))
 	}
-	cells := out.row(splits)
-	cells[0], cells[1], cells[12], cells[13] = text(strings.TrimSpace(a.ClassLetter+" "+a.place())), link(a.Name, a.path()), a.checked(), link("bundle", a.path())
-	return cells
+	return publishedRow{&out, strings.TrimSpace(a.ClassLetter + " " + a.place()), "", cell{Text: a.Name, Link: a.path()}, a.checked(), cell{Text: "bundle", Link: a.path()}}
 }
 
 // checked says how the agent's rows were checked.
-func (a *Agent) checked() entry {
-	out := entry{Text: standingText(a.Standings), Pill: "good"}
+func (a *Agent) checked() cell {
 	if a.Standings[audit.Claimed] > 0 {
-		out.Pill = "warn"
+		return pill(standingText(a.Standings), "warn")
 	}
-	return out
+	return pill(standingText(a.Standings), "good")
 }
 
 // place is the place on the table, "–" without one.
@@ -156,25 +162,20 @@ func (a *Agent) place() string { return cmp.Or(a.PlaceText(), "–") }
 // letter is that of the class of an agent, also on a table of one class.
 func letter(a aggregate.Agent) string { return cmp.Or(a.ClassLetter, results.Letter(0)) }
 
-func (r *Reported) row(splits []board.SplitIDs) []entry {
-	source := entry{Text: "–", Link: cmp.Or(r.Source, r.URL), Outside: true}
-	if source.Link != "" {
-		source.Text = strings.TrimSuffix("source, read "+r.Read, ", read ")
+func (r *Reported) published() publishedRow {
+	p := publishedRow{Reported: r, note: r.Note, agent: outside(r.Agent, r.URL), checked: pill("reported, not verified", "warn"), source: outside("–", cmp.Or(r.Source, r.URL))}
+	if p.source.Link != "" {
+		p.source.Text = strings.TrimSuffix("source, read "+r.Read, ", read ")
 	}
-	checked, note := entry{Text: "reported, not verified", Pill: "warn"}, r.Note
 	switch c := r.Recomputed; {
 	case c == nil || c.Why != "":
 	case len(c.Differs) > 0:
-		checked = entry{Text: "its reports differ", Pill: "bad"}
-		note = strings.TrimPrefix(note+"; its reports give "+strings.Join(c.Differs, ", "), "; ")
+		p.checked = pill("its reports differ", "bad")
+		p.note = strings.TrimPrefix(p.note+"; its reports give "+strings.Join(c.Differs, ", "), "; ")
 	default:
-		checked = entry{Text: "recomputed from its reports", Pill: "good"}
+		p.checked = pill("recomputed from its reports", "good")
 	}
-	cells := []entry{text("–"), {Text: r.Agent, Link: r.URL, Outside: true}, text(cmp.Or(r.Models, "–"))}
-	for _, split := range splits {
-		cells = append(cells, text(rateCell(r.claims(split.Name))))
-	}
-	return append(cells, text(cmp.Or(r.Hours, "–")), text(cmp.Or(r.Date, "–")), text(note), text(cmp.Or(r.SourceCode, "–")), text(cmp.Or(r.GradingReports, "–")), checked, source)
+	return p
 }
 
 // rateCell has two decimals, as published figures have.

@@ -101,7 +101,7 @@ func TestPublished(t *testing.T) {
 // place.
 func TestPublishedSection(t *testing.T) {
 	mine := made("mine", "reference", 2, always)
-	if part := built(t, mine).publishedSection().Grids[0].Rows; len(part) > 0 {
+	if part := built(t, mine).Published().Rows; len(part) > 0 {
 		t.Errorf("an agent with a part of the splits is beside published ones: %v", part)
 	}
 	first := mine.Rows
@@ -123,11 +123,11 @@ func TestPublishedSection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := s.publishedSection().Grids[0]
+	g := s.Published()
 	if len(g.Rows) != 32 {
 		t.Fatalf("%d rows; want 1 of an agent with a whole split, and 31", len(g.Rows))
 	}
-	words := func(cells []entry) (list []string) {
+	words := func(cells []cell) (list []string) {
 		for _, c := range cells {
 			list = append(list, c.Text)
 		}
@@ -140,7 +140,7 @@ func TestPublishedSection(t *testing.T) {
 		t.Error(diff)
 	}
 	for i, r := range g.Rows[1:] {
-		if r[0].Text != "–" || r[12].Pill != "warn" {
+		if r[0].Text != "–" || !r[12].Pill || r[12].Class != "warn" {
 			t.Errorf("row %d: %v", i+1, words(r))
 		}
 	}
@@ -249,8 +249,8 @@ func TestRecompute(t *testing.T) {
 		t.Errorf("findings %+v", s.Findings)
 	}
 	var pills []string
-	for _, r := range s.publishedSection().Grids[0].Rows {
-		pills = append(pills, r[12].Text+" "+r[12].Pill)
+	for _, r := range s.Published().Rows {
+		pills = append(pills, r[12].Text+" "+r[12].Class)
 	}
 	if diff := cmp.Diff([]string{"recomputed from its reports good", "its reports differ bad", "reported, not verified warn"}, pills); diff != "" {
 		t.Error(diff)

@@ -38,32 +38,6 @@ func (s *Site) exclude(rules []string) {
 	}
 }
 
-// excluded returns the note on the first page.
-func (s *Site) excluded() section {
-	e := s.Excluded
-	sec := section{ID: "left-out", Title: "Left out by rule", Text: []string{fmt.Sprintf(
-		"Whoever built this board left out the attempts in which one of these rules found something: %s. That is %s. A finding is evidence, not proof; each such attempt is listed with its agent and competition, with its findings, and does not count.",
-		strings.Join(e.Rules, ", "), view.Plural(e.Rows, "attempt"))}}
-	if e.Unchecked > 0 {
-		sec.Text = append(sec.Text, fmt.Sprintf("%s not checked by all of them, and %s.", were(e.Unchecked, "attempt"), counts(e.Unchecked)))
-	}
-	return sec
-}
-
-func were(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " was"
-	}
-	return fmt.Sprintf("%d %ss were", n, what)
-}
-
-func counts(n int) string {
-	if n == 1 {
-		return "counts"
-	}
-	return "count"
-}
-
 // checked reports whether rules looked at any of the rows.
 func checked(rows []*Row) bool {
 	for _, r := range rows {
@@ -75,21 +49,21 @@ func checked(rows []*Row) bool {
 }
 
 // foundIn returns the findings of rules in an attempt.
-func foundIn(c *results.Check) entry {
+func foundIn(c *results.Check) cell {
 	warnings, notes := c.Count(evidence.Warning), c.Count(evidence.Note)
 	switch {
 	case c == nil:
-		return text("not checked")
+		return cell{Text: "not checked"}
 	case warnings > 0:
-		return entry{Text: view.Plural(warnings, "warning") + ": " + strings.Join(c.FoundBy(evidence.Warning), ", "), Pill: "warn"}
+		return pill(view.Plural(warnings, "warning")+": "+strings.Join(c.FoundBy(evidence.Warning), ", "), "warn")
 	case notes > 0:
-		return text(view.Plural(notes, "note") + ": " + strings.Join(c.FoundBy(evidence.Note), ", "))
+		return cell{Text: view.Plural(notes, "note") + ": " + strings.Join(c.FoundBy(evidence.Note), ", ")}
 	}
-	return text("none")
+	return cell{Text: "none"}
 }
 
 // foundInAll sums up the findings of rules in an agent's attempts.
-func foundInAll(rows []*Row) entry {
+func foundInAll(rows []*Row) cell {
 	warned, looked := 0, 0
 	for _, r := range rows {
 		if r.Check != nil {
@@ -101,16 +75,16 @@ func foundInAll(rows []*Row) entry {
 	}
 	switch {
 	case looked == 0:
-		return text("not checked")
+		return cell{Text: "not checked"}
 	case warned == 0 && looked == len(rows):
-		return text("no warnings")
+		return cell{Text: "no warnings"}
 	}
-	e := entry{Text: fmt.Sprintf("warnings in %d of %d", warned, looked)}
-	if warned > 0 {
-		e.Pill = "warn"
-	}
+	text := fmt.Sprintf("warnings in %d of %d", warned, looked)
 	if looked < len(rows) {
-		e.Text += fmt.Sprintf(", %d not checked", len(rows)-looked)
+		text += fmt.Sprintf(", %d not checked", len(rows)-looked)
 	}
-	return e
+	if warned > 0 {
+		return pill(text, "warn")
+	}
+	return cell{Text: text}
 }

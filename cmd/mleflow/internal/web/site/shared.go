@@ -48,10 +48,10 @@ const (
 	commandRunes = 1000
 )
 
-// look reads the attempt's inputs from outside its competition from the records of a
+// inspect reads the attempt's inputs from outside its competition from the records of a
 // bundle, and samples the graded file. It knows less of a file that the bundle lacks or
 // that is no table.
-func (r *Row) look(ctx context.Context, store *bundle.Store) error {
+func (r *Row) inspect(ctx context.Context, store *bundle.Store) error {
 	grade, err := record(ctx, store, r.GradeAction)
 	if err != nil {
 		return err
@@ -66,9 +66,7 @@ func (r *Row) look(ctx context.Context, store *bundle.Store) error {
 		if len(a.Resume) > 0 {
 			r.Command += "; after a loss: " + strings.Join(a.Resume, " ")
 		}
-		if text := []rune(r.Command); len(text) > commandRunes {
-			r.Command = string(text[:commandRunes]) + "…"
-		}
+		r.Command = view.Cut(r.Command, commandRunes)
 	}
 	id, err := digest.ParseContentID(r.Submission)
 	if err != nil {

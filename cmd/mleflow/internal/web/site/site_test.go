@@ -164,12 +164,12 @@ func TestMasked(t *testing.T) {
 	if m := built(t, made("knows", "own", 6, always), later).Masked; len(m) > 0 {
 		t.Errorf("attempts of two classes are compared: %+v", m)
 	}
-	var index strings.Builder
-	for _, sec := range s.index().Sections {
-		fmt.Fprintln(&index, sec.Title, sec.Text, sec.Plots)
+	index, err := s.index().write("")
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, want := range []string{"Masked versions", "knows, v1 − v1m", "learns, v1 − v1m"} {
-		if !strings.Contains(index.String(), want) {
+		if !strings.Contains(string(index), want) {
 			t.Errorf("the board lacks %q", want)
 		}
 	}
@@ -186,8 +186,12 @@ func TestClasses(t *testing.T) {
 	short.Rows[2].Report.Conditions = append(short.Rows[2].Report.Conditions, "forked=0123456789ab@1h")
 	s := built(t, longer, short, made("other", "reference", 2, never))
 	var shown strings.Builder
-	for _, sec := range append(s.index().Sections, s.agentPage("longer").Sections...) {
-		fmt.Fprintln(&shown, sec.Title, sec.Text)
+	for _, d := range []document{s.index(), s.agentPage("longer")} {
+		text, err := d.write("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown.Write(text)
 	}
 	for _, want := range []string{"Class A: isolation sandbox", "Class B: ", "time 36h.", "Place 1 of 1 in its class B, tie group 1.", "1 attempt is not compared: 1 fork."} {
 		if !strings.Contains(shown.String(), want) {
@@ -347,7 +351,7 @@ func TestStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string][]string{}
-	for _, row := range s.Tables[0].ranking().Rows {
+	for _, row := range s.Tables[0].Ranking().Rows {
 		for _, cell := range row[4:10] {
 			got[row[3].Text] = append(got[row[3].Text], cell.Text)
 		}

@@ -66,12 +66,9 @@ var standingWords = map[audit.Standing]string{
 }
 
 // amount writes a sum that may not be known.
-func amount(v *float64, decimals int) string {
+func amount(v *float64) string {
 	if v == nil {
 		return "–"
 	}
-	if decimals == 0 {
-		return view.Count(int64(*v))
-	}
-	return strconv.FormatFloat(*v, 'f', decimals, 64)
+	return view.Count(int64(*v))
 }

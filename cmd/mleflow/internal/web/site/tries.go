@@ -25,8 +25,8 @@ func (r *Row) tried() (t Tries) {
 // triesOf counts the tries of an agent. Of several bundles of a cache, the longest chain
 // counts.
 func triesOf(rows []*Row) (t Tries) {
-	type place struct{ chain, competition, version, data string }
-	begun := map[place]int{}
+	type origin struct{ chain, competition, version, data string }
+	begun := map[origin]int{}
 	for _, r := range rows {
 		if t.Published++; r.Unproven != "" {
 			t.NotProvable++
@@ -35,7 +35,7 @@ func triesOf(rows []*Row) (t Tries) {
 			t.Begun++
 			continue
 		}
-		at := place{r.Bundle.Manifest, r.Report.CompetitionID, r.Report.CompetitionVersion, r.Data}
+		at := origin{r.Bundle.Manifest, r.Report.CompetitionID, r.Report.CompetitionVersion, r.Data}
 		if root := r.Bundle.Chain.Root; !root.IsZero() {
 			at.chain = root.String()
 		}
@@ -48,13 +48,13 @@ func triesOf(rows []*Row) (t Tries) {
 	return t
 }
 
-func (t Tries) entry() entry {
-	e := entry{Text: fmt.Sprintf("%d begun, %d published, %d thrown away", t.Begun, t.Published, t.ThrownAway)}
+func (t Tries) cell() cell {
+	text := fmt.Sprintf("%d begun, %d published, %d thrown away", t.Begun, t.Published, t.ThrownAway)
 	if t.Begun == 0 {
-		e.Text = "–"
+		text = "–"
 	}
 	if t.NotProvable > 0 {
-		e.Text, e.Pill = e.Text+", not provable", "bad"
+		return pill(text+", not provable", "bad")
 	}
-	return e
+	return cell{Text: text}
 }

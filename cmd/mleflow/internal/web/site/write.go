@@ -33,7 +33,7 @@ func (s *Site) Files() (map[string][]byte, error) {
 		return err
 	}
 	err := add("index.html", "", s.index())
-	for _, name := range s.agents() {
+	for _, name := range s.AgentNames() {
 		err = errors.Join(err, add(agentPath(name), "../", s.agentPage(name)))
 	}
 	for _, c := range s.competitions() {

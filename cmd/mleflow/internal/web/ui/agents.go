@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,7 +17,8 @@ import (
 type agentRow struct {
 	*results.Group
 	results.Tally
-	Name, Link, Compare, Letter, Isolation, Any, PerMedal string
+	agentProgram
+	Letter, Isolation, Any, PerMedal string
 	// Share is that of attempts with a medal, in percent; NaN if none can win one. Last is
 	// the time of the last run.
 	Share float64
@@ -26,53 +26,49 @@ type agentRow struct {
 }
 
 // agentColumns are those of the list of agents.
-var agentColumns = []field{{Key: "agent", Title: "Agent"}, {Key: "class", Title: "Class"}, {Key: "attempts", Title: "Attempts", Kind: amounts}, {Key: "competitions", Title: "Competitions", Kind: amounts},
-	{Key: "medals", Title: "Any medal", Kind: shares}, {Key: "gold", Title: "Gold", Kind: amounts}, {Key: "silver", Title: "Silver", Kind: amounts}, {Key: "bronze", Title: "Bronze", Kind: amounts},
-	{Key: "median", Title: "Above median", Kind: amounts}, {Key: "valid", Title: "Valid", Kind: amounts}, {Key: "cost", Title: "Cost per medal (USD)", Kind: dollars}, {Key: "isolation", Title: "Isolation", Kind: badges},
-	{Key: "last", Title: "Last run", Kind: moments}}
+var agentColumns = []page.Column[agentRow]{
+	{Key: "agent", Title: "Agent", Of: func(r agentRow) cell { return cell{Text: r.Name, Link: r.Link} }},
+	{Key: "class", Title: "Class", Text: func(r agentRow) string { return r.Letter }},
+	{Key: "attempts", Title: "Attempts", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Tally.Attempts) }},
+	{Key: "competitions", Title: "Competitions", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Competitions) }},
+	{Key: "medals", Title: "Any medal", Kind: page.Shares, Of: func(r agentRow) cell { return cell{Text: r.Any, Value: r.Share} }},
+	{Key: "gold", Title: "Gold", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Gold).If(!r.Rehearsal) }},
+	{Key: "silver", Title: "Silver", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Silver).If(!r.Rehearsal) }},
+	{Key: "bronze", Title: "Bronze", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Bronze).If(!r.Rehearsal) }},
+	{Key: "median", Title: "Above median", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.AboveMedian).If(!r.Rehearsal) }},
+	{Key: "valid", Title: "Valid", Kind: page.Amounts, Of: func(r agentRow) cell { return page.Count(r.Valid) }},
+	{Key: "cost", Title: "Cost per medal (USD)", Kind: page.Dollars, Of: agentRow.perMedal},
+	{Key: "isolation", Title: "Isolation", Kind: page.Badges, Of: func(r agentRow) cell { return isolationCell(r.Isolation) }},
+	{Key: "last", Title: "Last run", Kind: page.Moments, Value: func(r agentRow) float64 { return float64(r.Last.Unix()) }},
+}
+
+func (row agentRow) perMedal() cell {
+	if row.PerMedal == "" {
+		return nothing
+	}
+	return cell{Text: row.PerMedal, Value: *row.Cost.PerMedal}
+}
 
 // agentsPage lists the agents: a row for each program of one and each class.
 func (u *UI) agentsPage(r *http.Request) (*content, error) {
 	now, p := u.results.now()
 	groups, aside := results.Groups(now.graded)
 	by := classesOf(now.graded)
-	t := &table{Noun: "row", Empty: "No attempt of an agent was graded with this cache.", Path: "/agents", Placeholder: "name", Columns: agentColumns, Facets: []string{"class", "isolation"}, Legend: by.legend}
+	t := &table{Noun: "row", Empty: "No attempt of an agent was graded with this cache.", Path: "/agents", Placeholder: "name", Facets: []string{"class", "isolation"}, Legend: by.legend}
+	var rows []agentRow
 	for _, g := range groups {
-		t.Lines = append(t.Lines, agentRowOf(g, by).line())
+		rows = append(rows, agentRowOf(g, by))
 	}
-	c := &content{title: "Agents", nav: "Agents", live: !p.Ready}
-	if err := c.add("title", "list title", listTitle{"Agents", p}); err != nil {
-		return nil, err
-	}
-	if err := t.add(c, r); err != nil {
-		return nil, err
-	}
-	return c, c.add("note", "agents note", aside.String())
-}
-
-func (row agentRow) line() line {
-	any := cell{Text: row.Any, Value: row.Share}
-	per := nothing
-	if row.PerMedal != "" {
-		per = cell{Text: row.PerMedal, Value: *row.Cost.PerMedal}
-	}
-	cells := []cell{{Text: row.Name, Link: row.Link}, {Text: row.Letter}, number(float64(row.Tally.Attempts)), number(float64(row.Competitions)), any, number(float64(row.Gold)), number(float64(row.Silver)),
-		number(float64(row.Bronze)), number(float64(row.AboveMedian)), number(float64(row.Valid)), per, isolationCell(row.Isolation), number(float64(row.Last.Unix()))}
-	if row.Rehearsal {
-		cells[5], cells[6], cells[7], cells[8] = nothing, nothing, nothing, nothing
-	}
-	return line{Cells: cells, Compare: row.Compare}
+	fillTable(t, agentColumns, rows, func(r agentRow) line { return line{Compare: r.Compare()} })
+	c := list("Agents", p)
+	t.show(c, r)
+	c.show("note", "agents note", aside.String())
+	return c, c.err
 }
 
 func agentRowOf(g *results.Group, by *classes) agentRow {
 	sum := results.TallyOf(g.Attempts)
-	row := agentRow{Group: g, Tally: sum, PerMedal: aggregate.PerMedalText(sum.Cost), Name: g.Agent, Letter: by.letters[g.Class], Share: nothing.Value}
-	ref, program := agentPrefix+g.Agent, ""
-	if !g.Newest {
-		program = programRef(g.Program)
-		row.Name, ref = programName(g.Agent, g.Program), ref+"@"+program
-	}
-	row.Link, row.Compare = agentAddress(g.Agent, program), compareAddress(ref)
+	row := agentRow{Group: g, Tally: sum, agentProgram: withProgram(g.Agent, g.Program, g.Newest), PerMedal: aggregate.PerMedalText(sum.Cost), Letter: by.letters[g.Class], Share: nothing.Value}
 	var sets [][]string
 	for _, a := range g.Attempts {
 		sets = append(sets, a.Report.Conditions)
@@ -91,19 +87,16 @@ func agentRowOf(g *results.Group, by *classes) agentRow {
 
 // agentScores is an agent's attempts at one competition.
 type agentScores struct {
-	page.People
-	ID, Link, Title string
-	Plot            template.HTML
-	OffScale        bool
+	page.AmongPeople
+	Link, Title string
 }
 
 type agentData struct {
-	Name, Compare string
-	Rows          []agentRow
+	agentProgram
+	Rows []agentRow
 	// Others are the programs of the same name.
-	Others       []page.Link
+	Others       []agentProgram
 	Aside        string
-	Legend       []page.Fact
 	Competitions []agentScores
 	Progress     progress
 }
@@ -117,39 +110,29 @@ func (u *UI) agentPage(r *http.Request) (*content, error) {
 	if len(own) == 0 && p.Ready {
 		return nil, fmt.Errorf("%w: no attempt of an agent of that name was graded", errNothing)
 	}
-	d := agentData{Name: name, Compare: compareAddress(agentPrefix + name), Progress: p}
 	chosen := programOf(program, now.newest[name])
+	d := agentData{agentProgram: withProgram(name, chosen, chosen == now.newest[name]), Progress: p}
 	seen := map[string]bool{chosen: true}
 	for _, a := range own {
 		if !seen[a.Program] {
 			seen[a.Program] = true
-			other := page.Link{Text: programName(name, a.Program), Address: agentAddress(name, programRef(a.Program))}
-			if a.Program == now.newest[name] {
-				other = page.Link{Text: name, Address: agentAddress(name, "")}
-			}
-			d.Others = append(d.Others, other)
+			d.Others = append(d.Others, withProgram(name, a.Program, a.Program == now.newest[name]))
 		}
 	}
-	if chosen != now.newest[name] {
-		d.Name, d.Compare = programName(name, chosen), compareAddress(agentPrefix+name+"@"+programRef(chosen))
-	}
 	own = slices.DeleteFunc(own, func(a *results.Attempt) bool { return a.Program != chosen })
-	t := attemptsTable("/agent", own, now.newest, "competition", "outcome", "medal")
+	t := newAttemptTable("/agent", own, now.newest, nil, "competition", "outcome", "medal")
 	t.Keep = []string{"name", "program"}
 	groups, aside := results.Groups(own)
-	d.Aside, d.Legend = aside.String(), t.Legend
+	d.Aside = aside.String()
 	for _, g := range groups {
 		d.Rows = append(d.Rows, agentRowOf(g, t.classes))
 	}
 	u.plots(&d, groups, t.classes)
 	c := &content{title: d.Name, nav: "Agents", live: !p.Ready}
-	if err := c.add("agent", "agent", d); err != nil {
-		return nil, err
-	}
-	if err := t.add(c, r); err != nil {
-		return nil, err
-	}
-	return c, c.add("plots", "agent plots", d)
+	c.show("agent", "agent", d)
+	t.show(c, r)
+	c.show("plots", "agent plots", d)
+	return c, c.err
 }
 
 // plots draws an agent's scores among those of people, a row for each class.
@@ -158,17 +141,18 @@ func (u *UI) plots(d *agentData, groups []*results.Group, by *classes) {
 	for _, g := range groups {
 		for _, a := range g.Attempts {
 			if !g.Rehearsal {
-				rows[a.Competition()] = withScore(rows[a.Competition()], rowName(d.Name, g.Class, by), a)
+				rows[a.Competition()] = page.AddScores(rows[a.Competition()], rowName(d.Name, g.Class, by), scoresOf([]*results.Attempt{a})...)
 				reports[a.Competition()] = a
 			}
 		}
 	}
 	for _, id := range sortedKeys(rows) {
-		s := agentScores{ID: id, Title: id, Link: "/competitions/" + url.PathEscape(id), People: page.PeopleOf(reports[id].Report)}
+		people := page.PeopleOf(reports[id].Report)
+		s := agentScores{Title: id, Link: competitionAddress(id)}
 		if def, err := u.definition(id, []*results.Attempt{reports[id]}); err == nil {
-			s.Title, s.Human = def.Title, def.Medals.Scores
+			s.Title, people.Human = def.Title, def.Medals.Scores
 		}
-		s.Plot, s.OffScale = page.Distribution(s.People, rows[id])
+		s.AmongPeople = page.Distribution(people, rows[id])
 		d.Competitions = append(d.Competitions, s)
 	}
 }
@@ -179,16 +163,6 @@ func rowName(agent, class string, by *classes) string {
 		return agent + " (class " + by.letters[class] + ")"
 	}
 	return agent
-}
-
-// withScore adds the score of an attempt to the row of a name.
-func withScore(rows []page.Row, name string, a *results.Attempt) []page.Row {
-	i := slices.IndexFunc(rows, func(row page.Row) bool { return row.Name == name })
-	if i < 0 {
-		i, rows = len(rows), append(rows, page.Row{Name: name})
-	}
-	rows[i].Scores = append(rows[i].Scores, scoresOf([]*results.Attempt{a})...)
-	return rows
 }
 
 func agentAddress(name, program string) string {

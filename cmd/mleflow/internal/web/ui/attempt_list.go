@@ -17,89 +17,120 @@ import (
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
-// attemptColumns are those of every table of attempts. What is not known of any of them is
-// not shown.
-var attemptColumns = []field{{Key: "attempt", Title: "Attempt"}, {Key: "outcome", Title: "Outcome", Kind: ends}, {Key: "score", Title: "Score", Kind: points, Within: "competition"},
-	{Key: "medal", Title: "Medal", Kind: medals}, {Key: "rank", Title: "Rank among people", Kind: amounts, Within: "competition"}, {Key: "reason", Title: "Reason"}, {Key: "time", Title: "Time", Kind: spells},
-	{Key: "tokens", Title: "Tokens", Kind: amounts}, {Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "isolation", Title: "Isolation", Kind: badges}, {Key: "class", Title: "Class"},
-	{Key: "run", Title: "Run"}, {Key: "started", Title: "Started", Kind: moments}, {Key: "runs", Title: "In runs", Kind: amounts, Extra: true},
-	{Key: "agent", Title: "Agent", Extra: true}, {Key: "competition", Title: "Competition", Extra: true}, {Key: "seed", Title: "Seed", Extra: true}}
-
 // attemptTable is a table of attempts.
 type attemptTable struct {
 	*table
 	classes *classes
 	// newest is the newest program of each agent; nil where programs are not told apart.
 	newest map[string]string
-	// overRuns means that the attempts are of several runs.
-	overRuns bool
 }
 
-// attemptsTable returns a table of attempts, whose members are grouped within a class.
-func attemptsTable(path string, list []*results.Attempt, newest map[string]string, facets ...string) *attemptTable {
-	t := &attemptTable{classes: classesOf(list), newest: newest, overRuns: newest != nil, table: &table{Noun: "attempt", Empty: "No attempt has ended in a run of this cache.", Path: path, Placeholder: "agent, competition, reason",
-		Columns: attemptColumns, Facets: append(facets, "class"), Groups: []string{"agent", "competition", "agent+competition"}, Split: "class"}}
+// newAttemptTable returns a table of attempts, whose members are grouped within a class. Its
+// attempts are of several runs if newest is given; else sofar says how long those of a run
+// take that have not ended.
+func newAttemptTable(path string, list []*results.Attempt, newest map[string]string, sofar func(*results.Attempt) string, facets ...string) *attemptTable {
+	t := &attemptTable{classes: classesOf(list), newest: newest, table: &table{Noun: "attempt", Empty: "No attempt has ended in a run of this cache.", Path: path, Placeholder: "agent, competition, reason",
+		Facets: append(facets, "class"), Groups: []string{"agent", "competition", "agent+competition"}, Split: "class"}}
 	t.Legend = t.classes.legend
-	for _, a := range list {
-		t.Lines = append(t.Lines, t.line(a))
-	}
+	fillTable(t.table, t.columns(sofar), list, func(a *results.Attempt) line {
+		return line{Address: cmp.Or(a.Address, a.GradeAddress), Compare: t.agent(a).Compare()}
+	})
 	return t
 }
 
-// line is an attempt in the table.
-func (t *attemptTable) line(a *results.Attempt) line {
-	text, class := endCell(a)
-	score, rank, run, started, runs := math.NaN(), nothing, cell{}, nothing, nothing
-	if s := cmp.Or(a.Report.ExactScore, a.Report.Score); s != nil {
-		score = float64(*s)
-		if a.Report.Rank != nil {
-			rank = cell{Text: results.Place(*a.Report.Rank, a.Report.Teams), Value: float64(*a.Report.Rank)}
-		}
+// columns are those of every table of attempts. What is not known of any of them is not
+// shown.
+func (t *attemptTable) columns(sofar func(*results.Attempt) string) []page.Column[*results.Attempt] {
+	return []page.Column[*results.Attempt]{
+		{Key: "attempt", Title: "Attempt", Of: func(a *results.Attempt) cell { return cell{Text: t.name(a), Sub: rest(a), Link: attemptAddress(a)} }},
+		{Key: "outcome", Title: "Outcome", Kind: page.Ends, Of: func(a *results.Attempt) (c cell) { c.Text, c.Class = endCell(a); return }},
+		{Key: "score", Title: "Score", Kind: page.Points, Within: "competition", Value: func(a *results.Attempt) float64 {
+			return valueOf((*float64)(cmp.Or(a.Report.ExactScore, a.Report.Score)))
+		}},
+		{Key: "medal", Title: "Medal", Kind: page.Medals, Of: medalCell},
+		{Key: "rank", Title: "Rank among people", Kind: page.Amounts, Within: "competition", Of: rankCell},
+		{Key: "reason", Title: "Reason", Text: func(a *results.Attempt) string { return brief(a.Reason()) }},
+		{Key: "time", Title: "Time", Kind: page.Spells, Of: func(a *results.Attempt) cell { return timeCell(a, sofar) }},
+		{Key: "tokens", Title: "Tokens", Kind: page.Amounts, Value: func(a *results.Attempt) float64 { return valueOf(a.Made.Usage.Tokens()) }},
+		{Key: "cost", Title: "Cost (USD)", Kind: page.Dollars, Of: costCell},
+		{Key: "isolation", Title: "Isolation", Kind: page.Badges, Of: func(a *results.Attempt) cell {
+			return isolationCell(conditions.Described(a.Report.Conditions)).If(len(a.Report.Conditions) > 0)
+		}},
+		{Key: "class", Title: "Class", Text: t.classes.letter},
+		{Key: "run", Title: "Run", Of: func(a *results.Attempt) cell {
+			return cell{Text: ledger.Nickname(a.RunID), Link: runAddress(a.RunID)}.If(t.newest != nil)
+		}},
+		{Key: "started", Title: "Started", Kind: page.Moments, Of: func(a *results.Attempt) cell {
+			at, err := time.Parse(time.RFC3339, a.Started)
+			return momentCell(at).If(err == nil && t.newest != nil)
+		}},
+		{Key: "runs", Title: "In runs", Kind: page.Amounts, Extra: true, Of: func(a *results.Attempt) cell { return page.Count(len(a.Runs)).If(t.newest != nil) }},
+		{Key: "agent", Title: "Agent", Extra: true, Text: t.name},
+		{Key: "competition", Title: "Competition", Extra: true, Text: (*results.Attempt).Competition},
+		{Key: "seed", Title: "Seed", Extra: true, Text: func(a *results.Attempt) string { return a.Seed }},
 	}
-	if t.overRuns {
-		run, runs = cell{Text: ledger.Nickname(a.RunID), Link: runAddress(a.RunID)}, number(float64(len(a.Runs)))
-		if at, err := time.Parse(time.RFC3339, a.Started); err == nil {
-			started = number(float64(at.Unix()))
-		}
-	}
-	isolation := ""
-	if len(a.Report.Conditions) > 0 {
-		isolation = conditions.Described(a.Report.Conditions)
-	}
-	name, ref := t.agent(a)
-	cells := []cell{{Text: name, Sub: rest(a), Link: attemptAddress(a)}, {Text: text, Class: class}, number(score), medalCell(a), rank, {Text: brief(a.Reason())}, number(valueOf(a.Made.WallSeconds)),
-		number(valueOf(a.Made.Usage.Tokens())), nothing, isolationCell(isolation), {Text: t.classes.letter(a)}, run, started, runs, {Text: name}, {Text: a.Competition()}, {Text: a.Seed}}
-	if use := a.Made.Usage; use != nil && use.CostUSD != nil {
-		cells[8].Value = *use.CostUSD
-		if marks := aggregate.CostMarks(use); marks != "" {
-			cells[8].Text = aggregate.CostText(use)
-		}
-	}
-	return line{Cells: cells, Address: cmp.Or(a.Address, a.GradeAddress), Compare: compareAddress(ref)}
 }
 
-// agent is the name of an attempt's agent, with the program if it is not its newest, and its
-// address in a comparison.
-func (t *attemptTable) agent(a *results.Attempt) (name, ref string) {
-	if t.newest == nil || t.newest[a.Agent] == a.Program {
-		return a.Agent, agentPrefix + a.Agent
+// timeCell is how long an attempt took, or takes so far.
+func timeCell(a *results.Attempt, sofar func(*results.Attempt) string) cell {
+	c := cell{Value: valueOf(a.Made.WallSeconds)}
+	if math.IsNaN(c.Value) && sofar != nil {
+		c.Text = sofar(a)
 	}
-	return programName(a.Agent, a.Program), agentPrefix + a.Agent + "@" + programRef(a.Program)
+	return c
 }
 
-// programName is the name of an agent with one of its programs.
-func programName(agent, program string) string {
-	if program == "" {
-		return agent + " (program not known)"
+func momentCell(at time.Time) cell { return cell{Value: float64(at.Unix())} }
+
+// rankCell is the rank of an attempt that has a score.
+func rankCell(a *results.Attempt) cell {
+	if a.Report.Rank == nil || cmp.Or(a.Report.ExactScore, a.Report.Score) == nil {
+		return nothing
 	}
-	return agent + " (program " + program[:min(6, len(program))] + "…)"
+	return cell{Text: results.Place(*a.Report.Rank, a.Report.Teams), Value: float64(*a.Report.Rank)}
+}
+
+// costCell is what the models of an attempt cost, with marks of what the figure rests on.
+func costCell(a *results.Attempt) cell {
+	use := a.Made.Usage
+	if use == nil || use.CostUSD == nil {
+		return nothing
+	}
+	c := cell{Value: *use.CostUSD}
+	if aggregate.CostMarks(use) != "" {
+		c.Text = aggregate.CostText(use)
+	}
+	return c
+}
+
+// agent is the agent of an attempt with its program.
+func (t *attemptTable) agent(a *results.Attempt) agentProgram {
+	return withProgram(a.Agent, a.Program, t.newest == nil || t.newest[a.Agent] == a.Program)
+}
+
+func (t *attemptTable) name(a *results.Attempt) string { return t.agent(a).Name }
+
+// agentProgram is an agent with one of its programs: its name, its reference in a comparison
+// and the address of its page.
+type agentProgram struct{ Name, Ref, Link string }
+
+// Compare is the address of a comparison with it.
+func (p agentProgram) Compare() string { return compareAddress(p.Ref) }
+
+// withProgram is an agent with one of its programs, which is not named if it is the newest.
+func withProgram(agent, program string, newest bool) agentProgram {
+	ref, name := cmp.Or(program, unknownProgram), agent+" (program not known)"
+	switch {
+	case newest:
+		return agentProgram{agent, agentPrefix + agent, agentAddress(agent, "")}
+	case program != "":
+		name = agent + " (program " + program[:min(6, len(program))] + "…)"
+	}
+	return agentProgram{name, agentPrefix + agent + "@" + ref, agentAddress(agent, ref)}
 }
 
 // unknownProgram stands in addresses for a program that is not known.
 const unknownProgram = "unknown"
-
-// programRef is a program in an address.
-func programRef(program string) string { return cmp.Or(program, unknownProgram) }
 
 // programOf is the program that an address names; the newest if it names none.
 func programOf(ref, newest string) string {
@@ -203,14 +234,11 @@ func (u *UI) attemptsPage(r *http.Request, m *model, sum *ledger.Summary, c *con
 	if err != nil {
 		return err
 	}
-	t := attemptsTable(runAddress(sum.ID)+"/attempts", list, nil, "agent", "competition", "outcome", "medal")
+	sofar := func(a *results.Attempt) string { return took(m.sums.Step(a.Address), u.Now(), sum) }
+	t := newAttemptTable(runAddress(sum.ID)+"/attempts", list, nil, sofar, "agent", "competition", "outcome", "medal")
 	t.Empty, t.Retry = "The run has no attempts: its pipeline has no agent-run step.", "mleflow apply "+quoted(sum.Pipeline)+" --retry "
-	for i, a := range list {
-		if c := &t.Lines[i].Cells[6]; math.IsNaN(c.Value) {
-			c.Text = took(m.sums.Step(a.Address), u.Now(), sum)
-		}
-	}
-	return t.add(c, r)
+	t.show(c, r)
+	return c.err
 }
 
 // attemptsMade is what the attempts of a shown run were made of: the number of events and of
@@ -246,11 +274,7 @@ func quoted(arg string) string { return "'" + strings.ReplaceAll(arg, "'", `'\''
 // brief is the beginning of a text, in one line.
 func brief(text string) string {
 	const most = 160
-	runes := []rune(view.OneLine(text[:min(len(text), 8*most)]))
-	if len(runes) <= most {
-		return string(runes)
-	}
-	return string(runes[:most]) + "…"
+	return view.Cut(view.OneLine(text[:min(len(text), 8*most)]), most)
 }
 
 // valueOf is a number that may be missing.
@@ -264,30 +288,13 @@ func valueOf(v *float64) float64 {
 // resultsPage lists the attempts of all runs that have ended.
 func (u *UI) resultsPage(r *http.Request) (*content, error) {
 	now, p := u.results.now()
-	c := &content{title: "Attempts", nav: "Attempts", live: !p.Ready}
-	if err := c.add("title", "list title", listTitle{"Attempts", p}); err != nil {
-		return nil, err
-	}
-	return c, attemptsTable("/attempts", now.all, now.newest, "agent", "competition", "outcome", "medal").add(c, r)
+	c := list("Attempts", p)
+	newAttemptTable("/attempts", now.all, now.newest, nil, "agent", "competition", "outcome", "medal").show(c, r)
+	return c, c.err
 }
 
 // listTitle is the head of a list over all runs.
 type listTitle struct {
 	Title    string
 	Progress progress
-}
-
-// headline is the head of an attempt's page.
-type headline struct{ Name, Outcome, Class, Score, Medal string }
-
-func (o *one) headline() *headline {
-	h := &headline{Name: o.attempt.Agent, Medal: results.Medal(o.attempt.Report)}
-	if rest := rest(o.attempt); rest != "" {
-		h.Name += " · " + rest
-	}
-	if s := o.attempt.Report.ExactScore; s != nil {
-		h.Score = page.Score(float64(*s))
-	}
-	h.Outcome, h.Class = endCell(o.attempt)
-	return h
 }

@@ -1,11 +1,10 @@
 package ui
 
 import (
+	"context"
 	"fmt"
-	"math"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -40,9 +39,6 @@ type change struct {
 	Lines            []diffLine
 }
 
-// codeSnapshots is the output of an attempt with the copies of its code.
-const codeSnapshots = "code_snapshots"
-
 // The views of the code: its files, what changed over time, and from another attempt's.
 const (
 	filesView   = ""
@@ -51,9 +47,8 @@ const (
 )
 
 // code shows the code that the agent left, and how it changed.
-func (o *one) code() error {
-	q := o.r.URL.Query()
-	d := codeData{Action: "/step/" + url.PathEscape(o.sum.ID), Address: o.address, View: q.Get("view")}
+func code(ctx context.Context, a *shownAttempt, q url.Values) codeData {
+	d := codeData{Action: a.action(), Address: a.address, View: q.Get("view")}
 	switch {
 	case q.Has("from") || q.Has("to"):
 		d.View = changesView
@@ -61,88 +56,38 @@ func (o *one) code() error {
 		d.View = againstView
 	}
 	for _, v := range [][2]string{{filesView, "Files"}, {changesView, "Changes over time"}, {againstView, "Against another attempt"}} {
-		link := stepAddress(o.sum.ID, o.address, "code")
+		link := a.link("code")
 		if v[0] != "" {
-			link += "&view=" + v[0]
+			link = a.link("code", "view", v[0])
 		}
 		d.Views = append(d.Views, page.Link{Text: v[1], Address: link, Here: v[0] == d.View})
 	}
-	ref, why := o.latest(&d)
-	switch {
-	case why != "":
-		d.Files.Missing = why
-	case d.View == changesView:
-		o.changes(&d)
-	case d.View == againstView:
-		o.against(&d, ref)
-	default:
-		d.Files = o.list(ref, "code", "main.py", "solution.py", "train.py", "agent.py", "run.py")
-	}
-	return o.c.add("code", "code", d)
-}
-
-// latest is the code at the end, or so far, or why there is none.
-func (o *one) latest(d *codeData) (cache.Ref, string) {
-	if k := o.running(); k != nil && len(k.code) > 0 {
-		last := k.code[len(k.code)-1]
+	ref, missing := a.output("code")
+	if a.growing != nil && a.usage != nil && len(a.usage.code) > 0 {
+		last := a.usage.code[len(a.usage.code)-1]
 		d.Now = "The attempt runs. This is the code when it was copied last, after " + last.name + "."
-		return last.ref, ""
+		ref, missing = last.ref, ""
 	}
-	return o.output("code")
+	switch {
+	case missing != "":
+		d.Files.Missing = missing
+	case d.View == changesView:
+		d.changes(ctx, a, q)
+	case d.View == againstView:
+		d.against(ctx, a, q.Get("other"), ref)
+	default:
+		d.Files = listFiles(ctx, &a.shownStep, ref, "code", q.Get("file"), "main.py", "solution.py", "train.py", "agent.py", "run.py")
+	}
+	return d
 }
 
-// changes compares two of the copies of the code.
-func (o *one) changes(d *codeData) {
-	all, why := o.copies()
-	if d.NoVersions = why; len(all) > 1 {
-		d.choose(o, all)
+// changes compares the two copies of the code that the address names, or the last two.
+func (d *codeData) changes(ctx context.Context, a *shownAttempt, q url.Values) {
+	all, missing := a.copies(ctx)
+	if d.NoVersions = missing; len(all) < 2 {
+		return
 	}
-}
-
-// version is the code at a time since the start of the agent.
-type version struct {
-	name string
-	ref  cache.Ref
-	at   time.Duration
-}
-
-// copies are the copies of the code over time with that at the end, or why there are
-// none.
-func (o *one) copies() ([]version, string) {
-	if k := o.running(); k != nil {
-		return k.code, "There is one copy of the code so far."
-	}
-	why := "There is no change over time: the attempt kept no copies of its code. snapshot_every = \"10m\" in the agent-run step keeps them."
-	final, missing := o.output("code")
-	if missing != "" {
-		return nil, missing
-	}
-	ref := o.record.Outputs[codeSnapshots].Ref
-	if ref.IsZero() {
-		return nil, why
-	}
-	folders, err := tree.Read(o.ctx, o.store, ref)
-	if err != nil {
-		return nil, lost("code", err)
-	}
-	var all []version
-	for _, f := range folders {
-		var s int64
-		if _, err := fmt.Sscanf(f.Name, "%d", &s); err == nil && f.IsDir() {
-			at := time.Duration(s) * time.Second
-			all = append(all, version{view.Duration(at), f.Ref(), at})
-		}
-	}
-	if len(all) > 0 {
-		all = append(all, version{"the end", final, math.MaxInt64})
-	}
-	return all, why
-}
-
-// choose compares the two versions that the address names, or the last two.
-func (d *codeData) choose(o *one, all []version) {
-	q := o.r.URL.Query()
-	from, to := max(0, len(all)-2), len(all)-1
+	from, to := len(all)-2, len(all)-1
 	for i, v := range all {
 		if q.Get("from") == v.name {
 			from = i
@@ -156,28 +101,29 @@ func (d *codeData) choose(o *one, all []version) {
 		d.To = append(d.To, choice{v.name, v.name, i == to})
 	}
 	d.Versions = true
-	d.changeList = o.compare(all[from].ref, all[to].ref)
+	d.changeList = compareCode(ctx, a.store, all[from].ref, all[to].ref)
 }
 
+// maxSiblings is the largest number of attempts that the code can be compared with.
+const maxSiblings = 500
+
 // against compares the code with that of another attempt of the run.
-func (o *one) against(d *codeData, final cache.Ref) {
-	const most = 500
-	chosen := o.r.URL.Query().Get("other")
-	for _, n := range o.others(most) {
-		d.Attempts = append(d.Attempts, choice{n.Address, page.Name(n.Address), n.Address == chosen})
+func (d *codeData) against(ctx context.Context, a *shownAttempt, other string, final cache.Ref) {
+	for _, address := range a.siblings[:min(len(a.siblings), maxSiblings)] {
+		d.Attempts = append(d.Attempts, choice{address, page.Name(address), address == other})
 	}
-	if chosen == "" {
+	if other == "" {
 		return
 	}
 	d.Other = true
-	other := &one{u: o.u, ctx: o.ctx, r: o.r, m: o.m, sum: o.sum, address: chosen, step: o.m.sums.Step(chosen), store: o.store}
-	other.open()
-	ref, why := other.output("code")
-	if why != "" {
-		d.Against.Same = why
+	s := &shownStep{}
+	s.record, s.missing = recordOf(ctx, a.store, a.run, other)
+	ref, missing := s.output("code")
+	if missing != "" {
+		d.Against.Same = missing
 		return
 	}
-	d.Against = o.compare(ref, final)
+	d.Against = compareCode(ctx, a.store, ref, final)
 }
 
 const (
@@ -187,27 +133,23 @@ const (
 	maxCompared = 256 << 10
 )
 
-// compare lists the files that differ.
-func (o *one) compare(from, to cache.Ref) changeList {
-	var l changeList
-	a, errA := contents(o.ctx, o.store, from)
-	b, errB := contents(o.ctx, o.store, to)
+// compareCode lists the files that differ in two folders.
+func compareCode(ctx context.Context, store cache.Store, from, to cache.Ref) (l changeList) {
+	a, errA := readFiles(ctx, store, from)
+	b, errB := readFiles(ctx, store, to)
 	if errA != nil || errB != nil {
 		l.Same = "The code cannot be compared: a version is no longer in the cache."
 		return l
 	}
 	left := 0
-	for _, name := range union(a, b) {
-		x, inA := a[name]
-		y, inB := b[name]
-		if inA && inB && x.ID == y.ID {
-			continue
-		}
-		if len(l.Changes) >= maxChanges {
+	for _, name := range union(a.at, b.at) {
+		switch x, y := a.at[name], b.at[name]; {
+		case x.ID == y.ID:
+		case len(l.Changes) >= maxChanges:
 			left++
-			continue
+		default:
+			l.Changes = append(l.Changes, changeOf(ctx, store, name, x, y))
 		}
-		l.Changes = append(l.Changes, o.changeOf(name, x, y, inA, inB))
 	}
 	switch {
 	case left > 0:
@@ -218,12 +160,14 @@ func (o *one) compare(from, to cache.Ref) changeList {
 	return l
 }
 
-func (o *one) changeOf(name string, a, b tree.Entry, inA, inB bool) change {
+// changeOf compares two versions of a file. The entry of a version that does not have it is
+// zero.
+func changeOf(ctx context.Context, store cache.Store, name string, a, b tree.Entry) change {
 	c := change{Path: name, What: "changed"}
 	switch {
-	case !inA:
+	case a.Name == "":
 		c.What = "new"
-	case !inB:
+	case b.Name == "":
 		c.What = "removed"
 	}
 	if a.Size > maxCompared || b.Size > maxCompared {
@@ -232,10 +176,10 @@ func (o *one) changeOf(name string, a, b tree.Entry, inA, inB bool) change {
 	}
 	var text [2][]byte
 	for i, e := range []tree.Entry{a, b} {
-		if i == 0 && !inA || i == 1 && !inB {
+		if e.Name == "" {
 			continue
 		}
-		data, err := head(o.ctx, o.store, e.Ref(), maxCompared)
+		data, err := head(ctx, store, e.Ref(), maxCompared)
 		if err != nil {
 			c.Note = lost("file", err)
 			return c

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"time"
@@ -8,8 +9,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/grade"
 )
 
@@ -21,51 +20,49 @@ type stopRow struct {
 	After, Score, Medal, Best, Note string
 }
 
-// curve draws the scores of the snapshots with what the attempt used and did, and those
-// of early stopping.
-func (o *one) curve(d *storyData, g *ledger.StepSummary, stats agentrun.Stats, report *grading.Graded) {
-	end := seconds(stats.WallSeconds)
-	c := page.Course{Curves: page.Curves{People: d.People, Until: end, Marks: stops}, Lanes: o.lanes()}
+// course draws the scores of the snapshots with what the attempt used and did, and fills
+// in the scores of early stopping.
+func (d *storyData) course(ctx context.Context, a *shownAttempt) {
+	var end time.Duration
+	if a.stats != nil {
+		end = seconds(a.stats.WallSeconds)
+	}
+	c := page.Course{Curves: page.Curves{People: d.People, Until: end, Marks: stops}, Lanes: lanes(ctx, a)}
 	var points []grading.Moment
 	switch {
-	case g == nil || len(g.Outputs) == 0:
+	case a.graded == nil || len(a.graded.Outputs) == 0:
 		d.NoCurve = "There is no score over time: no step has graded the attempt yet."
-	case !decode(g.Outputs["curve"], &points) || len(points) == 0:
+	case !decode(a.graded.Outputs["curve"], &points) || len(points) == 0:
 		d.NoCurve = "There is no score over time: the attempt kept no snapshots, or its grade step was not given them. snapshot_every = \"10m\" in the agent-run step keeps them, and snapshots = step.agent-run.NAME[each.key].snapshots in the grade step scores them."
 	default:
-		c.Lines = append(scoreLines(points, end, report, d.LowerIsBetter), o.kinLines()...)
+		c.Lines = append(scoreLines(points, end, a.report, d.LowerIsBetter), kinLines(a)...)
 		d.Scored = true
 	}
 	d.Curve = c.Draw()
 	if d.Curve == "" && d.NoCurve == "" {
 		d.NoCurve = "None of the " + view.Plural(len(points), "snapshot") + " has a score."
 	}
-	if report != nil {
-		d.Spoilt = grade.Spoilt(report.Outcome, points)
+	if a.report != nil {
+		d.Spoilt = grade.Spoilt(a.report.Outcome, points)
 	}
-	d.Stops = stopRows(points, end, report, d.LowerIsBetter)
+	d.Stops = stopRows(points, end, a.report, d.LowerIsBetter)
 }
 
 // scoreLines are the scores of the snapshots, and the best so far.
 func scoreLines(points []grading.Moment, end time.Duration, report *grading.Graded, lower bool) []page.Line {
-	raw, best := page.Line{Name: "score", Color: 0}, page.Line{Name: "best so far", Steps: true, Color: 3}
-	so := math.NaN()
+	raw := page.Line{Name: "score"}
 	for _, p := range points {
 		m := page.Moment{At: time.Duration(p.Seconds) * time.Second, Score: math.NaN()}
 		if p.Score != nil {
 			m.Score = *p.Score
-			if math.IsNaN(so) || better(*p.Score, so, lower) {
-				so = *p.Score
-			}
 		}
 		raw.Moments = append(raw.Moments, m)
-		best.Moments = append(best.Moments, page.Moment{At: m.At, Score: so})
 	}
+	best := raw.BestSoFar("best so far", 3, lower)
 	if report != nil && report.ExactScore != nil && end > 0 {
-		final := page.Moment{At: end, Score: float64(*report.ExactScore)}
-		raw.Moments = append(raw.Moments, final)
-		if math.IsNaN(so) || better(final.Score, so, lower) {
-			best.Moments = append(best.Moments, final)
+		raw.Moments = append(raw.Moments, page.Moment{At: end, Score: float64(*report.ExactScore)})
+		if with := raw.BestSoFar("", 0, lower).Moments; len(points) == 0 || with[len(points)].Score != with[len(points)-1].Score {
+			best.Moments = append(best.Moments, with[len(points)])
 		}
 	}
 	return []page.Line{best, raw}
@@ -92,27 +89,16 @@ func stopRows(points []grading.Moment, end time.Duration, report *grading.Graded
 	return rows
 }
 
-func better(a, b float64, lower bool) bool {
-	if lower {
-		return a < b
-	}
-	return a > b
-}
-
 // stopRowOf returns the score of stopping at a time: that of the last submission before
 // it.
 func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading.Graded, lower bool) stopRow {
 	row := stopRow{After: fmt.Sprintf("%d h", int(stop.Hours())), Medal: "none", Score: "none", Best: "none"}
-	var last *grading.Moment
-	best := math.NaN()
-	for i, p := range points { // in the order of time
-		if time.Duration(p.Seconds)*time.Second > stop {
-			break
-		}
-		last = &points[i]
-		if p.Score != nil && (math.IsNaN(best) || better(*p.Score, best, lower)) {
-			best = *p.Score
-		}
+	n := 0 // snapshots until then, which are in the order of time
+	for n < len(points) && time.Duration(points[n].Seconds)*time.Second <= stop {
+		n++
+	}
+	if best := scoreLines(points[:n], 0, nil, lower)[0].Moments; n > 0 && !math.IsNaN(best[n-1].Score) {
+		row.Best = page.Score(best[n-1].Score)
 	}
 	switch {
 	case end > 0 && end <= stop && report != nil:
@@ -120,15 +106,12 @@ func stopRowOf(points []grading.Moment, stop, end time.Duration, report *grading
 		if report.ExactScore != nil {
 			row.Score, row.Medal = page.Score(float64(*report.ExactScore)), report.Report.Best()
 		}
-	case last == nil:
+	case n == 0:
 		row.Note = "there was no submission yet"
-	case last.Score == nil:
-		row.Note = "the submission was " + string(last.Outcome)
+	case points[n-1].Score == nil:
+		row.Note = "the submission was " + string(points[n-1].Outcome)
 	default:
-		row.Score, row.Medal = page.Score(*last.Score), last.Medal
-	}
-	if !math.IsNaN(best) {
-		row.Best = page.Score(best)
+		row.Score, row.Medal = page.Score(*points[n-1].Score), points[n-1].Medal
 	}
 	return row
 }

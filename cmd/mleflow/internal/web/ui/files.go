@@ -8,7 +8,6 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -18,16 +17,6 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 )
-
-// head reads the beginning of an object. Its digest is checked only if all of it is read.
-func head(ctx context.Context, store cache.Store, ref cache.Ref, limit int64) ([]byte, error) {
-	f, err := store.Open(ctx, ref.ID)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, limit))
-	return text, errors.Join(err, f.Close())
-}
 
 const (
 	// maxFiles bounds a list of files, maxShown the shown part of a file.
@@ -63,6 +52,42 @@ type fileList struct {
 	Missing, Note string
 }
 
+// listFiles makes a list of a tree of files of an attempt, and shows the one with a name or
+// else the first of others that is there.
+func listFiles(ctx context.Context, s *shownStep, ref cache.Ref, tab, name string, first ...string) fileList {
+	l, all := chooseFile(ctx, s, ref, tab, name, first...)
+	if l.Missing == "" && l.Note == "" {
+		l.Lines, l.Note = showFile(ctx, s.store, l.Path, all.at[l.Path])
+	}
+	return l
+}
+
+// chooseFile makes a list of a tree and chooses a file in it.
+func chooseFile(ctx context.Context, s *shownStep, ref cache.Ref, tab, name string, first ...string) (fileList, files) {
+	all, err := readFiles(ctx, s.store, ref)
+	l := fileList{Count: len(all.names), More: all.more, Path: name}
+	switch {
+	case err != nil:
+		l.Missing = lost("folder", err)
+		return l, all
+	case l.Count == 0:
+		l.Missing = "The folder is empty."
+		return l, all
+	}
+	for _, name := range append(first, all.names[0]) {
+		if _, ok := all.at[name]; ok && l.Path == "" {
+			l.Path = name
+		}
+	}
+	for _, name := range all.names {
+		l.Root.add(fileRow{Path: name, Link: s.link(tab, "file", name), Size: view.Bytes(all.at[name].Size), Here: name == l.Path})
+	}
+	if _, ok := all.at[l.Path]; !ok {
+		l.Note = "There is no such file."
+	}
+	return l, all
+}
+
 // add puts a file into the folder that its path names.
 func (f *folder) add(row fileRow) {
 	for dir, rest := "", row.Path; ; {
@@ -81,67 +106,21 @@ func (f *folder) add(row fileRow) {
 	}
 }
 
-var errEnough = errors.New("enough files")
-
-// list makes a list of a tree, and shows the file that the address names or else the
-// first of the names that is there.
-func (o *one) list(ref cache.Ref, tab string, first ...string) fileList {
-	l, e := o.choose(ref, tab, first...)
-	if l.Missing == "" && l.Note == "" {
-		l.Lines, l.Note = o.show(l.Path, e)
+// all are the files below a folder.
+func (f *folder) all() []fileRow {
+	out := slices.Clone(f.Files)
+	for i := range out {
+		out[i].Name = out[i].Path
 	}
-	return l
+	for _, d := range f.Folders {
+		out = append(out, d.all()...)
+	}
+	return out
 }
 
-// choose makes a list of a tree and chooses a file in it.
-func (o *one) choose(ref cache.Ref, tab string, first ...string) (fileList, tree.Entry) {
-	var l fileList
-	var names []string
-	entries := map[string]tree.Entry{}
-	err := walk(o.ctx, o.store, ref, "", func(name string, e tree.Entry) error {
-		if len(names) >= maxFiles {
-			l.More++
-			if l.More >= 100*maxFiles {
-				return errEnough
-			}
-			return nil
-		}
-		entries[name] = e
-		names = append(names, name)
-		return nil
-	})
-	if err != nil && !errors.Is(err, errEnough) {
-		l.Missing = lost("folder", err)
-		return l, tree.Entry{}
-	}
-	if l.Count = len(names); l.Count == 0 {
-		l.Missing = "The folder is empty."
-		return l, tree.Entry{}
-	}
-	l.Path = o.r.URL.Query().Get("file")
-	for _, name := range append(first, names[0]) {
-		if _, ok := entries[name]; ok && l.Path == "" {
-			l.Path = name
-		}
-	}
-	for _, name := range names {
-		l.Root.add(fileRow{Path: name, Link: o.fileAddress(tab, name), Size: view.Bytes(entries[name].Size), Here: name == l.Path})
-	}
-	e, ok := entries[l.Path]
-	if !ok {
-		l.Note = "There is no such file."
-	}
-	return l, e
-}
-
-func (o *one) fileAddress(tab, name string) string {
-	q := url.Values{"address": {o.address}, "tab": {tab}, "file": {name}}
-	return "/step/" + url.PathEscape(o.sum.ID) + "?" + q.Encode()
-}
-
-// show returns the lines of a file, or the reason why it is not shown.
-func (o *one) show(name string, e tree.Entry) (lines []template.HTML, note string) {
-	data, err := head(o.ctx, o.store, e.Ref(), maxShown)
+// showFile returns the lines of a file, or the reason why it is not shown.
+func showFile(ctx context.Context, store cache.Store, name string, e tree.Entry) (lines []template.HTML, note string) {
+	data, err := head(ctx, store, e.Ref(), maxShown)
 	switch {
 	case err != nil:
 		return nil, lost("file", err)
@@ -153,6 +132,46 @@ func (o *one) show(name string, e tree.Entry) (lines []template.HTML, note strin
 		note = fmt.Sprintf("The first %s of %s.", view.Bytes(int64(len(data))), view.Bytes(e.Size))
 	}
 	return coloured(path.Base(name), strings.TrimSuffix(string(data), "\n")), note
+}
+
+// files are the files of a tree.
+type files struct {
+	// names are their paths, in order, and at the entries by path.
+	names []string
+	at    map[string]tree.Entry
+	// more is the number of files that are left out.
+	more int
+}
+
+// readFiles lists the first files of a tree.
+func readFiles(ctx context.Context, store cache.Store, ref cache.Ref) (files, error) {
+	all := files{at: map[string]tree.Entry{}}
+	if ref.Kind != cache.Tree {
+		return all, nil
+	}
+	err := tree.Walk(ctx, store, ref, func(name string, e tree.Entry) error {
+		switch {
+		case e.IsDir():
+		case len(all.names) < maxFiles:
+			all.names, all.at[name] = append(all.names, name), e
+		case all.more >= 100*maxFiles:
+			return fs.SkipAll
+		default:
+			all.more++
+		}
+		return nil
+	})
+	return all, err
+}
+
+// head reads the beginning of an object. Its digest is checked only if all of it is read.
+func head(ctx context.Context, store cache.Store, ref cache.Ref, limit int64) ([]byte, error) {
+	f, err := store.Open(ctx, ref.ID)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, limit))
+	return text, errors.Join(err, f.Close())
 }
 
 // binary reports whether a file is not meant to be read.
@@ -172,56 +191,5 @@ func binary(data []byte) bool {
 	return bad > len(sample)/8+4
 }
 
-// walk visits the files of a tree in order of their paths.
-func walk(ctx context.Context, store cache.Store, ref cache.Ref, at string, visit func(string, tree.Entry) error) error {
-	if ref.Kind != cache.Tree {
-		return nil
-	}
-	entries, err := tree.Read(ctx, store, ref)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := path.Join(at, e.Name)
-		if e.IsDir() {
-			err = walk(ctx, store, e.Ref(), name, visit)
-		} else {
-			err = visit(name, e)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// contents reads the small text files of a tree, for a comparison.
-func contents(ctx context.Context, store cache.Store, ref cache.Ref) (map[string]tree.Entry, error) {
-	out := map[string]tree.Entry{}
-	err := walk(ctx, store, ref, "", func(name string, e tree.Entry) error {
-		if len(out) >= maxFiles {
-			return errEnough
-		}
-		out[name] = e
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return out, err
-}
-
-// same reports whether an error means that nothing is there.
+// none reports whether an error means that nothing is there.
 func none(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrNotFound) }
-
-// union are the names of two maps, sorted.
-func union[V any](a, b map[string]V) []string {
-	names := sortedKeys(a)
-	for name := range b {
-		if _, ok := a[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}

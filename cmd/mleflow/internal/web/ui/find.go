@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -43,45 +44,40 @@ type foundRow struct {
 // failures are how tools and programs say that they failed.
 var failures = []string{"Traceback (most recent call last)", "CUDA out of memory", "command not found"}
 
-// find searches the transcript for what the address asks for.
-func (o *one) find(r *transcript.Reader, all *outline) found {
-	q := o.r.URL.Query()
-	f := found{Query: strings.TrimSpace(q.Get("find")), Errors: q.Has("errors"), Total: len(all.turns), Back: stepAddress(o.sum.ID, o.address, "transcript")}
+// find searches the transcript for what an address asks for.
+func find(ctx context.Context, a *shownAttempt, t *recording, address *url.URL) found {
+	q := address.Query()
+	f := found{Query: strings.TrimSpace(q.Get("find")), Errors: q.Has("errors"), Total: len(t.turns), Back: a.link("transcript")}
 	f.Asked = f.Query != "" || f.Errors
 	if !f.Asked {
 		return f
 	}
-	s := &searcher{r: r, all: all, needles: needles(f.Query)}
+	s := &searcher{recording: t, needles: needles(f.Query)}
 	if f.Errors {
 		s.needles = needles(failures...)
 	}
-	failed := map[int]bool{}
-	for _, i := range all.failed {
-		failed[i] = f.Errors
-	}
 	from, _ := strconv.Atoi(q.Get("since"))
 	end := time.Now().Add(searching)
-	for f.Until = max(0, from); f.Until < f.Total && len(f.Rows) < maxFound && time.Now().Before(end) && o.ctx.Err() == nil; f.Until++ {
+	for f.Until = max(0, from); f.Until < f.Total && len(f.Rows) < maxFound && time.Now().Before(end) && ctx.Err() == nil; f.Until++ {
 		row, at := s.in(f.Until)
-		if row.Hit == "" && failed[f.Until] {
+		if _, failed := slices.BinarySearch(t.failed, f.Until); row.Hit == "" && f.Errors && failed {
 			row.Hit, at = "The exchange failed.", f.Until
 		}
-		row.Number, row.Link = strconv.Itoa(at+1), o.turnAddress(at+1)
+		row.Number, row.Link = strconv.Itoa(at+1), turnAddress(a, at+1)
 		if n := len(f.Rows); row.Hit != "" && (n == 0 || f.Rows[n-1].Number != row.Number) {
 			f.Rows = append(f.Rows, row)
 		}
 	}
 	if f.Until < f.Total {
 		q.Set("since", strconv.Itoa(f.Until))
-		f.Next = (&url.URL{Path: o.r.URL.Path, RawQuery: q.Encode()}).String()
+		f.Next = (&url.URL{Path: address.Path, RawQuery: q.Encode()}).String()
 	}
 	return f
 }
 
 // searcher looks for texts in what is new in each exchange.
 type searcher struct {
-	r       *transcript.Reader
-	all     *outline
+	*recording
 	needles []string
 	// ends is the end of the requests that were read.
 	ends int64
@@ -103,22 +99,22 @@ func needles(texts ...string) (out []string) {
 	return out
 }
 
-// in looks for the texts in an exchange, and tells in which turn they are shown: the
+// in looks for the texts in an exchange, and returns the turn that shows them: the
 // result of a call is shown with the call.
 func (s *searcher) in(i int) (row foundRow, at int) {
-	e, err := s.r.At(s.all.turns[i].Span)
+	e, err := s.At(s.turns[i].Span)
 	if err != nil {
 		return row, i
 	}
 	fresh := *e
 	fresh.Request.Pieces = slices.DeleteFunc(slices.Clone(e.Request.Pieces), func(p [2]int64) bool { return p[0]+p[1] <= s.ends })
 	s.ends = max(s.ends, endOf(e.Request))
-	if body, err := s.r.Request(&fresh); err == nil && s.match(string(body)).Hit != "" {
-		if row, at := s.said(i); row.Hit != "" {
+	if body, err := s.Request(&fresh); err == nil && s.match(string(body)).Hit != "" {
+		if row, at := s.inMessages(i); row.Hit != "" {
 			return row, at
 		}
 	}
-	body, err := s.r.Response(e)
+	body, err := s.Response(e)
 	if err != nil {
 		return row, i
 	}
@@ -129,19 +125,19 @@ func (s *searcher) in(i int) (row foundRow, at int) {
 	return s.match(text), i
 }
 
-// said looks for the texts in what an exchange says that those before did not: bodies are
+// inMessages looks for the texts in what an exchange says that those before did not: bodies are
 // stored in pieces, which repeat some of it.
-func (s *searcher) said(i int) (row foundRow, at int) {
+func (s *searcher) inMessages(i int) (row foundRow, at int) {
 	const before = 3
 	var events []*transcript.Event
 	for k := max(0, i-before); k <= i; k++ {
-		e, err := s.r.At(s.all.turns[k].Span)
+		e, err := s.At(s.turns[k].Span)
 		if err != nil || e.Request.Size() > 2*maxContext {
 			return row, i
 		}
 		events = append(events, e)
 	}
-	turns, err := s.r.Among(events)
+	turns, err := s.Among(events)
 	if err != nil {
 		return row, i
 	}

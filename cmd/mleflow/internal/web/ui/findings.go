@@ -1,7 +1,7 @@
 package ui
 
 import (
-	"fmt"
+	"context"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions/evidence"
@@ -20,34 +20,29 @@ type findings struct {
 	Unread              []string
 }
 
-// findings reads the findings of the step that checks this attempt.
-func (o *one) findings() (f findings) {
-	name := o.m.checks[o.address]
-	if name == "" {
+// findingsOf reads the findings of the step that checks an attempt.
+func findingsOf(ctx context.Context, a *shownAttempt) (f findings) {
+	if a.checker == "" {
 		f.Missing = "No rule checks were run on this attempt. A step of kind check does."
 		return f
 	}
-	f.Step, f.Link = name, stepAddress(o.sum.ID, name, "")
-	s := o.m.sums.Step(name)
-	if s == nil || s.Outputs["findings"] == "" {
+	f.Step, f.Link = a.checker, stepAddress(a.run.ID, a.checker, "")
+	if a.checked == nil || a.checked.Outputs["findings"] == "" {
 		f.Missing = "The rule checks have not finished."
 		return f
 	}
-	r, err := outputs.Read[check.Report](o.ctx, o.store, s.Outputs["findings"])
+	r, err := outputs.Read[check.Report](ctx, a.store, a.checked.Outputs["findings"])
 	if err != nil {
 		f.Missing = lost("report of the rule checks", err)
 		return f
 	}
 	f.Rules, f.Unread = len(r.Rules), r.Unread
 	for _, e := range r.Findings {
-		where := e.File
-		if e.Line > 0 {
-			where = fmt.Sprintf("%s:%d", e.File, e.Line)
-		}
+		where := e.Where()
 		if e.Place != "" {
 			where += " (" + e.Place + ")"
 		}
-		c := call{What: oneLine(e.Rule, 100), Verdict: oneLine(string(e.Severity), 20), Where: oneLine(where, 300), Excerpt: oneLine(e.Excerpt, 300), Note: oneLine(e.Explanation, 500)}
+		c := call{Check: "rule", What: oneLine(e.Rule, 100), Verdict: oneLine(string(e.Severity), 20), Where: oneLine(where, 300), Excerpt: oneLine(e.Excerpt, 300), Note: oneLine(e.Explanation, 500)}
 		if e.Severity == evidence.Warning {
 			c.Class = "bad"
 		}

@@ -37,7 +37,6 @@ type overview struct {
 	Graph    template.HTML
 	Timeline template.HTML
 	Kinds    []string
-	Outputs  []page.Fact
 	Live     bool
 	Address  string
 }
@@ -62,17 +61,14 @@ func (u *UI) runPage(r *http.Request, m *model, sum *ledger.Summary, c *content)
 	o.Graph = m.graph(sum)
 	o.Timeline, o.Kinds = u.timeline(sum)
 	for _, s := range [][2]string{{"facts", "run facts"}, {"board", "run board"}, {"problems", "run problems"}, {"running", "run running"}, {"graph", "run graph"}, {"timeline", "run timeline"}, {"outputs", "run outputs"}} {
-		if err := c.add(s[0], s[1], o); err != nil {
-			return err
-		}
+		c.show(s[0], s[1], o)
 	}
-	return nil
+	return c.err
 }
 
 // shownScreen is a first screen with the other outputs of the run.
 type shownScreen struct {
 	firstscreen.Screen
-	outputs []page.Fact
 	// events is the number of events that it was made of.
 	events int
 	live   bool
@@ -88,7 +84,7 @@ func (u *UI) screen(ctx context.Context, m *model, sum *ledger.Summary, o *overv
 			return err
 		}
 	}
-	o.Screen, o.Outputs = m.shown.Screen, m.shown.outputs
+	o.Screen = m.shown.Screen
 	if n := len(o.Screen.Agents); n > 1 && n <= sidesShown {
 		var refs []string
 		for _, agent := range o.Screen.Agents {
@@ -105,28 +101,23 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live
 	if err != nil {
 		return err
 	}
-	src := firstscreen.Source{Journal: m.journal(sum, catalog), Evaluation: sum.Evaluation, Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
-	whole, more := false, false
+	s := &shownScreen{events: m.events, live: live}
 	err = u.Results(m.past, func(c Results) error {
-		var list []grading.Graded
-		list, whole, more = u.readReports(ctx, m, c, src.Pairs)
-		src.Boards = firstscreen.BoardsOf(ctx, c, sum, list, catalog)
+		src := firstscreen.Source{Journal: m.journal(sum, catalog), Summary: sum, Store: c, Tail: u.tail, Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
+		var whole bool
+		whole, s.more = u.readReports(ctx, m, c, src.Pairs)
+		var problems []view.Problem
+		problems, s.unread = m.explained(u)
+		if s.Screen = src.New(ctx, problems); !whole || s.unread {
+			s.events = -1
+		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	problems, unread := m.explained(u, sum)
-	s := &shownScreen{Screen: src.New(), events: m.events, live: live, more: more, unread: unread}
-	if !whole || unread {
-		s.events = -1
-	}
-	if more {
+	if s.more {
 		s.Note = fmt.Sprintf("%s reports are read, the others follow", view.Count(int64(len(m.reports))))
-	}
-	s.Causes, s.More = src.Explain(problems, u.tail)
-	for _, out := range src.Boards.Others(sum.Outputs) {
-		s.outputs = append(s.outputs, page.Fact{Name: out.Name, Value: out.Value})
 	}
 	m.shown = s
 	return nil
@@ -136,10 +127,10 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live
 // follow, so that its page is there at once.
 const reportsAtOnce = 500
 
-// readReports returns the known reports of the grade steps that have ended, and whether
-// these are all. More means that there are some that nobody has tried to read: those that
+// readReports reads the reports of the grade steps that have ended, and returns whether
+// all are known. More means that there are some that nobody has tried to read: those that
 // cannot be read are tried again when all have been tried.
-func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []attempts.Pair) (list []grading.Graded, whole, more bool) {
+func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []attempts.Pair) (whole, more bool) {
 	whole = true
 	read := 0
 	for _, p := range pairs {
@@ -167,27 +158,25 @@ func (u *UI) readReports(ctx context.Context, m *model, c Results, pairs []attem
 			continue
 		}
 		m.reports[p.Grade] = g
-		list = append(list, g)
 	}
 	if !more {
 		clear(m.tried)
 	}
-	return list, whole, more
+	return whole, more
 }
 
 // explainedAttempts is the number of attempts whose logs are searched for a cause,
 // explainedAtOnce that for one page.
 const explainedAttempts, explainedAtOnce = 300, 50
 
-// explained returns the steps that failed and the attempts that did not end well, with
-// what their logs say. Each log is read once. More means that there are some to read.
-func (m *model) explained(u *UI, sum *ledger.Summary) (list []view.Problem, more bool) {
+// explained returns the attempts that did not end well, with what their logs say. Each log is read once. More means that there are some to read.
+func (m *model) explained(u *UI) (list []view.Problem, more bool) {
 	all := m.state.Outcomes.Problems
 	read, most := len(m.causes), min(len(all), explainedAttempts)
 	fresh := view.Outcomes{Problems: slices.Clone(all[read:max(read, min(most, read+explainedAtOnce))])}
 	fresh.Explain(explainedAtOnce, u.tail)
 	m.causes = append(m.causes, fresh.Problems...)
-	return slices.Concat(firstscreen.FailedSteps(sum.ID, sum.Steps), m.causes, all[len(m.causes):]), len(m.causes) < most
+	return slices.Concat(m.causes, all[len(m.causes):]), len(m.causes) < most
 }
 
 // graph draws the blocks of the run with their counts.
@@ -217,16 +206,11 @@ func (m *model) graph(sum *ledger.Summary) template.HTML {
 // timeline draws when each step ran.
 func (u *UI) timeline(sum *ledger.Summary) (template.HTML, []string) {
 	var bars []page.Bar
-	var kinds []string
 	for i := range sum.Steps {
-		s := &sum.Steps[i]
-		if s.Started.IsZero() {
-			continue
-		}
-		bars = append(bars, page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: sum.Took(s, u.Now())})
-		if !slices.Contains(kinds, s.Kind) {
-			kinds = append(kinds, s.Kind)
+		if s := &sum.Steps[i]; !s.Started.IsZero() {
+			bars = append(bars, page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: sum.Took(s, u.Now())})
 		}
 	}
+	kinds := page.Kinds(bars)
 	return page.Timeline(sum.Started, bars, kinds), kinds
 }

@@ -323,7 +323,7 @@ func pagesOf(run string, a attempt) map[string]string {
 		"grade": stepAddress(run, grade, "grade"), "check": stepAddress(run, rules, ""), "help": "/help", "nothing": "/nothing",
 	}
 	for _, tab := range attemptTabs {
-		out["attempt "+tab[1]] = stepAddress(run, address, tab[0])
+		out["attempt "+tab.title] = stepAddress(run, address, tab.name)
 	}
 	out["turn"] = stepAddress(run, address, "transcript") + "&turn=1"
 	out["found"], out["errors"] = stepAddress(run, address, "transcript")+"&find=LOOK+at", stepAddress(run, address, "transcript")+"&errors=1"

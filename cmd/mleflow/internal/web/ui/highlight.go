@@ -36,6 +36,39 @@ func oneOf(class, list string) string {
 	return `\b(?P<` + class + `>` + strings.ReplaceAll(list, " ", "|") + `)\b`
 }
 
+// block is coloured as one text.
+func block(language, text string) template.HTML {
+	var b strings.Builder
+	for i, l := range coloured(language, text) {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(string(l))
+	}
+	return template.HTML(b.String())
+}
+
+// coloured writes text in a language as HTML with a class for each kind of token, line
+// by line without their ends. Language is as for languageNamed.
+func coloured(language, text string) []template.HTML {
+	text = strings.ToValidUTF8(text, "\ufffd")
+	c, done := &colours{}, 0
+	if l := languageNamed(language); l != nil && len(text) <= maxColoured {
+		names := l.expression().SubexpNames()
+		for _, at := range l.expression().FindAllStringSubmatchIndex(text, -1) {
+			for i := 1; i < len(names); i++ {
+				if from, to := at[2*i], at[2*i+1]; from >= done && to > from {
+					c.put("", text[done:from])
+					c.put(names[i], text[from:to])
+					done = to
+				}
+			}
+		}
+	}
+	c.put("", text[done:])
+	return append(c.lines, template.HTML(c.line.String()))
+}
+
 var languages = []*language{
 	{names: "python python3 py pyi ipython", tokens: []string{hash, `(?P<hs>(?i:\b[rbfu]{1,2})?(?s:"""(?:[^\\]|\\.)*?(?:"""|\z)|'''(?:[^\\]|\\.)*?(?:'''|\z)))`, `(?P<hs>(?i:\b[rbfu]{1,2})?(?:"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?))`, `(?P<hf>@[\w.]+)`,
 		`\b(?P<hk>def|class)\s+(?P<hf>\w+)`, oneOf("hn", "None True False"), oneOf("hk", "and as assert async await break continue del elif else except finally for from global if import in is lambda match nonlocal not or pass raise return try while with yield"),
@@ -80,27 +113,6 @@ func (l *language) expression() *regexp.Regexp {
 	return l.whole
 }
 
-// coloured writes text in a language as HTML with a class for each kind of token, line
-// by line without their ends. Language is as for languageNamed.
-func coloured(language, text string) []template.HTML {
-	text = strings.ToValidUTF8(text, "\ufffd")
-	c, done := &colours{}, 0
-	if l := languageNamed(language); l != nil && len(text) <= maxColoured {
-		names := l.expression().SubexpNames()
-		for _, at := range l.expression().FindAllStringSubmatchIndex(text, -1) {
-			for i := 1; i < len(names); i++ {
-				if from, to := at[2*i], at[2*i+1]; from >= done && to > from {
-					c.put("", text[done:from])
-					c.put(names[i], text[from:to])
-					done = to
-				}
-			}
-		}
-	}
-	c.put("", text[done:])
-	return append(c.lines, template.HTML(c.line.String()))
-}
-
 // colours are lines that are being written.
 type colours struct {
 	lines []template.HTML
@@ -121,16 +133,4 @@ func (c *colours) put(class, text string) {
 			c.line.WriteString(`<span class="` + class + `">` + html.EscapeString(part) + `</span>`)
 		}
 	}
-}
-
-// block is coloured as one text.
-func block(language, text string) template.HTML {
-	var b strings.Builder
-	for i, l := range coloured(language, text) {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(string(l))
-	}
-	return template.HTML(b.String())
 }

@@ -11,38 +11,12 @@ import (
 // change.
 type runIndex struct {
 	ledger *ledger.Ledger
-	mu     sync.Mutex
-	ended  map[string]ledger.Entry
-	// reasons are those for which ended runs did not finish.
-	reasons map[string]string
+	// ended are the entries by run; reasons are those for which ended runs did not finish.
+	ended, reasons sync.Map
 }
 
 func newRunIndex(l *ledger.Ledger) *runIndex {
-	return &runIndex{ledger: l, ended: map[string]ledger.Entry{}, reasons: map[string]string{}}
-}
-
-// entry returns a run as it is in a list. Of one that cannot be read only the id
-// is known.
-func (x *runIndex) entry(id string) ledger.Entry {
-	x.mu.Lock()
-	e, ok := x.ended[id]
-	x.mu.Unlock()
-	if ok {
-		e.About = x.ledger.About(id)
-		return e
-	}
-	past, err := x.ledger.Open(id)
-	if err != nil {
-		return ledger.Entry{Info: ledger.Info{ID: id}, State: ledger.Unreadable}
-	}
-	e = past.Entry()
-	e.Environment = nil // a page of one run reads it again
-	if e.State != ledger.Running {
-		x.mu.Lock()
-		x.ended[id] = e
-		x.mu.Unlock()
-	}
-	return e
+	return &runIndex{ledger: l}
 }
 
 // reason says why a run did not finish: the first step that failed, or how far it came. It is
@@ -51,11 +25,8 @@ func (x *runIndex) reason(e ledger.Entry) (why string) {
 	if e.State == ledger.Finished || e.State == ledger.Running {
 		return ""
 	}
-	x.mu.Lock()
-	why, known := x.reasons[e.ID]
-	x.mu.Unlock()
-	if known {
-		return why
+	if known, ok := x.reasons.Load(e.ID); ok {
+		return known.(string)
 	}
 	switch f := e.Finish; {
 	case e.State == ledger.Failed:
@@ -66,9 +37,7 @@ func (x *runIndex) reason(e ledger.Entry) (why string) {
 	case e.State == ledger.Interrupted:
 		why = "killed, or its machine stopped"
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.reasons[e.ID] = why
+	x.reasons.Store(e.ID, why)
 	return why
 }
 
@@ -106,4 +75,24 @@ func (x *runIndex) entries(ids []string) []ledger.Entry {
 	}
 	all.Wait()
 	return out
+}
+
+// entry returns a run as it is in a list. Of one that cannot be read only the id
+// is known.
+func (x *runIndex) entry(id string) ledger.Entry {
+	if known, ok := x.ended.Load(id); ok {
+		e := known.(ledger.Entry)
+		e.About = x.ledger.About(id)
+		return e
+	}
+	past, err := x.ledger.Open(id)
+	if err != nil {
+		return ledger.Entry{Info: ledger.Info{ID: id}, State: ledger.Unreadable}
+	}
+	e := past.Entry()
+	e.Environment = nil // a page of one run reads it again
+	if e.State != ledger.Running {
+		x.ended.Store(id, e)
+	}
+	return e
 }

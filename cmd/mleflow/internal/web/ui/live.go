@@ -15,33 +15,6 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// content is a page: its sections below each other.
-type content struct {
-	title, nav string
-	query      string
-	wide       bool
-	sections   []section
-	// live reports whether the page may change: its run has not ended, or the index is
-	// not complete.
-	live bool
-}
-
-// section is a part of a page that changes as a whole. The identifier is one
-// of the program.
-type section struct {
-	id   string
-	body template.HTML
-}
-
-// add fills a template and adds it as a section.
-func (c *content) add(id, name string, data any) error {
-	body, err := fill(name, data)
-	if err == nil {
-		c.sections = append(c.sections, section{id, body})
-	}
-	return err
-}
-
 // navigation are the pages that every page leads to.
 var navigation = []page.Link{{Text: "mleflow", Address: "/runs"}, {Text: "Runs", Address: "/runs"}, {Text: "Attempts", Address: "/attempts"}, {Text: "Competitions", Address: "/competitions"},
 	{Text: "Agents", Address: "/agents"}, {Text: "Compare", Address: "/compare"}}
@@ -63,6 +36,26 @@ func (u *UI) serve(w http.ResponseWriter, r *http.Request, make func(*http.Reque
 // streamed reports whether a page is asked for as it changes.
 func streamed(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+}
+
+// fail writes a page with the error.
+func (u *UI) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return
+	}
+	status, text := http.StatusInternalServerError, err.Error()
+	if errors.Is(err, errNothing) || errors.Is(err, ledger.ErrNoRun) {
+		status = http.StatusNotFound
+	}
+	c := &content{title: "Not found"}
+	if status != http.StatusNotFound {
+		c.title = "Error"
+	}
+	if c.add("error", "error", struct{ Title, Text string }{c.title, text}) != nil {
+		http.Error(w, c.title, status)
+		return
+	}
+	u.write(w, status, c)
 }
 
 func (u *UI) write(w http.ResponseWriter, status int, c *content) {
@@ -90,26 +83,6 @@ func (u *UI) write(w http.ResponseWriter, status int, c *content) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(out.Bytes())
-}
-
-// fail writes a page with the error.
-func (u *UI) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
-		return
-	}
-	status, text := http.StatusInternalServerError, err.Error()
-	if errors.Is(err, errNothing) || errors.Is(err, ledger.ErrNoRun) {
-		status = http.StatusNotFound
-	}
-	c := &content{title: "Not found"}
-	if status != http.StatusNotFound {
-		c.title = "Error"
-	}
-	if c.add("error", "error", struct{ Title, Text string }{c.title, text}) != nil {
-		http.Error(w, c.title, status)
-		return
-	}
-	u.write(w, status, c)
 }
 
 const (

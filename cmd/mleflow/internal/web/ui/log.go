@@ -3,10 +3,12 @@ package ui
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"html/template"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 const (
@@ -51,7 +54,7 @@ type logLine struct {
 
 // logView is a part of a log.
 type logView struct {
-	Files          []fileRow
+	Files          []logFile
 	Name           string
 	Lines          []logLine
 	Total, Matches int
@@ -77,30 +80,178 @@ var (
 	}
 )
 
-// leveller tells the level of each line of a log. Those of a traceback belong to it.
-type leveller struct{ within bool }
-
-func (l *leveller) of(line string) int {
-	begins := line[:min(len(line), 160)]
-	if l.within && (strings.HasPrefix(begins, " ") || begins == "") {
-		return errorLevel
-	}
-	l.within = strings.HasPrefix(begins, "Traceback (most recent")
-	for _, c := range levelsAt {
-		if c.words.Regexp().MatchString(begins) {
-			return c.level
-		}
-	}
-	return noLevel
+// logFile is a log in a list. If it cannot be opened, missing says why.
+type logFile struct {
+	fileRow
+	open          func(context.Context) (io.ReadCloser, error)
+	note, missing string
 }
 
-// logScan reads a log once and keeps the lines of a page.
+// addLogs adds the log that the address names, or the agent's, or else the step's. Its form
+// is a section of its own: what is typed stays while the log grows.
+func addLogs(c *content, r *http.Request, s *shownStep) error {
+	d := logs(r.Context(), s, r.URL.Query())
+	if err := c.add("log-form", "logs form", d); err != nil {
+		return err
+	}
+	return c.add("logs", "logs", d)
+}
+
+// logs shows one of the logs of mleflow and, of an attempt, of the agent.
+func logs(ctx context.Context, s *shownStep, q url.Values) logView {
+	d := logView{Action: s.action(), Follow: s.live}
+	f := d.list(ctx, s, q)
+	if d.Name, d.Note, d.Missing = f.Name, f.note, f.missing; d.Missing != "" {
+		return d
+	}
+	scan := &logScan{until: time.Now().Add(reading), query: strings.ToLower(strings.TrimSpace(q.Get("find"))), least: max(0, slices.Index(levelNames, q.Get("level")))}
+	if line, _ := strconv.Atoi(q.Get("line")); line > 0 {
+		scan.from = max(1, (line-1)/logShown*logShown+1)
+	}
+	r, err := f.open(ctx)
+	if err == nil {
+		err = scan.read(r)
+		err = errors.Join(err, r.Close())
+	}
+	switch {
+	case errors.Is(err, errLate):
+		d.Note += fmt.Sprintf("Only the first %s lines were read. ", view.Count(int64(scan.total)))
+	case err != nil:
+		d.Missing = lost("log", err)
+	}
+	d.fill(scan, q)
+	if scan.query != "" {
+		d.searchOthers(ctx, scan)
+	}
+	return d
+}
+
+// list lists the logs, the step's first, and returns the one to show.
+func (d *logView) list(ctx context.Context, s *shownStep, q url.Values) logFile {
+	d.Files = []logFile{stepLog(s, q.Get("tab"))}
+	ref, missing := s.output("logs")
+	if missing == "" {
+		list, all := chooseFile(ctx, s, ref, "logs", q.Get("file"), "output.log")
+		missing = list.Missing
+		for _, row := range list.Root.all() {
+			row.Here = row.Here && !q.Has("step")
+			d.Files = append(d.Files, logFile{fileRow: row, open: func(ctx context.Context) (io.ReadCloser, error) { return s.store.Open(ctx, all.at[row.Path].ID) }})
+		}
+		if missing == "" && !q.Has("step") {
+			return d.listed(ctx, s, list, all.at[list.Path])
+		}
+	}
+	d.Files[0].Here = true
+	return d.Files[0]
+}
+
+// listed returns the log that was chosen from a list, if it is text.
+func (d *logView) listed(ctx context.Context, s *shownStep, list fileList, e tree.Entry) logFile {
+	i := slices.IndexFunc(d.Files, func(f logFile) bool { return f.Here })
+	if i < 0 {
+		return logFile{fileRow: fileRow{Name: list.Path}, missing: list.Note}
+	}
+	f := d.Files[i]
+	if data, err := head(ctx, s.store, e.Ref(), 8<<10); err == nil && binary(data) {
+		f.missing = fmt.Sprintf("The file is not text; it has %s.", view.Bytes(e.Size))
+	}
+	return f
+}
+
+// stepLog is the step's log in the run that executed it.
+func stepLog(s *shownStep, tab string) logFile {
+	f := logFile{fileRow: fileRow{Name: "the step's log", Link: s.link(tab, "step", "1")}}
+	var past *ledger.Past
+	if past, f.note, f.missing = s.executedBy(); f.missing != "" {
+		return f
+	}
+	tries := past.Logs(s.address)
+	switch {
+	case len(tries) == 0:
+		f.missing = "The step printed nothing."
+		return f
+	case len(tries) > 1:
+		f.note += fmt.Sprintf("The last of %d tries. ", len(tries))
+	}
+	f.open = func(context.Context) (io.ReadCloser, error) { return past.OpenLog(s.address, tries[len(tries)-1]) }
+	return f
+}
+
+// searchOthers counts the lines of the logs that are not shown that have the text of a
+// search.
+func (d *logView) searchOthers(ctx context.Context, shown *logScan) {
+	for i := range d.Files {
+		f := &d.Files[i]
+		if f.Here || f.open == nil {
+			continue
+		}
+		s := &logScan{query: shown.query, until: shown.until}
+		if s.search(ctx, f) {
+			d.Note += "Not all of the other logs were searched. "
+			return
+		}
+		if s.matches > 0 {
+			f.Found, f.Link = view.Plural(s.matches, "line"), with(f.Link, "find", shown.query)
+		}
+	}
+}
+
+// fill fills in what was read.
+func (d *logView) fill(s *logScan, q url.Values) {
+	d.Total, d.Matches, d.Query, d.Level = s.total, s.matches, strings.TrimSpace(q.Get("find")), levelNames[s.least]
+	d.Lines = s.lines[max(0, len(s.lines)-logShown):]
+	address := url.Values{}
+	for _, name := range []string{"address", "tab", "file", "step", "find", "level"} {
+		if q.Has(name) {
+			address.Set(name, q.Get(name))
+		}
+		if q.Has(name) && name != "find" {
+			d.Hidden = append(d.Hidden, page.Fact{Name: name, Value: q.Get(name)})
+		}
+	}
+	here := d.Action + "?" + address.Encode()
+	d.Back = with(here, "find", "", "level", "")
+	for level := errorLevel; level >= debugLevel; level-- {
+		if s.counts[level] > 0 {
+			d.Counts = append(d.Counts, page.Link{Text: levelNames[level] + " " + view.Count(int64(s.counts[level])), Here: level == s.least, Address: with(here, "level", levelNames[level])})
+		}
+	}
+	if s.filtered() {
+		for i := range d.Lines {
+			n := strconv.Itoa(d.Lines[i].Number)
+			d.Lines[i].Link = with(d.Back, "line", n) + "#L" + n
+		}
+	}
+	first := cmp.Or(s.from, max(1, s.matches-logShown+1))
+	at := func(line int) string { return with(here, "line", strconv.Itoa(max(1, line))) }
+	d.Pages = pager{From: min(first, s.matches), To: min(first+len(d.Lines)-1, s.matches), Total: s.matches, HasBefore: first > 1, Later: first+len(d.Lines)-1 < s.matches,
+		Before: at(first - logShown), Next: at(first + logShown)}
+}
+
+// search reads a log if it is text, and reports whether the time was over before its end.
+func (s *logScan) search(ctx context.Context, f *logFile) (late bool) {
+	r, err := f.open(ctx)
+	if err != nil {
+		return false
+	}
+	defer r.Close()
+	lines := bufio.NewReaderSize(r, 64<<10)
+	if begin, _ := lines.Peek(8 << 10); binary(begin) {
+		return false
+	}
+	return errors.Is(s.read(lines), errLate)
+}
+
+// errLate means that the time to read a log is over.
+var errLate = errors.New("the log is too long to be read in time")
+
+// logScan reads a log once and remembers the lines of a page.
 type logScan struct {
 	leveller
 	query string
 	least int
 	until time.Time
-	// from is the first line that is kept; 0 keeps the last ones.
+	// from is the first line of the page; 0 takes the last ones.
 	from    int
 	counts  [errorLevel + 1]int
 	matches int
@@ -120,9 +271,9 @@ func (s *logScan) read(r io.Reader) error {
 			return err
 		}
 		s.total++
-		s.take(line)
+		s.add(line)
 		if s.total%1024 == 0 && time.Now().After(s.until) {
-			return errEnough
+			return errLate
 		}
 	}
 }
@@ -145,8 +296,8 @@ func logLineOf(r *bufio.Reader) (string, error) {
 	}
 }
 
-// take counts a line and keeps it if it belongs to the page.
-func (s *logScan) take(raw string) {
+// add counts a line and remembers it if it belongs to the page.
+func (s *logScan) add(raw string) {
 	text := strings.TrimRight(view.Text(strings.ToValidUTF8(raw, "\ufffd")), " \n")
 	level := s.of(text)
 	s.counts[level]++
@@ -179,183 +330,19 @@ func (s *logScan) take(raw string) {
 
 func (s *logScan) filtered() bool { return s.query != "" || s.least > 0 }
 
-// logs shows the logs of mleflow and, of an attempt, of the agent.
-func (o *one) logs() error {
-	d := logView{Action: "/step/" + url.PathEscape(o.sum.ID), Follow: o.c.live}
-	open, note := o.chooseLog(&d)
-	d.Note = note
-	if open == nil {
-		return o.addLogs(d)
-	}
-	q := o.r.URL.Query()
-	s := &logScan{until: time.Now().Add(reading), query: strings.ToLower(strings.TrimSpace(q.Get("find"))), least: max(0, slices.Index(levelNames, q.Get("level")))}
-	if line, _ := strconv.Atoi(q.Get("line")); line > 0 {
-		s.from = max(1, (line-1)/logShown*logShown+1)
-	}
-	r, err := open()
-	if err == nil {
-		err = s.read(r)
-		err = errors.Join(err, r.Close())
-	}
-	switch {
-	case errors.Is(err, errEnough):
-		d.Note += fmt.Sprintf("Only the first %s lines were read. ", view.Count(int64(s.total)))
-	case err != nil:
-		d.Missing = lost("log", err)
-	}
-	d.fill(s, q)
-	if s.query != "" {
-		o.searchOthers(&d, s.query, s.until)
-	}
-	return o.addLogs(d)
-}
+// leveller finds the level of each line of a log. Those of a traceback belong to it.
+type leveller struct{ within bool }
 
-// searchOthers counts the lines of the other logs that have a text.
-func (o *one) searchOthers(d *logView, query string, until time.Time) {
-	entries := map[string]tree.Entry{}
-	if ref, why := o.output("logs"); why == "" {
-		entries, _ = contents(o.ctx, o.store, ref) // the list says what is lost
+func (l *leveller) of(line string) int {
+	begins := line[:min(len(line), 160)]
+	if l.within && (strings.HasPrefix(begins, " ") || begins == "") {
+		return errorLevel
 	}
-	for i := range d.Files {
-		f := &d.Files[i]
-		open := func() (io.ReadCloser, error) { return o.store.Open(o.ctx, entries[f.Path].ID) }
-		if i == 0 {
-			open, _ = o.stepLog(&logView{})
-		}
-		if f.Here || open == nil {
-			continue
-		}
-		s := &logScan{query: query, until: until}
-		if s.text(open) {
-			d.Note += "Not all of the other logs were searched. "
-			return
-		}
-		if s.matches > 0 {
-			f.Found, f.Link = view.Plural(s.matches, "line"), with(f.Link, "find", query)
+	l.within = strings.HasPrefix(begins, "Traceback (most recent")
+	for _, c := range levelsAt {
+		if c.words.Regexp().MatchString(begins) {
+			return c.level
 		}
 	}
-}
-
-// text reads a log if it is text, and reports whether the time was over before its end.
-func (s *logScan) text(open func() (io.ReadCloser, error)) (late bool) {
-	r, err := open()
-	if err != nil {
-		return false
-	}
-	defer r.Close()
-	lines := bufio.NewReaderSize(r, 64<<10)
-	if begin, _ := lines.Peek(8 << 10); binary(begin) {
-		return false
-	}
-	return errors.Is(s.read(lines), errEnough)
-}
-
-// addLogs adds a log. Its form is a section of its own: what is typed stays while the log
-// grows.
-func (o *one) addLogs(d logView) error {
-	if err := o.c.add("log-form", "logs form", d); err != nil {
-		return err
-	}
-	return o.c.add("logs", "logs", d)
-}
-
-// fill fills in what was read.
-func (d *logView) fill(s *logScan, q url.Values) {
-	d.Total, d.Matches, d.Query, d.Level = s.total, s.matches, strings.TrimSpace(q.Get("find")), levelNames[s.least]
-	d.Lines = s.lines[max(0, len(s.lines)-logShown):]
-	link := func(change func(url.Values)) string {
-		to := url.Values{}
-		for _, name := range []string{"address", "tab", "file", "step", "find", "level"} {
-			if q.Has(name) {
-				to.Set(name, q.Get(name))
-			}
-		}
-		change(to)
-		return d.Action + "?" + to.Encode()
-	}
-	d.Back = link(func(to url.Values) { to.Del("find"); to.Del("level") })
-	for level := errorLevel; level >= debugLevel; level-- {
-		if s.counts[level] > 0 {
-			d.Counts = append(d.Counts, page.Link{Text: levelNames[level] + " " + view.Count(int64(s.counts[level])), Here: level == s.least,
-				Address: link(func(to url.Values) { to.Set("level", levelNames[level]) })})
-		}
-	}
-	for _, name := range []string{"address", "tab", "file", "step", "level"} {
-		if q.Has(name) {
-			d.Hidden = append(d.Hidden, page.Fact{Name: name, Value: q.Get(name)})
-		}
-	}
-	if s.filtered() {
-		for i := range d.Lines {
-			n := strconv.Itoa(d.Lines[i].Number)
-			d.Lines[i].Link = link(func(to url.Values) { to.Del("find"); to.Del("level"); to.Set("line", n) }) + "#L" + n
-		}
-	}
-	first := cmp.Or(s.from, max(1, s.matches-logShown+1))
-	at := func(line int) string {
-		return link(func(to url.Values) { to.Set("line", strconv.Itoa(max(1, line))) })
-	}
-	d.Pages = pager{From: min(first, s.matches), To: min(first+len(d.Lines)-1, s.matches), Total: s.matches, HasBefore: first > 1, Later: first+len(d.Lines)-1 < s.matches,
-		Before: at(first - logShown), Next: at(first + logShown)}
-}
-
-// chooseLog returns what opens the log that the address names, or the agent's, or else
-// the step's.
-func (o *one) chooseLog(d *logView) (open func() (io.ReadCloser, error), note string) {
-	q := o.r.URL.Query()
-	own := fileRow{Name: "the step's log", Link: stepAddress(o.sum.ID, o.address, q.Get("tab")) + "&step=1"}
-	ref, why := o.output("logs")
-	list, e := fileList{Missing: why}, ref
-	if why == "" {
-		l, entry := o.choose(ref, "logs", "output.log")
-		list, e = l, entry.Ref()
-	}
-	d.Files = append([]fileRow{own}, list.Root.all()...)
-	if q.Has("step") || list.Missing != "" {
-		d.Files[0].Here, d.Name = true, own.Name
-		for i := range d.Files[1:] {
-			d.Files[1+i].Here = false
-		}
-		return o.stepLog(d)
-	}
-	d.Name = list.Path
-	if list.Note != "" {
-		d.Missing = list.Note
-		return nil, ""
-	}
-	data, err := head(o.ctx, o.store, e, 8<<10)
-	if err == nil && binary(data) {
-		d.Missing = fmt.Sprintf("The file is not text; it has %s.", view.Bytes(e.Size))
-		return nil, ""
-	}
-	return func() (io.ReadCloser, error) { return o.store.Open(o.ctx, e.ID) }, ""
-}
-
-// stepLog opens the step's log in the run that executed it.
-func (o *one) stepLog(d *logView) (func() (io.ReadCloser, error), string) {
-	past, note, missing := o.executedBy()
-	if d.Missing = missing; missing != "" {
-		return nil, note
-	}
-	tries := past.Logs(o.address)
-	if len(tries) == 0 {
-		d.Missing = "The step printed nothing."
-		return nil, note
-	}
-	if len(tries) > 1 {
-		note += fmt.Sprintf("The last of %d tries. ", len(tries))
-	}
-	return func() (io.ReadCloser, error) { return past.OpenLog(o.address, tries[len(tries)-1]) }, note
-}
-
-// all are the files below a folder.
-func (f *folder) all() []fileRow {
-	out := slices.Clone(f.Files)
-	for i := range out {
-		out[i].Name = out[i].Path
-	}
-	for _, d := range f.Folders {
-		out = append(out, d.all()...)
-	}
-	return out
+	return noLevel
 }

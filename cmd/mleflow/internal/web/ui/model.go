@@ -18,8 +18,8 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// modelsKept is the number of shown runs that are kept in memory.
-const modelsKept = 4
+// maxModels is the number of shown runs in memory.
+const maxModels = 4
 
 // models are the runs that were shown last.
 type models struct {
@@ -32,37 +32,36 @@ type models struct {
 // expect reads a run that is likely to be opened next, so that its page is there at once.
 func (m *models) expect(l *ledger.Ledger, id string) {
 	if m.likely.Swap(id) != id {
-		go func() { _, _ = m.of(l, id) }() // who opens it is told what is wrong
+		go func() { _, _ = m.of(l, id) }() // an error is shown to whoever opens it
 	}
 }
 
 // of returns the model of a run, brought up to date.
 func (m *models) of(l *ledger.Ledger, id string) (*model, error) {
-	one, err := m.open(l, id)
+	opened, err := m.open(l, id)
 	if err != nil {
 		return nil, err
 	}
-	return one, one.refresh()
+	return opened, opened.refresh()
 }
 
 // open returns the model of a run as it was read last.
 func (m *models) open(l *ledger.Ledger, id string) (*model, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i := slices.IndexFunc(m.list, func(r *model) bool { return r.past.Info.ID == id })
-	var one *model
-	if i >= 0 {
-		one = m.list[i]
+	var opened *model
+	if i := slices.IndexFunc(m.list, func(r *model) bool { return r.past.Info.ID == id }); i >= 0 {
+		opened = m.list[i]
 		m.list = slices.Delete(m.list, i, i+1)
 	} else {
 		past, err := l.Open(id)
 		if err != nil {
 			return nil, err
 		}
-		one = newModel(past)
+		opened = newModel(past)
 	}
-	m.list = append(m.list[max(0, len(m.list)-modelsKept+1):], one)
-	return one, nil
+	m.list = append(m.list[max(0, len(m.list)-maxModels+1):], opened)
+	return opened, nil
 }
 
 // model holds a run's plan and its journal as far as it has been read. Everything in it
@@ -73,19 +72,15 @@ type model struct {
 	watch *ledger.Watch
 	sums  *ledger.Summariser
 	state *view.State
-	// plan is nil if it cannot be read; place are the indexes of its steps.
-	once   sync.Once
-	plan   *plan.Plan
-	place  map[string]int
-	listed []string // see addresses
+	// plan is nil if it cannot be read; planned are the indexes of its steps.
+	once    sync.Once
+	plan    *plan.Plan
+	planned map[string]int
+	listed  []string // see addresses
 	// grades are the steps that grade, by the attempts that they grade.
 	grades map[string]string
 	// checks are the steps that apply rules, by the attempts that they check.
 	checks map[string]string
-	// leases are the leases of running attempts, kept the files that they have kept so
-	// far.
-	leases map[string]event.StepStarted
-	kept   map[string]*kept
 	// events is the number of events read, shown the first screen made of them.
 	events int
 	shown  *shownScreen
@@ -103,30 +98,7 @@ type model struct {
 }
 
 func newModel(past *ledger.Past) *model {
-	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
-}
-
-// readPlan reads the plan. Without it, the journal tells of the run.
-func (m *model) readPlan() {
-	p, err := m.past.Plan()
-	if err != nil {
-		return
-	}
-	m.plan = p
-	for i := range p.Steps {
-		s := &p.Steps[i]
-		m.place[s.Name] = i
-		for _, b := range s.After {
-			if p.Steps[b].Kind == conditions.AttemptKind {
-				switch s.Kind {
-				case conditions.GradeKind:
-					m.grades[p.Steps[b].Name] = s.Name
-				case checkKind:
-					m.checks[p.Steps[b].Name] = s.Name
-				}
-			}
-		}
-	}
+	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), planned: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
 }
 
 // refresh reads the events added to the journal since the last time, and at first the plan.
@@ -150,32 +122,45 @@ func (m *model) refresh() error {
 		m.state.Apply(e)
 		switch e := e.(type) {
 		case event.StepStarted:
-			m.leases[e.Address], m.kept[e.Address] = e, &kept{}
+			if u := m.used[e.Address]; u != nil {
+				u.code = nil
+			}
 		case event.StepPhase:
-			m.kept[e.Address].add(e)
 			if m.used[e.Address] == nil {
 				m.used[e.Address] = &usage{}
 			}
 			m.used[e.Address].add(e)
-		case event.StepFinished:
-			delete(m.leases, e.Address)
-			delete(m.kept, e.Address)
 		}
 	}
 	return nil
 }
 
-// after are the addresses of the steps that a step depends on.
-func (m *model) after(address string) []string {
-	i, ok := m.place[address]
-	if !ok {
-		return nil
+// readPlan reads the plan. Without it, the journal describes the run.
+func (m *model) readPlan() {
+	p, err := m.past.Plan()
+	if err != nil {
+		return
 	}
-	var out []string
-	for _, b := range m.plan.Steps[i].After {
-		out = append(out, m.plan.Steps[b].Name)
+	m.plan = p
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		m.planned[s.Name] = i
+		for _, b := range s.After {
+			if p.Steps[b].Kind == conditions.AttemptKind {
+				switch s.Kind {
+				case conditions.GradeKind:
+					m.grades[p.Steps[b].Name] = s.Name
+				case checkKind:
+					m.checks[p.Steps[b].Name] = s.Name
+				}
+			}
+		}
 	}
-	return out
+}
+
+// journal reads the attempts of the run as they are now.
+func (m *model) journal(sum *ledger.Summary, catalog *competitions.Catalog) attempts.Journal {
+	return attempts.Journal{Run: sum.Info, Live: sum.State == ledger.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names}
 }
 
 // addresses are the steps of the run by block, in the order of the plan, or, without
@@ -198,18 +183,9 @@ func (m *model) addresses() []string {
 	return m.listed
 }
 
-// kind is the kind of a step.
-func (m *model) kind(address string) string {
-	if i, ok := m.place[address]; ok {
-		return m.plan.Steps[i].Kind
-	}
-	kind, _, _ := strings.Cut(strings.TrimPrefix(address, "step."), ".")
-	return kind
-}
-
 // names are the names of a step that the plan has.
 func (m *model) names(address string) []string {
-	if i, ok := m.place[address]; ok {
+	if i, ok := m.planned[address]; ok {
 		return m.plan.Steps[i].Names
 	}
 	return nil
@@ -225,12 +201,29 @@ func (m *model) attemptOf(grade string) string {
 	return ""
 }
 
-// journal reads the attempts of the run as they are now.
-func (m *model) journal(sum *ledger.Summary, catalog *competitions.Catalog) attempts.Journal {
-	return attempts.Journal{Run: sum.Info, Live: sum.State == ledger.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names}
+// after are the addresses of the steps that a step depends on.
+func (m *model) after(address string) []string {
+	i, ok := m.planned[address]
+	if !ok {
+		return nil
+	}
+	var out []string
+	for _, b := range m.plan.Steps[i].After {
+		out = append(out, m.plan.Steps[b].Name)
+	}
+	return out
 }
 
-// status is how a step stands.
+// kind is the kind of a step.
+func (m *model) kind(address string) string {
+	if i, ok := m.planned[address]; ok {
+		return m.plan.Steps[i].Kind
+	}
+	kind, _, _ := strings.Cut(strings.TrimPrefix(address, "step."), ".")
+	return kind
+}
+
+// status is the status of a step.
 func (m *model) status(s *ledger.StepSummary, state ledger.State) string {
 	switch {
 	case s == nil || s.Status == "" && s.Started.IsZero():

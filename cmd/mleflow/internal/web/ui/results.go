@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
@@ -22,17 +21,14 @@ import (
 // resultIndex knows the attempts of all runs. It is built in the background, newest run
 // first.
 type resultIndex struct {
-	src   Source
-	ctx   context.Context
-	start sync.Once
+	src Source
+	// begin starts to read, if nobody has.
+	begin func()
 
 	mu   sync.Mutex
 	runs map[string]*indexedRun
-	// reports are by the key of the step that graded, programs by that of the attempt, and
-	// causes by the run and the step that has the log.
-	reports  map[string]grading.Graded
-	programs map[string]string
-	causes   map[[2]string]string
+	// reports are by the key of the step that graded.
+	reports map[string]grading.Graded
 	// total is the number of runs, done that of ended ones that were read.
 	total, done int
 	ready       bool
@@ -43,6 +39,10 @@ type resultIndex struct {
 	ended, fresh []*results.Attempt
 	live         map[string][]*results.Attempt
 	shown        *snapshot
+
+	// programs are by the key of the attempt, and causes by the run and the step that has
+	// the log.
+	programs, causes sync.Map
 }
 
 // snapshot is the attempts of all runs at a moment. Nobody changes it.
@@ -65,35 +65,34 @@ type indexedRun struct {
 }
 
 func newResultIndex(ctx context.Context, src Source) *resultIndex {
-	return &resultIndex{src: src, ctx: ctx, runs: map[string]*indexedRun{}, reports: map[string]grading.Graded{}, programs: map[string]string{}, causes: map[[2]string]string{},
+	x := &resultIndex{src: src, runs: map[string]*indexedRun{}, reports: map[string]grading.Graded{},
 		missing: map[string]bool{}, live: map[string][]*results.Attempt{}}
+	x.begin = sync.OnceFunc(func() { go x.run(ctx) })
+	return x
 }
 
 // refreshEvery is the interval at which new and running runs are read.
 const refreshEvery = 3 * time.Second
 
-// begin starts to read, if nobody has.
-func (x *resultIndex) begin() { x.start.Do(func() { go x.run() }) }
-
 // run keeps the index up to date until the context ends.
-func (x *resultIndex) run() {
+func (x *resultIndex) run(ctx context.Context) {
 	for {
 		_ = x.src.Results(nil, func(c Results) error { // what cannot be read is read next time
-			x.refresh(c)
+			x.refresh(ctx, c)
 			return nil
 		})
 		x.mu.Lock()
 		x.ready = true
 		x.mu.Unlock()
 		select {
-		case <-x.ctx.Done():
+		case <-ctx.Done():
 			return
 		case <-time.After(refreshEvery):
 		}
 	}
 }
 
-func (x *resultIndex) refresh(c Results) {
+func (x *resultIndex) refresh(ctx context.Context, c Results) {
 	ids, err := x.src.Ledger.IDs()
 	if err != nil {
 		return
@@ -102,16 +101,16 @@ func (x *resultIndex) refresh(c Results) {
 	x.total = len(ids)
 	x.mu.Unlock()
 	for _, id := range ids {
-		if x.ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return
 		}
-		x.tally(c, id)
+		x.tally(ctx, c, id)
 	}
 }
 
 // tally returns the counts of a run, as they are now. With a cache, it enters its attempts in
 // the index; without, only the reports that are known have a say.
-func (x *resultIndex) tally(c Results, id string) runTally {
+func (x *resultIndex) tally(ctx context.Context, c Results, id string) runTally {
 	x.mu.Lock()
 	run := x.runs[id]
 	if run == nil {
@@ -132,7 +131,7 @@ func (x *resultIndex) tally(c Results, id string) runTally {
 	if run.attempts == nil {
 		run.attempts = x.open(past, ended)
 	}
-	list, changed := x.read(x.ctx, c, run.attempts, ended)
+	list, changed := x.read(ctx, c, run.attempts, ended)
 	if changed {
 		run.tally = tallyOf(list)
 	}
@@ -175,42 +174,22 @@ type runAttempts struct {
 
 // open reads the plan and the journal of a run.
 func (x *resultIndex) open(past *ledger.Past, ended bool) *runAttempts {
-	r := &runAttempts{past: past, Journal: attempts.Journal{Run: past.Info}}
-	r.Catalog, _ = x.src.Catalog(nil) // without it, keys tell the names
-	if p, err := past.Plan(); err == nil {
-		r.Pairs, r.Names, r.planned = attempts.Planned(p), attempts.PlannedNames(p), true
+	p, _ := past.Plan() // without it, keys tell what belongs together
+	sum := &ledger.Summary{}
+	r := &runAttempts{past: past, planned: p != nil}
+	if ended {
+		if all, err := past.Summary(conditions.AttemptKind, conditions.GradeKind); err == nil {
+			sum = all
+		}
 	}
+	r.Journal = attempts.JournalOf(p, sum)
+	r.Run = past.Info
+	r.Catalog, _ = x.src.Catalog(nil) // without it, keys tell the names
 	if !ended {
 		r.watch, r.sums = past.Watch(), past.Summarise()
 		r.Step = r.sums.Step
-		return r
 	}
-	sum, err := past.Summary(conditions.AttemptKind, conditions.GradeKind)
-	if err != nil {
-		sum = &ledger.Summary{}
-	}
-	r.Last = sum.Last
-	at := make(map[string]*ledger.StepSummary, len(sum.Steps))
-	for i := range sum.Steps {
-		at[sum.Steps[i].Address] = &sum.Steps[i]
-	}
-	r.Step = func(address string) *ledger.StepSummary { return at[address] }
-	r.pair(sum)
 	return r
-}
-
-// pair pairs the steps of a run without a plan.
-func (r *runAttempts) pair(sum *ledger.Summary) {
-	if r.planned {
-		return
-	}
-	var addresses []string
-	kind := map[string]string{}
-	for i := range sum.Steps {
-		addresses = append(addresses, sum.Steps[i].Address)
-		kind[sum.Steps[i].Address] = sum.Steps[i].Kind
-	}
-	r.Pairs = attempts.PairsOf(addresses, func(a string) string { return kind[a] }, func(string) string { return "" })
 }
 
 // read returns the attempts of a run as they are now, with the reports that are known or that
@@ -225,7 +204,9 @@ func (x *resultIndex) read(ctx context.Context, c Results, r *runAttempts, ended
 		for _, e := range events {
 			r.sums.Add(e)
 		}
-		r.pair(r.sums.Summary())
+		if !r.planned {
+			r.Pairs = attempts.Unplanned(r.sums.Summary())
+		}
 	}
 	r.Live, r.Reports, r.whole = !ended, map[string]grading.Graded{}, true
 	for _, p := range r.Pairs {
@@ -271,19 +252,17 @@ func (x *resultIndex) known(action string) (g grading.Graded, ok bool) {
 
 // program returns the agent's program in an attempt; "" if the cache does not have its record.
 func (x *resultIndex) program(ctx context.Context, c Results, action string) string {
-	x.mu.Lock()
-	program, ok := x.programs[action]
-	x.mu.Unlock()
-	id, err := digest.ParseActionID(action)
-	if ok || err != nil || c == nil {
-		return program
+	if known, ok := x.programs.Load(action); ok {
+		return known.(string)
 	}
-	if rec, err := c.Lookup(ctx, id); err == nil {
+	if action == "" || c == nil {
+		return ""
+	}
+	program := ""
+	if rec, err := outputs.Lookup(ctx, c, action); err == nil {
 		program = results.ProgramOf(lockfile.Inputs(rec.Fields))
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.programs[action] = program
+	x.programs.Store(action, program)
 	return program
 }
 
@@ -301,18 +280,16 @@ func (x *resultIndex) explain(list []*results.Attempt, most int) {
 		if a.MadeIn != "" {
 			key[0] = a.MadeIn
 		}
-		x.mu.Lock()
-		cause, ok := x.causes[key]
-		x.mu.Unlock()
-		if !ok && most > 0 {
+		cause := ""
+		if known, ok := x.causes.Load(key); ok {
+			cause = known.(string)
+		} else if most > 0 {
 			most--
 			if past, err := x.src.Ledger.Open(key[0]); err == nil {
 				cause, _ = view.Excerpt(past.Tail(key[1], view.TailLines))
 				cause = strings.ToValidUTF8(cause[:min(len(cause), causeBytes)], "")
 			}
-			x.mu.Lock()
-			x.causes[key] = cause
-			x.mu.Unlock()
+			x.causes.Store(key, cause)
 		}
 		a.Log = cause
 	}

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -14,25 +13,8 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/step"
 )
-
-// runHead is the head of every page of a run.
-type runHead struct {
-	ID, Pipeline, State, Class, Started, Warning string
-	Live                                         bool
-	Tabs                                         []page.Link
-}
-
-// openRun returns the model of the run that an address names, locked, and the function
-// that unlocks it.
-func (u *UI) openRun(r *http.Request) (*model, func(), error) {
-	m, err := u.models.of(u.Ledger, r.PathValue("run"))
-	if err != nil {
-		return nil, nil, err
-	}
-	m.mu.Lock()
-	return m, m.mu.Unlock, nil
-}
 
 // tab is a page of a run, which fill completes.
 func (u *UI) tab(name string, fill func(*http.Request, *model, *ledger.Summary, *content) error) func(*http.Request) (*content, error) {
@@ -51,6 +33,24 @@ func (u *UI) tab(name string, fill func(*http.Request, *model, *ledger.Summary, 
 	}
 }
 
+// openRun returns the model of the run that an address names, locked, and the function
+// that unlocks it.
+func (u *UI) openRun(r *http.Request) (*model, func(), error) {
+	m, err := u.models.of(u.Ledger, r.PathValue("run"))
+	if err != nil {
+		return nil, nil, err
+	}
+	m.mu.Lock()
+	return m, m.mu.Unlock, nil
+}
+
+// runHead is the head of every page of a run.
+type runHead struct {
+	ID, Pipeline, State, Class, Started, Warning string
+	Live                                         bool
+	Tabs                                         []page.Link
+}
+
 // runContent begins a page of a run.
 func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, error) {
 	live := sum.State == ledger.Running
@@ -67,25 +67,6 @@ func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, er
 	h.Tabs = append(h.Tabs, page.Link{Text: "Report", Address: base + "/report"})
 	c := &content{title: h.Pipeline + " · " + sum.ID, nav: "Runs", live: live, wide: true}
 	return c, c.add("head", "run head", h)
-}
-
-// runningRow is an attempt of a step under way.
-type runningRow struct {
-	Address, Name, Link, Took, Phase, Limit, Memory, Submission, Devices, Last string
-	// Share is the elapsed part of its time limit or its work, in percent.
-	Share    int
-	HasShare bool
-}
-
-// total is the number of steps of the run.
-func (m *model) total() int {
-	switch {
-	case m.plan != nil:
-		return len(m.plan.Steps)
-	case m.state.Start.Steps > 0:
-		return m.state.Start.Steps
-	}
-	return m.state.Done()
 }
 
 func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
@@ -125,6 +106,17 @@ func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
 	return facts
 }
 
+// total is the number of steps of the run.
+func (m *model) total() int {
+	switch {
+	case m.plan != nil:
+		return len(m.plan.Steps)
+	case m.state.Start.Steps > 0:
+		return m.state.Start.Steps
+	}
+	return m.state.Done()
+}
+
 // classOf colours a count of steps. That steps ran says nothing of their attempts.
 func classOf(s event.Status) string {
 	if s == event.Ran {
@@ -148,19 +140,19 @@ func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
 	var cpus float64
 	var memory int64
 	devices := 0
-	for _, s := range m.leases {
+	all := m.state.Running()
+	for _, s := range all {
 		cpus, memory, devices = cpus+s.CPUs, memory+s.MemoryBytes, devices+len(s.Devices)
 	}
-	o.Lease = []page.Fact{{Name: "steps running", Value: view.Count(int64(len(m.leases)))}, {Name: "processors leased", Value: fmt.Sprintf("%g of %g", cpus, sum.CPUs)},
+	o.Lease = []page.Fact{{Name: "steps running", Value: view.Count(int64(len(all)))}, {Name: "processors leased", Value: fmt.Sprintf("%g of %g", cpus, sum.CPUs)},
 		{Name: "memory leased", Value: view.Bytes(memory) + " of " + view.Bytes(sum.MemoryBytes)}}
 	if len(sum.GPUs) > 0 {
 		o.Lease = append(o.Lease, page.Fact{Name: "GPUs leased", Value: fmt.Sprintf("%d of %d", devices, len(sum.GPUs))})
 	}
-	all := m.state.Running()
 	o.More = max(0, len(all)-shownRunning)
 	for _, a := range all[:min(len(all), shownRunning)] {
-		row := runningRow{Address: a.Address, Name: a.Address, Link: stepAddress(sum.ID, a.Address, ""), Took: view.Duration(now.Sub(a.Time).Round(time.Second)), Devices: strings.Join(a.Devices, ", ")}
-		row.phase(a.Phase, now)
+		row := runningRowOf(a.StepStarted, a.Phase, now)
+		row.Link = stepAddress(sum.ID, a.Address, "")
 		switch {
 		case a.Waiting != nil:
 			row.Phase = "failed; is tried again"
@@ -179,6 +171,38 @@ func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
 	}
 }
 
+// runningRow is an attempt of a step under way.
+type runningRow struct {
+	Address, Link, Took, Phase, Limit, Memory, Submission, Devices, Last string
+	// Share is the elapsed part of its time limit or its work, in percent.
+	Share    int
+	HasShare bool
+}
+
+// runningRowOf is an attempt of a step with its current phase.
+func runningRowOf(e event.StepStarted, p step.Phase, now time.Time) runningRow {
+	row := runningRow{Address: e.Address, Took: view.Duration(now.Sub(e.Time).Round(time.Second)), Phase: string(p.Name), Devices: strings.Join(e.Devices, ", ")}
+	switch {
+	case p.Name == step.Running:
+		row.Took = view.Duration(now.Sub(p.Started).Round(time.Second))
+		if p.LimitMillis > 0 {
+			row.Limit = view.Millis(p.LimitMillis)
+			row.Share, row.HasShare = int(min(100, now.Sub(p.Started).Milliseconds()*100/p.LimitMillis)), true
+		}
+		row.Submission = string(p.Submission)
+		if p.Reason != "" {
+			row.Submission += ": " + p.Reason
+		}
+		if p.MemoryBytes > 0 {
+			row.Memory = view.Bytes(p.MemoryBytes)
+		}
+	case p.Name != "" && p.TotalBytes > 0:
+		row.Share, row.HasShare = int(min(100, p.Bytes*100/p.TotalBytes)), true
+		row.Phase = view.PhaseText(p, now)
+	}
+	return row
+}
+
 // aboutPage lists a run's command, variables and machine.
 func (u *UI) aboutPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
 	sources, err := m.past.Sources()
@@ -190,11 +214,8 @@ func (u *UI) aboutPage(r *http.Request, m *model, sum *ledger.Summary, c *conten
 		files = append(files, page.Fact{Name: name, Value: bounded(sources[name], 256<<10)})
 	}
 	return c.add("about", "about", struct {
-		Facts []page.Fact
+		Info  ledger.Info
 		Files []page.Fact
 		Form  descriptionForm
-	}{page.Environment(m.past.Info), files, u.descriptionForm(m.past)})
+	}{m.past.Info, files, u.descriptionForm(m.past)})
 }
-
-// decode reads the JSON of a value of an event; false if it is not of this form.
-func decode(text string, to any) bool { return text != "" && json.Unmarshal([]byte(text), to) == nil }

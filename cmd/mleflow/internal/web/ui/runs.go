@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -41,24 +43,63 @@ func paged(r *http.Request, total, size int) (from, to int, p pager) {
 	at = min(max(at, 0), last)
 	from, to = at*size, min(at*size+size, total)
 	p = pager{From: min(from+1, total), To: to, Total: total, HasBefore: at > 0, Later: at < last}
-	link := func(n int) string {
-		q := r.URL.Query()
-		q.Del("page")
-		if n > 0 {
-			q.Set("page", strconv.Itoa(n))
-		}
-		return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
+	here := url.URL{Path: r.URL.Path, RawQuery: r.URL.RawQuery}
+	p.Next = with(here.String(), "page", strconv.Itoa(at+1))
+	if p.Before = with(here.String(), "page", ""); at > 1 {
+		p.Before = with(here.String(), "page", strconv.Itoa(at-1))
 	}
-	p.Before, p.Next = link(at-1), link(at+1)
 	return from, to, p
 }
 
+// runRow is a run in the list.
+type runRow struct {
+	ledger.Entry
+	end   event.RunFinished // zero if it did not end by itself
+	tally runTally
+	// why is why it did not finish.
+	why string
+	now time.Time
+}
+
 // runColumns are those of the list of runs.
-var runColumns = []field{{Key: "run", Title: "Run"}, {Key: "state", Title: "State", Kind: ends}, {Key: "reason", Title: "Reason"}, {Key: "pipeline", Title: "Pipeline"},
-	{Key: "agents", Title: "Agents"}, {Key: "competitions", Title: "Competitions"}, {Key: "attempts", Title: "Finished", Kind: amounts}, {Key: "medals", Title: "Medals", Kind: amounts},
-	{Key: "best", Title: "Best medal rate", Kind: shares}, {Key: "cost", Title: "Cost (USD)", Kind: dollars}, {Key: "started", Title: "Started", Kind: moments}, {Key: "took", Title: "Took", Kind: spells},
-	{Key: "isolation", Title: "Isolation", Kind: badges}, {Key: "said", Title: "Tags and note"}, {Key: "variables", Title: "Variables"}, {Key: "id", Title: "ID", Extra: true},
-	{Key: "ran", Title: "Steps run", Kind: amounts, Extra: true}, {Key: "cached", Title: "Cached", Kind: amounts, Extra: true}, {Key: "failed", Title: "Failed", Kind: amounts, Extra: true}}
+var runColumns = []page.Column[runRow]{
+	{Key: "run", Title: "Run", Of: func(r runRow) cell { return cell{Text: r.Called(r.ID), Link: runAddress(r.ID)} }},
+	{Key: "state", Title: "State", Kind: page.Ends, Of: func(r runRow) cell {
+		_, class := page.Verdict(r.State, r.tally.Ended-r.tally.Scored, r.tally.Ended)
+		return cell{Text: string(r.State), Class: class}
+	}},
+	{Key: "reason", Title: "Reason", Text: func(r runRow) string {
+		return brief(strings.TrimSuffix(strings.TrimPrefix(r.why+"; "+r.tally.Trouble, "; "), "; "))
+	}},
+	{Key: "pipeline", Title: "Pipeline", Text: func(r runRow) string { return r.PipelineName() }},
+	{Key: "agents", Title: "Agents", Of: func(r runRow) cell { return listed(r.tally.Agents) }},
+	{Key: "competitions", Title: "Competitions", Of: func(r runRow) cell { return listed(r.tally.Competitions) }},
+	{Key: "attempts", Title: "Finished", Kind: page.Amounts, Of: func(r runRow) cell {
+		return cell{Text: fraction(r.tally.Finished, r.tally.Ended), Value: float64(r.tally.Finished)}.If(r.tally.Ended > 0)
+	}},
+	{Key: "medals", Title: "Medals", Kind: page.Amounts, Of: func(r runRow) cell {
+		return cell{Text: r.tally.Medals, Value: float64(r.tally.Won)}.If(r.tally.Medals != "")
+	}},
+	{Key: "best", Title: "Best medal rate", Kind: page.Shares, Value: func(r runRow) float64 { return r.tally.Best }},
+	{Key: "cost", Title: "Cost (USD)", Kind: page.Dollars, Value: func(r runRow) float64 { return r.tally.Cost }},
+	{Key: "started", Title: "Started", Kind: page.Moments, Of: func(r runRow) cell { return momentCell(r.Started).If(!r.Started.IsZero()) }},
+	{Key: "took", Title: "Took", Kind: page.Spells, Of: runRow.took},
+	{Key: "isolation", Title: "Isolation", Kind: page.Badges, Of: func(r runRow) cell { return isolationCell(r.tally.Isolation) }},
+	{Key: "said", Title: "Tags and note", Text: func(r runRow) string { return brief(r.Said()) }},
+	{Key: "variables", Title: "Variables", Text: func(r runRow) string { return brief(view.GivenVariables(r.Argv)) }},
+	{Key: "id", Title: "ID", Extra: true, Text: func(r runRow) string { return r.ID }},
+	{Key: "ran", Title: "Steps run", Kind: page.Amounts, Extra: true, Of: func(r runRow) cell { return page.Count(r.end.Ran).If(r.Finish != nil) }},
+	{Key: "cached", Title: "Cached", Kind: page.Amounts, Extra: true, Of: func(r runRow) cell { return page.Count(r.end.Cached).If(r.Finish != nil) }},
+	{Key: "failed", Title: "Failed", Kind: page.Amounts, Extra: true, Of: func(r runRow) cell { return page.Count(r.end.Failed).If(r.Finish != nil) }},
+}
+
+func (r runRow) took() cell {
+	sofar := r.now.Sub(r.Started).Round(time.Second)
+	if r.Finish == nil {
+		return cell{Text: view.Duration(sofar) + " so far", Value: sofar.Seconds()}.If(r.State == ledger.Running)
+	}
+	return cell{Value: float64(r.end.DurationMillis) / 1000}
+}
 
 // runsPage lists the runs, newest first.
 func (u *UI) runsPage(r *http.Request) (*content, error) {
@@ -71,11 +112,9 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 	}
 	q := r.URL.Query()
 	tags := strings.Fields(strings.Join(q["tag"], " "))
-	t := &table{Noun: "run", Empty: "Nothing has been applied with this cache yet. mleflow apply PIPELINE.hcl makes a run, and it appears here.", Path: "/runs", Placeholder: "id, name, note, agent, variable", Columns: runColumns, Facets: []string{"state", "agents", "competitions"}}
-	c := &content{title: "Runs", nav: "Runs", live: q.Get("page") == "" && !t.filtered(q) && len(tags) == 0}
-	if err := c.add("title", "list title", listTitle{Title: "Runs", Progress: progress{Ready: true}}); err != nil {
-		return nil, err
-	}
+	t := &table{Noun: "run", Empty: "Nothing has been applied with this cache yet. mleflow apply PIPELINE.hcl makes a run, and it appears here.", Path: "/runs", Placeholder: "id, name, note, agent, variable", Facets: []string{"state", "agents", "competitions"}}
+	c := list("Runs", progress{Ready: true})
+	c.live = q.Get("page") == "" && !t.filtered(q) && len(tags) == 0
 	if len(tags) > 0 {
 		t.Empty = "No run has these tags."
 	}
@@ -84,7 +123,7 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 		t.Start, t.Total = from, len(ids)
 		ids = ids[from:to]
 	}
-	known := map[string]bool{}
+	known, rows := map[string]bool{}, []runRow(nil)
 	for _, e := range u.runs.entries(ids) {
 		for key, value := range e.Tags {
 			known[key+"="+value] = true
@@ -92,15 +131,19 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 		if slices.ContainsFunc(tags, func(tag string) bool { return !tagged(e, tag) }) {
 			continue
 		}
-		t.Lines = append(t.Lines, u.runLine(e))
+		rows = append(rows, runRow{e, *cmp.Or(e.Finish, &event.RunFinished{}), u.results.tally(r.Context(), nil, e.ID), u.runs.reason(e), u.Now()})
 		c.live = c.live || e.State == ledger.Running
 	}
+	fillTable(t, runColumns, rows, func(r runRow) line {
+		return line{Address: r.ID, Also: r.Host + " " + r.Name, Compare: compareAddress(runPrefix + r.ID)}
+	})
 	if given := strings.Join(tags, " "); len(known) > 0 || given != "" {
 		known[given] = true
 		delete(known, "")
 		t.Choosers = []chooser{{"tag", "Tag", choices(given, sortedKeys(known)...)}}
 	}
-	return c, t.add(c, r)
+	t.show(c, r)
+	return c, c.err
 }
 
 // allRuns is the number of runs up to which all are read to show the first page, so that
@@ -112,42 +155,4 @@ func tagged(e ledger.Entry, tag string) bool {
 	key, want, exact := strings.Cut(tag, "=")
 	value, ok := e.Tags[key]
 	return ok && (!exact || value == want)
-}
-
-// runLine is a run in the list.
-func (u *UI) runLine(e ledger.Entry) line {
-	t := u.results.tally(nil, e.ID)
-	_, class := page.Verdict(e.State, t.Ended-t.Scored, t.Ended)
-	why := strings.TrimPrefix(u.runs.reason(e)+"; "+t.Trouble, "; ")
-	cells := []cell{{Text: e.Called(e.ID), Link: runAddress(e.ID)}, {Text: string(e.State), Class: class}, {Text: brief(strings.TrimSuffix(why, "; "))}, {Text: e.PipelineName()}, listed(t.Agents), listed(t.Competitions), nothing, nothing,
-		number(t.Best), number(t.Cost), nothing, nothing, isolationCell(t.Isolation), {Text: brief(e.Said())}, {Text: brief(view.GivenVariables(e.Argv))}, {Text: e.ID}, nothing, nothing, nothing}
-	if t.Ended > 0 {
-		cells[6] = cell{Text: fraction(t.Finished, t.Ended), Value: float64(t.Finished)}
-	}
-	if t.Medals != "" {
-		cells[7] = cell{Text: t.Medals, Value: float64(t.Won)}
-	}
-	if !e.Started.IsZero() {
-		cells[10] = number(float64(e.Started.Unix()))
-	}
-	switch {
-	case e.Finish != nil:
-		cells[11] = number(float64(e.Finish.DurationMillis) / 1000)
-		cells[16], cells[17], cells[18] = number(float64(e.Finish.Ran)), number(float64(e.Finish.Cached)), number(float64(e.Finish.Failed))
-	case e.State == ledger.Running:
-		sofar := u.Now().Sub(e.Started).Round(time.Second)
-		cells[11] = cell{Text: view.Duration(sofar) + " so far", Value: sofar.Seconds()}
-	}
-	return line{Cells: cells, Address: e.ID, Also: e.Host + " " + e.Name, Compare: compareAddress(runPrefix + e.ID)}
-}
-
-func runAddress(id string) string { return "/runs/" + url.PathEscape(id) }
-
-// stepAddress returns the address of a step's page, for one of its tabs.
-func stepAddress(run, address, tab string) string {
-	q := url.Values{"address": {address}}
-	if tab != "" {
-		q.Set("tab", tab)
-	}
-	return "/step/" + url.PathEscape(run) + "?" + q.Encode()
 }

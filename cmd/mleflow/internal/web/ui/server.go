@@ -2,38 +2,18 @@ package ui
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"fmt"
-	"html/template"
-	"io/fs"
 	"net"
 	"net/http"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/crash"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
-
-//go:embed assets
-var assets embed.FS
-
-// joined returns the assets with a suffix, one after the other.
-func joined(suffix string) string {
-	var all strings.Builder
-	names, _ := fs.Glob(assets, "assets/*"+suffix) // the pattern is well-formed
-	for _, name := range names {
-		text, _ := assets.ReadFile(name) // it is embedded
-		all.Write(text)
-	}
-	return all.String()
-}
 
 // Results is the cache that results are read from.
 type Results interface {
@@ -54,6 +34,20 @@ type Source struct {
 	Version string
 	// Now is the time; nil is time.Now.
 	Now func() time.Time
+}
+
+// KeptIn is the folder that a cache keeps under a key.
+func KeptIn(ctx context.Context, c cache.Keeper, key string) (string, error) {
+	list, err := c.Kept(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, k := range list {
+		if k.Key == key {
+			return k.Dir, nil
+		}
+	}
+	return "", errors.New("it is not on this machine, or the attempt has just ended")
 }
 
 // UI serves the pages. It is for the use behind a Guard.
@@ -133,11 +127,3 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 
 // errNothing means that there is no such page, run, step or file.
 var errNothing = errors.New("there is nothing at this address")
-
-// pages are parsed when the first is needed.
-var pages = sync.OnceValue(func() *template.Template { return page.Parse("pages", firstscreen.Parts+joined(".html"), functions) })
-
-// fill fills the template of a section.
-func fill(name string, data any) (template.HTML, error) {
-	return page.Fill(pages().Lookup(name), data)
-}

@@ -1,52 +1,73 @@
 package ui
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
-// stepsPage lists the steps of a run.
-func (u *UI) stepsPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
-	t := &table{Noun: "step", Path: runAddress(sum.ID) + "/steps", Placeholder: "address, error", Facets: []string{"status", "kind"}, Columns: []field{{Key: "step", Title: "Step"}, {Key: "status", Title: "Status", Kind: ends},
-		{Key: "took", Title: "Took", Kind: spells}, {Key: "tries", Title: "Tries", Kind: amounts}, {Key: "reason", Title: "Reason"}, {Key: "on", Title: "On"}, {Key: "why", Title: "Why it runs"}, {Key: "kind", Title: "Kind", Extra: true}}}
-	for _, a := range m.addresses() {
-		t.Lines = append(t.Lines, u.stepLine(m, sum, a))
-	}
-	return t.add(c, r)
+// stepRow is a step in the list of those of a run.
+type stepRow struct {
+	*ledger.StepSummary
+	address, status, class, took, reason string
+
+	seconds float64
 }
 
-func (u *UI) stepLine(m *model, sum *ledger.Summary, address string) line {
-	s := m.sums.Step(address)
-	status := m.status(s, sum.State)
-	cells := []cell{{Text: address, Link: stepAddress(sum.ID, address, "")}, {Text: status, Class: status}, {Text: took(s, u.Now(), sum), Value: math.NaN()}, nothing, {}, {}, {}, {Text: m.kind(address)}}
-	if i, ok := m.place[address]; ok {
-		var why []string
-		for _, reason := range m.plan.Steps[i].Reasons {
-			why = append(why, reason.Text)
-		}
-		cells[6].Text = brief(strings.Join(why, "; "))
+// stepsPage lists the steps of a run.
+func (u *UI) stepsPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
+	t := &table{Noun: "step", Path: runAddress(sum.ID) + "/steps", Placeholder: "address, error", Facets: []string{"status", "kind"}}
+	var rows []stepRow
+	for _, address := range m.addresses() {
+		rows = append(rows, u.stepRow(m, sum, address))
 	}
-	if s == nil {
-		return line{Cells: cells, Address: address}
+	fillTable(t, m.stepColumns(sum.ID), rows, func(s stepRow) line { return line{Address: s.address} })
+	t.show(c, r)
+	return c.err
+}
+
+func (m *model) stepColumns(run string) []page.Column[stepRow] {
+	return []page.Column[stepRow]{
+		{Key: "step", Title: "Step", Of: func(s stepRow) cell { return cell{Text: s.address, Link: stepAddress(run, s.address, "")} }},
+		{Key: "status", Title: "Status", Kind: page.Ends, Of: func(s stepRow) cell { return cell{Text: s.status, Class: s.class} }},
+		{Key: "took", Title: "Took", Kind: page.Spells, Of: func(s stepRow) cell { return cell{Text: s.took, Value: s.seconds} }},
+		{Key: "tries", Title: "Tries", Kind: page.Amounts, Of: func(s stepRow) cell { return page.Count(s.Attempts).If(s.Attempts > 0) }},
+		{Key: "reason", Title: "Reason", Text: func(s stepRow) string { return brief(s.reason) }},
+		{Key: "on", Title: "On", Text: func(s stepRow) string { return strings.Join(s.Devices, ", ") }},
+		{Key: "why", Title: "Why it runs", Text: func(s stepRow) string { return brief(m.why(s.address)) }},
+		{Key: "kind", Title: "Kind", Extra: true, Text: func(s stepRow) string { return m.kind(s.address) }},
 	}
-	cells[4].Text, cells[5].Text = brief(s.Error), strings.Join(s.Devices, ", ")
-	if d := s.Duration.Seconds(); s.Status != "" && cells[2].Text != "" {
-		cells[2].Value = d
-	}
-	if s.Attempts > 0 {
-		cells[3] = number(float64(s.Attempts))
+}
+
+func (u *UI) stepRow(m *model, sum *ledger.Summary, address string) stepRow {
+	s := cmp.Or(m.sums.Step(address), &ledger.StepSummary{})
+	row := stepRow{StepSummary: s, address: address, status: m.status(s, sum.State), took: took(s, u.Now(), sum), seconds: math.NaN(), reason: brief(s.Error)}
+	if row.class = row.status; s.Status != "" && row.took != "" {
+		row.seconds = s.Duration.Seconds()
 	}
 	if why := unsuccessful(s); why != "" {
-		cells[1].Class, cells[4].Text = "bad", brief(strings.TrimSuffix(why+": "+cells[4].Text, ": "))
+		row.class, row.reason = "bad", strings.TrimSuffix(why+": "+row.reason, ": ")
 	}
-	return line{Cells: cells, Address: address}
+	return row
+}
+
+// why is why the plan runs a step.
+func (m *model) why(address string) string {
+	var list []string
+	if i, ok := m.planned[address]; ok {
+		for _, r := range m.plan.Steps[i].Reasons {
+			list = append(list, r.Text)
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // unsuccessful is why a step that ran brought no score, "" if it did or never does.

@@ -12,51 +12,11 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 )
 
-// measure is the kind of the values of a column: how they are written, aligned, ordered
-// and averaged.
-type measure int
-
-const (
-	words   measure = iota // in natural order
-	badges                 // words as a pill
-	ends                   // how something ended, as a pill
-	medals                 // ordered from none to gold
-	points                 // scores, with the same decimals in the whole column
-	amounts                // integers
-	shares                 // percentages
-	dollars                // amounts in US dollars
-	spells                 // durations in seconds
-	moments                // times in seconds since 1970
-)
-
-// field is a column of a table.
-type field struct {
-	Key, Title string
-	Kind       measure
-	// Extra columns are shown only if somebody chooses them. The texts of Long ones have
-	// several lines in a table that is sent at once.
-	Extra, Long bool
-	// Within is the key of a column whose values must agree for a mean to make sense,
-	// such as the competition of scores.
-	Within string
-}
-
-// cell is a value of a row. Link must be made by the program.
-type cell struct {
-	// Text is what is shown; numbers without one are written in the style of the column.
-	// Sub follows the text, or stands below it on a narrow screen.
-	Text, Sub, Link string
-	// Class colours the text. All are the values that a list in the text stands for.
-	Class string
-	All   []string
-	// Value is a number; NaN if there is none. SEM is the standard error of a mean.
-	Value, SEM float64
-	// Mean marks the value of a group.
-	Mean bool
-}
+// cell is a value of a row.
+type cell = page.Cell
 
 // nothing is the number of a cell without one.
-var nothing = cell{Value: math.NaN()}
+var nothing = page.Nothing
 
 // listed is a cell with the first of some names, of which rows can be chosen by each.
 func listed(names []string) cell {
@@ -66,8 +26,6 @@ func listed(names []string) cell {
 	}
 	return c
 }
-
-func number(v float64) cell { return cell{Value: v} }
 
 // line is a row of a table: a cell for every column.
 type line struct {
@@ -92,7 +50,7 @@ type table struct {
 	Empty       string
 	Keep        []string
 	Placeholder string
-	Columns     []field
+	Columns     []page.Head
 	// Facets are the columns by whose values rows are chosen, Groups those by which rows
 	// can be grouped. "agent+competition" names two columns.
 	Facets, Groups []string
@@ -108,9 +66,19 @@ type table struct {
 	Start, Total int
 }
 
+// fillTable adds a line for each row. About returns a line without cells.
+func fillTable[R any](t *table, columns []page.Column[R], rows []R, about func(R) line) {
+	t.Columns = page.Heads(columns)
+	for _, row := range rows {
+		l := about(row)
+		l.Cells = page.Cells(columns, row)
+		t.Lines = append(t.Lines, l)
+	}
+}
+
 // at is the index of a column, -1 if there is none of that key.
 func (t *table) at(key string) int {
-	return slices.IndexFunc(t.Columns, func(c field) bool { return c.Key == key })
+	return slices.IndexFunc(t.Columns, func(c page.Head) bool { return c.Key == key })
 }
 
 // filtered reports whether an address chooses among the rows.
@@ -125,7 +93,7 @@ func (t *table) arranged(q url.Values) bool {
 
 // chosen are the lines that an address asks for.
 func (t *table) chosen(q url.Values) []line {
-	find := strings.Fields(strings.ToLower(q.Get("q")))
+	find := queryOf(q.Get("q"))
 	want := map[int]string{}
 	for _, key := range t.Facets {
 		if v := q.Get(key); v != "" {
@@ -151,22 +119,20 @@ func (l line) has(want map[int]string) bool {
 }
 
 // says reports whether a line holds all words.
-func (l line) says(find []string) bool {
+func (l line) says(find query) bool {
 	if len(find) == 0 {
 		return true
 	}
-	var all strings.Builder
-	all.WriteString(l.Address + " " + l.Also)
+	parts := []string{l.Address, l.Also}
 	for _, c := range l.Cells {
-		all.WriteString(" " + c.Text + " " + c.Sub + " " + strings.Join(c.All, " "))
+		parts = append(append(parts, c.Text, c.Sub), c.All...)
 	}
-	text := strings.ToLower(all.String())
-	return !slices.ContainsFunc(find, func(w string) bool { return !strings.Contains(text, w) })
+	return find.in(parts...)
 }
 
 // sorted sorts lines by a column; rows without a value are last in both directions.
 func (t *table) sorted(lines []line, i int, down bool) {
-	text := t.Columns[i].Kind <= ends
+	text := t.Columns[i].Kind <= page.Ends
 	slices.SortStableFunc(lines, func(x, y line) int {
 		a, b := x.Cells[i], y.Cells[i]
 		c, without := 0, 0
@@ -252,35 +218,35 @@ func (t *table) grouped(lines []line, q url.Values) ([]line, map[string][]line) 
 func (t *table) head(title cell, members []line) line {
 	h := line{Cells: make([]cell, len(t.Columns)), Members: len(members)}
 	for i, c := range t.Columns {
-		h.Cells[i] = c.mean(members, i, t.at(c.Within))
+		h.Cells[i] = meanCell(c, members, i, t.at(c.Within))
 	}
 	h.Cells[0] = title
 	return h
 }
 
-// mean is the mean of a column's values with its standard error. Of words it is what all
+// meanCell is the mean of a column's values with its standard error. Of words it is what all
 // rows share; of medals it is the share of rows with one, and of ends how many ended well.
-func (c field) mean(members []line, i, within int) cell {
-	if c.Kind < ends || within >= 0 && !same(members, within) {
-		if c.Kind < ends && same(members, i) {
+func meanCell(c page.Head, members []line, i, within int) cell {
+	if c.Kind < page.Ends || within >= 0 && !same(members, within) {
+		if c.Kind < page.Ends && same(members, i) {
 			return members[0].Cells[i]
 		}
 		return nothing
 	}
-	if c.Kind == ends {
+	if c.Kind == page.Ends {
 		well := 0
 		for _, l := range members {
 			well += board.Count(l.Cells[i].Class == "good")
 		}
 		return cell{Text: fraction(well, len(members)), Value: float64(well)}
 	}
-	if first := members[0].Cells[i]; c.Kind == medals && math.IsNaN(first.Value) && same(members, i) {
+	if first := members[0].Cells[i]; c.Kind == page.Medals && math.IsNaN(first.Value) && same(members, i) {
 		return first
 	}
 	var values []float64
 	for _, l := range members {
 		v := l.Cells[i].Value
-		if c.Kind == medals && !math.IsNaN(v) {
+		if c.Kind == page.Medals && !math.IsNaN(v) {
 			v = float64(100 * board.Count(v > 0))
 		}
 		if !math.IsNaN(v) {
@@ -288,7 +254,7 @@ func (c field) mean(members []line, i, within int) cell {
 		}
 	}
 	m, sem := meanOf(values)
-	return cell{Value: m, SEM: sem, Mean: c.Kind != moments}
+	return cell{Value: m, SEM: sem, Mean: c.Kind != page.Moments}
 }
 
 func same(lines []line, i int) bool {
@@ -326,11 +292,9 @@ func with(address string, pairs ...string) string {
 	return u.String()
 }
 
-// add adds the table's form and its rows to a page.
-func (t *table) add(c *content, r *http.Request) error {
+// show adds the table's form and its rows to a page.
+func (t *table) show(c *content, r *http.Request) {
 	v := t.view(r)
-	if err := c.add("form", "grid form", v); err != nil {
-		return err
-	}
-	return c.add("grid", "grid", v)
+	c.show("form", "grid form", v)
+	c.show("grid", "grid", v)
 }

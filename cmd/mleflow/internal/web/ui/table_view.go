@@ -49,26 +49,23 @@ type chooser struct {
 
 // columnChoice is a column that can be shown, and pinned.
 type columnChoice struct {
-	field
+	page.Head
 	Chosen, Pinned bool
 }
 
 // heading is the head of a column: a link that sorts by it.
 type heading struct {
 	Title, Link, Sorted string
-	Num, Pin            bool
+	// Class is the class of its head, CellClass that of its cells.
+	Class, CellClass string
 }
 
-// shownRow and shownCell are a line with the chosen columns only.
+// shownRow is a line with the cells of the chosen columns only, whose heads it has, too.
 type shownRow struct {
 	line
-	Shown []shownCell
+	Shown []cell
+	Heads []heading
 	Acted bool
-}
-
-type shownCell struct {
-	cell
-	Num, Pill, Medal, Pin, Long bool
 }
 
 // view is the table as an address asks for it.
@@ -82,25 +79,19 @@ func (t *table) view(r *http.Request) *tableView {
 	v.Pages = p
 	v.choosers(q)
 	shown, pinned := t.columns(q, lines)
-	var writers []func(float64) string
+	writers := make([]func(float64) string, len(t.Columns))
 	for i, c := range t.Columns {
-		writers = append(writers, c.writer(lines, i))
+		writers[i] = writer(c, lines, i)
 		v.Shown = append(v.Shown, columnChoice{c, slices.Contains(shown, i), slices.Contains(shown[:pinned], i)})
 	}
 	for at, i := range shown {
-		v.Heads = append(v.Heads, t.headOf(q, t.Columns[i]))
-		v.Heads[at].Pin = at > 0 && at < pinned
+		v.Heads = append(v.Heads, t.headOf(q, t.Columns[i], at > 0 && at < pinned, p.Total <= gridRows))
 		if len(lines) > gridRows {
 			v.Widest = append(v.Widest, widest(lines, i, writers[i]))
 		}
 	}
 	for _, l := range lines[from-t.Start : to-t.Start] {
-		row := t.shown(l, shown, writers)
-		row.Acted = v.Acted
-		for at, i := range shown {
-			row.Shown[at].Pin, row.Shown[at].Long = at > 0 && at < pinned, t.Columns[i].Long && p.Total <= gridRows
-		}
-		v.Rows = append(v.Rows, row)
+		v.Rows = append(v.Rows, shownRow{line: l, Shown: t.shown(l, shown, writers), Heads: v.Heads, Acted: v.Acted})
 	}
 	return v
 }
@@ -153,26 +144,31 @@ func (t *table) columns(q url.Values, lines []line) (shown []int, pinned int) {
 		switch {
 		case i == 0 || slices.Contains(q["pin"], c.Key):
 			shown = append(shown, i)
-		case slices.Contains(given, c.Key) || len(given) == 0 && !c.Extra && (q.Get("sort") == c.Key || slices.ContainsFunc(lines, func(l line) bool { return l.Cells[i].filled(c.Kind) })):
+		case slices.Contains(given, c.Key) || len(given) == 0 && !c.Extra && (q.Get("sort") == c.Key || slices.ContainsFunc(lines, func(l line) bool { return filled(l.Cells[i], c.Kind) })):
 			rest = append(rest, i)
 		}
 	}
 	return append(shown, rest...), len(shown)
 }
 
-func (c cell) filled(kind measure) bool {
-	return c.Text != "" || kind > ends && !math.IsNaN(c.Value)
+func filled(c cell, kind page.Kind) bool {
+	return c.Text != "" || kind > page.Ends && !math.IsNaN(c.Value)
 }
 
 // headOf is the head of a column. The first click sorts words from a, all else from the
-// largest.
-func (t *table) headOf(q url.Values, c field) heading {
-	h := heading{Title: c.Title, Sorted: "none", Num: c.Kind >= points}
-	first := "desc"
-	if c.Kind <= ends {
-		first = "asc"
+// largest. Long cells have several lines where the whole table is sent at once.
+func (t *table) headOf(q url.Values, c page.Head, pinned, whole bool) heading {
+	h := heading{Title: c.Title, Sorted: "none", Class: c.Align()}
+	if pinned {
+		h.Class = strings.TrimSpace(h.Class + " pin")
 	}
-	next := first
+	if h.CellClass = h.Class; c.Long && whole {
+		h.CellClass = strings.TrimSpace(h.Class + " long")
+	}
+	next := "desc"
+	if c.Kind <= page.Ends {
+		next = "asc"
+	}
 	if q.Get("sort") == c.Key {
 		h.Sorted, next = "ascending", "desc"
 		if q.Get("dir") == "desc" {
@@ -183,21 +179,22 @@ func (t *table) headOf(q url.Values, c field) heading {
 	return h
 }
 
-func (t *table) shown(l line, columns []int, writers []func(float64) string) shownRow {
-	row := shownRow{line: l}
-	for _, i := range columns {
-		c := l.Cells[i]
-		kind := t.Columns[i].Kind
-		c.Text = c.text(writers[i], kind)
-		row.Shown = append(row.Shown, shownCell{cell: c, Num: kind >= points, Pill: kind == badges || kind == ends && l.Members == 0, Medal: kind == medals && !c.Mean && c.Value > 0})
+// shown are the cells of the chosen columns, as they are drawn.
+func (t *table) shown(l line, columns []int, writers []func(float64) string) []cell {
+	cells := make([]cell, len(columns))
+	for at, i := range columns {
+		c, kind := l.Cells[i], t.Columns[i].Kind
+		c.Text = cellText(c, writers[i], kind)
+		c.Pill, c.Medal = kind == page.Badges || kind == page.Ends && l.Members == 0, kind == page.Medals && !c.Mean && c.Value > 0
+		cells[at] = c
 	}
-	return row
+	return cells
 }
 
-// text is what a cell shows.
-func (c cell) text(write func(float64) string, kind measure) string {
+// cellText is what a cell shows.
+func cellText(c cell, write func(float64) string, kind page.Kind) string {
 	switch {
-	case c.Text != "" || kind <= badges || math.IsNaN(c.Value):
+	case c.Text != "" || kind <= page.Badges || math.IsNaN(c.Value):
 		return c.Text
 	case !c.Mean || math.IsNaN(c.SEM) || math.IsInf(c.SEM, 0):
 		return write(c.Value)
@@ -207,18 +204,18 @@ func (c cell) text(write func(float64) string, kind measure) string {
 
 // writer returns how the numbers of a column are written: with as many decimals as the
 // most precise of them needs, and one more for means of scores.
-func (c field) writer(lines []line, i int) func(float64) string {
+func writer(c page.Head, lines []line, i int) func(float64) string {
 	switch c.Kind {
-	case amounts:
+	case page.Amounts:
 		return func(v float64) string { return view.Count(int64(math.Round(v))) }
-	case shares, medals:
+	case page.Shares, page.Medals:
 		return func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) + " %" }
-	case spells:
+	case page.Spells:
 		return func(v float64) string { return view.Duration(seconds(v)) }
-	case moments:
+	case page.Moments:
 		return func(v float64) string { return time.Unix(int64(v), 0).Local().Format("2006-01-02 15:04") }
 	}
-	least := c.decimals(lines, i)
+	least := columnDecimals(c, lines, i)
 	return func(v float64) string {
 		if v != 0 && (math.Abs(v) >= 1e9 || math.Abs(v) < 1e-5) {
 			return page.Score(v)
@@ -227,9 +224,9 @@ func (c field) writer(lines []line, i int) func(float64) string {
 	}
 }
 
-// decimals is the number of decimals of the most precise number of a column, from 2 to 5
+// columnDecimals is the number of decimals of the most precise number of a column, from 2 to 5
 // for scores. Amounts in dollars have 4 if all are below a dollar.
-func (c field) decimals(lines []line, i int) int {
+func columnDecimals(c page.Head, lines []line, i int) int {
 	least, means, largest := 2, 0, 0.0
 	for _, l := range lines {
 		switch v := l.Cells[i].Value; {
@@ -241,7 +238,7 @@ func (c field) decimals(lines []line, i int) int {
 		}
 	}
 	switch {
-	case c.Kind == points:
+	case c.Kind == page.Points:
 		return min(least+means, 5)
 	case largest >= 1:
 		return 2
@@ -263,7 +260,7 @@ func widest(lines []line, i int, write func(float64) string) string {
 		if n := len(c.Text) + len(c.Sub); n > 0 && n <= len(long) {
 			continue
 		}
-		text := c.text(write, amounts)
+		text := cellText(c, write, page.Amounts)
 		if c.Sub != "" {
 			text += " · " + c.Sub
 		}

@@ -2,7 +2,9 @@ package ui
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -10,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -27,6 +30,10 @@ const (
 	// the text that it shows of them. Others are fetched when they are opened.
 	maxInline = 8 << 20
 	maxPage   = 128 << 10
+	// maxFailed is the number of failed exchanges that a page links to, liveTurns that of
+	// the listed exchanges of a running attempt.
+	maxFailed = 30
+	liveTurns = 200
 )
 
 // turnRow is an exchange in the list.
@@ -54,126 +61,137 @@ type transcriptData struct {
 	Find            found
 }
 
-// maxFailed is the number of failed exchanges that a page links to.
-const maxFailed = 30
-
-// transcript lists the exchanges with models.
-func (o *one) transcript() error {
-	if k := o.running(); k != nil {
-		return o.follow(k)
+// addTranscript adds the exchanges with models.
+func addTranscript(c *content, r *http.Request, a *shownAttempt) error {
+	if a.growing == nil {
+		return c.add("transcript", "transcript", exchanges(r.Context(), a, r.URL))
 	}
-	d := transcriptData{Action: "/step/" + url.PathEscape(o.sum.ID), Address: o.address}
-	err := o.withTranscript(func(r *transcript.Reader, all *outline, why string) error {
-		if d.Missing = why; why != "" {
-			return nil
-		}
-		d.Total = len(all.turns)
-		if d.Total == 0 {
-			d.Missing = "The agent asked no model through mleflow's gateway. Agents have transcripts if their block names models (docs/models.md)."
-			return nil
-		}
-		return o.listTurns(&d, r, all)
-	})
+	d := liveExchanges(r.Context(), a, turnOf(r.URL.Query()))
+	if err := c.add("transcript", "transcript live", d); err != nil {
+		return err
+	}
+	return c.add("turn", "turn live", d)
+}
+
+// exchanges is a page of the list of exchanges, or what a search finds in them.
+func exchanges(ctx context.Context, a *shownAttempt, address *url.URL) transcriptData {
+	d := transcriptData{Action: a.action(), Address: a.address}
+	t, missing, err := openTranscript(ctx, a)
+	d.Missing = missing
+	if t != nil {
+		defer t.Close()
+		err = d.fill(ctx, a, t, address)
+	} else if missing == "" {
+		d.Missing = "The agent asked no model through mleflow's gateway. Agents have transcripts if their block names models (docs/models.md)."
+	}
 	if err != nil {
 		d.Missing = "The transcript cannot be read: " + err.Error()
 	}
-	return o.c.add("transcript", "transcript", d)
+	return d
 }
 
-// listTurns fills in a page of the list.
-func (o *one) listTurns(d *transcriptData, r *transcript.Reader, all *outline) (err error) {
-	d.Facts = all.facts()
-	for _, i := range all.failed[:min(maxFailed, len(all.failed))] {
-		d.Failed = append(d.Failed, page.Link{Text: strconv.Itoa(i + 1), Address: o.turnAddress(i + 1)})
+func (d *transcriptData) fill(ctx context.Context, a *shownAttempt, t *recording, address *url.URL) (err error) {
+	d.Total, d.Facts = len(t.turns), t.facts()
+	for _, i := range t.failed[:min(maxFailed, len(t.failed))] {
+		d.Failed = append(d.Failed, page.Link{Text: strconv.Itoa(i + 1), Address: turnAddress(a, i+1)})
 	}
-	d.Part = "/turns/" + url.PathEscape(o.sum.ID) + "?" + url.Values{"address": {o.address}}.Encode()
-	if d.Find = o.find(r, all); d.Find.Asked {
+	d.Part = "/turns/" + url.PathEscape(a.run.ID) + "?" + url.Values{"address": {a.address}}.Encode()
+	if d.Find = find(ctx, a, t, address); d.Find.Asked {
 		return nil
 	}
-	at := min(max(o.turn(), 1), d.Total)
+	at := min(max(turnOf(address.Query()), 1), d.Total)
 	from := (at - 1) / turnsShown * turnsShown
 	d.Pages = pager{From: from + 1, To: min(from+turnsShown, d.Total), Total: d.Total, HasBefore: from > 0, Later: from+turnsShown < d.Total}
-	d.Pages.Before, d.Pages.Next = o.turnAddress(from+1-turnsShown), o.turnAddress(from+1+turnsShown)
-	if d.Rows, err = o.turns(r, all, from, d.Pages.To); err != nil {
+	d.Pages.Before, d.Pages.Next = turnAddress(a, from+1-turnsShown), turnAddress(a, from+1+turnsShown)
+	if d.Rows, err = rowsOf(ctx, a, t, from, d.Pages.To); err != nil {
 		return err
 	}
 	d.Rows[at-1-from].Open = true
-	return o.fill(d.Rows, r, all, from)
+	return addBodies(ctx, a, d.Rows, t, from)
 }
 
-func (all *outline) facts() []page.Fact {
-	facts := []page.Fact{{Name: "exchanges", Value: view.Count(int64(len(all.turns)))}}
-	if n := len(all.failed); n > 0 {
-		facts = append(facts, page.Fact{Name: "failed exchanges", Value: view.Count(int64(n)), Class: "bad"})
-	}
-	if all.input+all.output > 0 {
-		facts = append(facts, page.Fact{Name: "tokens in", Value: view.Count(all.input)}, page.Fact{Name: "tokens out", Value: view.Count(all.output)})
-	}
-	if all.cost > 0 {
-		facts = append(facts, page.Fact{Name: "cost", Value: view.Dollars(all.cost)})
-	}
-	return facts
-}
-
-// fill adds the bodies of the turns of a page: of the open one, and of all if they are
-// small.
-func (o *one) fill(rows []turnRow, r *transcript.Reader, all *outline, from int) error {
-	first, n := slices.IndexFunc(rows, func(row turnRow) bool { return row.Open }), 1
-	if all.small(r, from, from+len(rows)) {
-		first, n = 0, len(rows)
-	}
-	bodies, err := o.bodies(r, all, from+first, from+first+n)
-	if err != nil {
-		return err
-	}
-	shown := 0
-	for i, body := range bodies {
-		if row := &rows[first+i]; row.Open || shown < maxPage {
-			row.Body = body
-			shown += len(body)
+// liveExchanges lists the last exchanges of an attempt that runs, as far as they are
+// written.
+func liveExchanges(ctx context.Context, a *shownAttempt, turn int) (d transcriptData) {
+	t, missing, err := openTranscript(ctx, a)
+	if d.Missing = cmp.Or(missing, "The agent asked no model so far. Exchanges appear here as they end."); t != nil {
+		defer t.Close()
+		d.Missing, d.Total, d.Facts = "", len(t.turns), t.facts()
+		d.Rows, err = rowsOf(ctx, a, t, max(0, d.Total-liveTurns), d.Total)
+		if err == nil && turn > 0 && turn <= d.Total {
+			d.Detail, err = bodyOf(ctx, a, t, turn)
 		}
 	}
-	return nil
-}
-
-// small reports whether all exchanges of a range are read in no time. The last request
-// repeats what the others said.
-func (all *outline) small(r *transcript.Reader, from, to int) bool {
-	first, err := r.At(all.turns[from].Span)
 	if err != nil {
-		return false
+		d.Missing = "The transcript cannot be read yet: " + err.Error()
 	}
-	last, err := r.At(all.turns[to-1].Span)
-	return err == nil && endOf(last.Response)-endOf(first.Response) < maxInline && last.Request.Size()*int64(to-from) < 2*maxInline
+	return d
 }
 
-// turn is the exchange that the address names, 0 if none.
-func (o *one) turn() int {
-	n, _ := strconv.Atoi(o.r.URL.Query().Get("turn"))
+// turnPart answers with one exchange, as a part of a page. The script requests it when
+// a turn is opened.
+func (u *UI) turnPart(w http.ResponseWriter, r *http.Request) {
+	body, err := u.exchangePart(r)
+	if err != nil {
+		http.Error(w, "The transcript cannot be read.", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]string{"html": string(page.Clean([]byte(body)))}) // the reader may be gone
+}
+
+func (u *UI) exchangePart(r *http.Request) (body template.HTML, err error) {
+	m, unlock, err := u.openRun(r)
+	if err != nil {
+		return "", err
+	}
+	unlock = sync.OnceFunc(unlock)
+	defer unlock()
+	err = u.Results(m.past, func(store Results) error {
+		a := u.openAttempt(m, openStep(r.Context(), u.Source, m, store, r.URL.Query().Get("address")))
+		unlock() // reading an exchange may take long
+		t, _, err := openTranscript(r.Context(), a)
+		if err != nil || t == nil {
+			return errors.Join(err, errNothing)
+		}
+		defer t.Close()
+		n := turnOf(r.URL.Query())
+		if n < 1 || n > len(t.turns) {
+			return errNothing
+		}
+		body, err = bodyOf(r.Context(), a, t, n)
+		return err
+	})
+	return body, err
+}
+
+// turnOf is the exchange that an address names, 0 if none.
+func turnOf(q url.Values) int {
+	n, _ := strconv.Atoi(q.Get("turn"))
 	return n
 }
 
-// turnAddress is the address of an exchange.
-func (o *one) turnAddress(n int) string {
-	return stepAddress(o.sum.ID, o.address, "transcript") + "&turn=" + strconv.Itoa(n) + "#turn-" + strconv.Itoa(n)
-}
-
-// turns are rows of the list. Times count from the first exchange.
-func (o *one) turns(r *transcript.Reader, all *outline, from, to int) ([]turnRow, error) {
+// rowsOf are rows of the list. Times count from the first exchange.
+func rowsOf(ctx context.Context, a *shownAttempt, t *recording, from, to int) ([]turnRow, error) {
 	var rows []turnRow
 	for i := from; i < to; i++ {
-		if o.ctx.Err() != nil {
-			return nil, o.ctx.Err()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
-		e, err := r.At(all.turns[i].Span)
+		e, err := t.At(t.turns[i].Span)
 		if err != nil {
 			return nil, err
 		}
-		row := rowOf(r, e, all.start)
-		row.Number, row.Link = strconv.Itoa(i+1), o.turnAddress(i+1)
+		row := rowOf(t.Reader, e, t.start)
+		row.Number, row.Link = strconv.Itoa(i+1), turnAddress(a, i+1)
 		rows = append(rows, row)
 	}
 	return rows, nil
+}
+
+// turnAddress is the address of an exchange.
+func turnAddress(a *shownAttempt, n int) string {
+	return a.link("transcript", "turn", strconv.Itoa(n)) + "#turn-" + strconv.Itoa(n)
 }
 
 func rowOf(r *transcript.Reader, e *transcript.Event, start time.Time) turnRow {
@@ -210,52 +228,48 @@ func rowOf(r *transcript.Reader, e *transcript.Event, start time.Time) turnRow {
 	return row
 }
 
-// oneLine is the beginning of a text on a line.
-func oneLine(text string, n int) string {
-	if len(text) > 8*n {
-		text = text[:8*n]
+// addBodies adds the bodies of the turns of a page: of the open one, and of all if they are
+// small.
+func addBodies(ctx context.Context, a *shownAttempt, rows []turnRow, t *recording, from int) error {
+	first, n := slices.IndexFunc(rows, func(row turnRow) bool { return row.Open }), 1
+	if t.small(from, from+len(rows)) {
+		first, n = 0, len(rows)
 	}
-	runes := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\ufffd")), " "))
-	if len(runes) > n {
-		return string(runes[:n]) + "…"
+	bodies, err := bodiesOf(ctx, a, t, from+first, from+first+n)
+	if err != nil {
+		return err
 	}
-	return string(runes)
+	shown := 0
+	for i, body := range bodies {
+		if row := &rows[first+i]; row.Open || shown < maxPage {
+			row.Body = body
+			shown += len(body)
+		}
+	}
+	return nil
 }
 
-// turnPart answers with one exchange, as a part of a page. The script requests it when
-// a turn is opened.
-func (u *UI) turnPart(w http.ResponseWriter, r *http.Request) {
-	text, err := u.turnBody(r)
+// small reports whether all exchanges of a range are read in no time. The last request
+// repeats what the others said.
+func (t *recording) small(from, to int) bool {
+	first, err := t.At(t.turns[from].Span)
 	if err != nil {
-		http.Error(w, "The transcript cannot be read.", http.StatusNotFound)
-		return
+		return false
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]string{"html": text}) // the reader may be gone
+	last, err := t.At(t.turns[to-1].Span)
+	return err == nil && endOf(last.Response)-endOf(first.Response) < maxInline && last.Request.Size()*int64(to-from) < 2*maxInline
 }
 
-func (u *UI) turnBody(r *http.Request) (text string, err error) {
-	m, unlock, err := u.openRun(r)
-	if err != nil {
-		return "", err
+func (all *outline) facts() []page.Fact {
+	facts := []page.Fact{{Name: "exchanges", Value: view.Count(int64(len(all.turns)))}}
+	if n := len(all.failed); n > 0 {
+		facts = append(facts, page.Fact{Name: "failed exchanges", Value: view.Count(int64(n)), Class: "bad"})
 	}
-	address := r.URL.Query().Get("address")
-	o := &one{u: u, ctx: r.Context(), r: r, m: m, sum: m.sums.Summary(), address: address, step: m.sums.Step(address)}
-	unlock()
-	err = u.Results(m.past, func(store Results) error {
-		o.store = store
-		o.open()
-		return o.withTranscript(func(reader *transcript.Reader, all *outline, why string) error {
-			n := o.turn()
-			if why != "" || n < 1 || n > len(all.turns) {
-				return errNothing
-			}
-			bodies, err := o.bodies(reader, all, n-1, n)
-			if err == nil {
-				text = string(page.Clean([]byte(bodies[0])))
-			}
-			return err
-		})
-	})
-	return text, err
+	if all.input+all.output > 0 {
+		facts = append(facts, page.Fact{Name: "tokens in", Value: view.Count(all.input)}, page.Fact{Name: "tokens out", Value: view.Count(all.output)})
+	}
+	if all.cost > 0 {
+		facts = append(facts, page.Fact{Name: "cost", Value: view.Dollars(all.cost)})
+	}
+	return facts
 }

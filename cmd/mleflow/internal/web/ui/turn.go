@@ -1,9 +1,9 @@
 package ui
 
 import (
+	"context"
 	"encoding/json"
 	"html/template"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -20,14 +20,14 @@ const (
 	turnsBefore = 12
 	turnsAfter  = 3
 	maxContext  = 8 << 20
-	// maxSaid is the number of bytes shown of a message.
-	maxSaid = 64 << 10
+	// maxMessage is the number of bytes shown of a message.
+	maxMessage = 64 << 10
 )
 
 // turnBody is an exchange with its new messages.
 type turnBody struct {
 	Link, Facts string
-	Said        []said
+	Messages    []turnMessage
 	// Earlier is the number of new messages that are results of calls, which are shown
 	// where they were called.
 	Earlier int
@@ -35,12 +35,12 @@ type turnBody struct {
 	Code    *codeThen
 }
 
-// said is a message of an exchange.
-type said struct {
+// turnMessage is a message of an exchange.
+type turnMessage struct {
 	Role, Class, Reasoning, Error string
 	Text                          []passage
-	Calls                         []*called
-	Results                       []answer
+	Calls                         []*toolCall
+	Results                       []toolResult
 }
 
 // passage is a part of a text: words, or code in a language.
@@ -49,32 +49,41 @@ type passage struct {
 	Code bool
 }
 
-// called is a call of a tool with what it gave.
-type called struct {
+// toolCall is a call of a tool with what it gave.
+type toolCall struct {
 	ID, Name  string
 	Arguments []argument
-	Results   []answer
+	Results   []toolResult
 }
 
-// argument is a value given to a tool.
+// argument is an argument of a call.
 type argument struct {
 	Name string
 	HTML template.HTML
 }
 
-// answer is the result of a call.
-type answer struct {
+// toolResult is the result of a call.
+type toolResult struct {
 	Name, Text string
 	// Failed: the tool reported an error. Bad: Failed, or the text has a traceback.
 	Failed, Bad bool
 }
 
-// bodies are exchanges as parts of a page.
-func (o *one) bodies(r *transcript.Reader, all *outline, from, to int) ([]template.HTML, error) {
+// bodyOf is an exchange as a part of a page.
+func bodyOf(ctx context.Context, a *shownAttempt, t *recording, n int) (template.HTML, error) {
+	bodies, err := bodiesOf(ctx, a, t, n-1, n)
+	if err != nil {
+		return "", err
+	}
+	return bodies[0], nil
+}
+
+// bodiesOf are exchanges as parts of a page.
+func bodiesOf(ctx context.Context, a *shownAttempt, t *recording, from, to int) ([]template.HTML, error) {
 	var events []*transcript.Event
 	var at []int
-	for i := max(0, from-turnsBefore); i < min(to+turnsAfter, len(all.turns)); i++ {
-		e, err := r.At(all.turns[i].Span)
+	for i := max(0, from-turnsBefore); i < min(to+turnsAfter, len(t.turns)); i++ {
+		e, err := t.At(t.turns[i].Span)
 		if err != nil {
 			return nil, err
 		}
@@ -82,10 +91,11 @@ func (o *one) bodies(r *transcript.Reader, all *outline, from, to int) ([]templa
 			events, at = append(events, e), append(at, i)
 		}
 	}
-	turns, err := r.Among(events)
+	turns, err := t.Among(events)
 	if err != nil {
 		return nil, err
 	}
+	copies, _ := a.copies(ctx)
 	out := make([]template.HTML, 0, to-from)
 	for k, b := range joinedTurns(turns) {
 		if at[k] < from || at[k] >= to {
@@ -94,7 +104,7 @@ func (o *one) bodies(r *transcript.Reader, all *outline, from, to int) ([]templa
 		if at[k] > turnsBefore && k < turnsBefore {
 			b.Notes = append(b.Notes, "Some of the exchanges before are too large to be compared: more may look new than is.")
 		}
-		b.Link, b.Code = o.turnAddress(at[k]+1), o.codeAt(all, at[k])
+		b.Link, b.Code = turnAddress(a, at[k]+1), codeAt(a, copies, t, at[k])
 		html, err := fill("turn body", b)
 		if err != nil {
 			return nil, err
@@ -104,27 +114,51 @@ func (o *one) bodies(r *transcript.Reader, all *outline, from, to int) ([]templa
 	return out, nil
 }
 
+// codeThen leads to the code at the time of an exchange: what changed from the copy
+// before it to the one after.
+type codeThen struct{ From, To, Link string }
+
+// codeAt is the change of the code around an exchange, nil without two copies.
+func codeAt(a *shownAttempt, copies []version, t *recording, n int) *codeThen {
+	if len(copies) < 2 {
+		return nil
+	}
+	began := t.start // about the start of the agent, if that is not known
+	if u := a.usage; u != nil && !u.begun.IsZero() {
+		began = u.begun
+	}
+	after := slices.IndexFunc(copies, func(v version) bool { return v.at >= t.turns[n].at.Sub(began) })
+	switch {
+	case after < 0:
+		after = len(copies) - 1
+	case after == 0:
+		after = 1
+	}
+	from, to := copies[after-1], copies[after]
+	return &codeThen{from.name, to.name, a.codeChange(from, to)}
+}
+
 // joinedTurns puts the results of calls to the calls.
 func joinedTurns(turns []*transcript.Turn) []*turnBody {
-	waiting := map[int][]*called{}
+	waiting := map[int][]*toolCall{}
 	out := make([]*turnBody, len(turns))
 	for i, t := range turns {
 		b := &turnBody{Facts: (&view.Transcript{}).Figures(t)}
 		for _, m := range t.Said {
-			s := saidOf(m)
+			s := messageOf(m)
 			for _, r := range m.Results {
-				if !give(waiting[t.Conversation], r) {
+				if !addResult(waiting[t.Conversation], r) {
 					s.Results = append(s.Results, resultOf(r))
 				}
 			}
 			b.Earlier += len(m.Results) - len(s.Results)
 			if !s.empty() {
-				b.Said = append(b.Said, s)
+				b.Messages = append(b.Messages, s)
 			}
 		}
 		if !t.Reply.IsZero() {
-			s := saidOf(t.Reply)
-			b.Said, waiting[t.Conversation] = append(b.Said, s), s.Calls
+			s := messageOf(t.Reply)
+			b.Messages, waiting[t.Conversation] = append(b.Messages, s), s.Calls
 		}
 		for _, n := range []string{string(t.Refused), t.Failed, t.Diverged} {
 			if n != "" {
@@ -136,9 +170,9 @@ func joinedTurns(turns []*transcript.Turn) []*turnBody {
 	return out
 }
 
-// give adds a result to its call. Some dialects have no identifiers: results are in the
+// addResult adds a result to its call. Some dialects have no identifiers: results are in the
 // order of the calls.
-func give(calls []*called, r message.Result) bool {
+func addResult(calls []*toolCall, r message.Result) bool {
 	for _, c := range calls {
 		if r.ID != "" && c.ID == r.ID || (r.ID == "" || c.ID == "") && len(c.Results) == 0 && (r.Name == "" || r.Name == c.Name) {
 			c.Results = append(c.Results, resultOf(r))
@@ -148,22 +182,22 @@ func give(calls []*called, r message.Result) bool {
 	return false
 }
 
-func resultOf(r message.Result) answer {
-	return answer{Name: r.Name, Text: bounded([]byte(r.Text), maxSaid), Failed: r.Failed, Bad: r.Failed || slices.ContainsFunc(failures, func(f string) bool { return strings.Contains(r.Text, f) })}
+func resultOf(r message.Result) toolResult {
+	return toolResult{Name: r.Name, Text: bounded([]byte(r.Text), maxMessage), Failed: r.Failed, Bad: r.Failed || slices.ContainsFunc(failures, func(f string) bool { return strings.Contains(r.Text, f) })}
 }
 
-func saidOf(m message.Message) said {
-	s := said{Role: m.Role, Class: m.Role, Text: passages(bounded([]byte(m.Text), maxSaid)), Reasoning: bounded([]byte(m.Reasoning), maxSaid), Error: bounded([]byte(m.Error), maxSaid)}
+func messageOf(m message.Message) turnMessage {
+	s := turnMessage{Role: m.Role, Class: m.Role, Text: passages(bounded([]byte(m.Text), maxMessage)), Reasoning: bounded([]byte(m.Reasoning), maxMessage), Error: bounded([]byte(m.Error), maxMessage)}
 	if s.Class != "assistant" && s.Class != "tool" && s.Class != "system" {
 		s.Class = "user"
 	}
 	for _, c := range m.Calls {
-		s.Calls = append(s.Calls, &called{ID: c.ID, Name: c.Name, Arguments: arguments(c)})
+		s.Calls = append(s.Calls, &toolCall{ID: c.ID, Name: c.Name, Arguments: arguments(c)})
 	}
 	return s
 }
 
-func (s said) empty() bool {
+func (s turnMessage) empty() bool {
 	return len(s.Text)+len(s.Calls)+len(s.Results) == 0 && s.Reasoning == "" && s.Error == ""
 }
 
@@ -197,10 +231,10 @@ func passages(text string) (out []passage) {
 	return out
 }
 
-// arguments are the values given to a tool. Those of an object are shown one by one,
-// each in the language that its name tells.
+// arguments are those of a call. Those of an object are shown one by one,
+// each in the language that its name suggests.
 func arguments(c message.Call) []argument {
-	text := bounded([]byte(c.Arguments), maxSaid)
+	text := bounded([]byte(c.Arguments), maxMessage)
 	var values map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &values) != nil || len(values) == 0 {
 		return []argument{{HTML: block(languageOf(c.Name, "", text), text)}}
@@ -234,8 +268,7 @@ func arguments(c message.Call) []argument {
 	return out
 }
 
-// languageOf is the language of a value that is given to a tool, by the name of the value
-// and the file that it is for.
+// languageOf is the language of an argument, by its name and the file that it is for.
 func languageOf(name, file, value string) string {
 	switch strings.ToLower(name) {
 	case "cmd", "command", "commands", "bash", "shell", "script", "sh", "execute_bash":
@@ -254,29 +287,4 @@ func languageOf(name, file, value string) string {
 		return "json"
 	}
 	return ""
-}
-
-// codeThen leads to the code at the time of an exchange: what changed from the copy
-// before it to the one after.
-type codeThen struct{ From, To, Link string }
-
-// codeAt is the change of the code around an exchange, nil without two copies.
-func (o *one) codeAt(all *outline, n int) *codeThen {
-	copies, _ := o.copies()
-	if len(copies) < 2 {
-		return nil
-	}
-	began := all.start // about the start of the agent, if that is not known
-	if u := o.m.used[o.address]; u != nil && !u.begun.IsZero() {
-		began = u.begun
-	}
-	after := slices.IndexFunc(copies, func(v version) bool { return v.at >= all.turns[n].at.Sub(began) })
-	switch {
-	case after < 0:
-		after = len(copies) - 1
-	case after == 0:
-		after = 1
-	}
-	from, to := copies[after-1].name, copies[after].name
-	return &codeThen{from, to, stepAddress(o.sum.ID, o.address, "code") + "&" + url.Values{"from": {from}, "to": {to}}.Encode()}
 }

@@ -1,107 +1,21 @@
 package ui
 
 import (
-	"bytes"
-	"encoding/json"
+	"context"
 	"fmt"
-	"net/url"
 	"time"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
-// usePoints is the largest number of measurements that are kept of an attempt. A journal
-// has some thousand of a day.
-const usePoints = 160
-
-// used is a measurement of a running attempt.
-type used struct {
-	at          time.Duration
-	memory, gpu int64
-	cpu         time.Duration
-	tokens      int64
-}
-
-// usage is what an attempt used over time, in even steps.
-type usage struct {
-	begun  time.Time
-	points []used
-	// every is the least distance of two points.
-	every time.Duration
-}
-
-// add takes a measurement. If there are too many, every other is dropped, and from then
-// on they are half as many.
-func (u *usage) add(e event.StepPhase) {
-	if e.Name != step.Running || e.Started.IsZero() {
-		return
-	}
-	p := used{max(0, e.Time.Sub(e.Started)), e.MemoryBytes, e.GPUPercent, time.Duration(e.CPUMillis) * time.Millisecond, e.Spent.Tokens}
-	if !e.Started.Equal(u.begun) { // another try
-		*u = usage{begun: e.Started}
-	}
-	if n := len(u.points); n > 0 && p.at-u.points[n-1].at < u.every {
-		return
-	}
-	if u.points = append(u.points, p); len(u.points) < usePoints {
-		return
-	}
-	for i := range usePoints / 2 {
-		u.points[i] = u.points[2*i]
-	}
-	u.points = u.points[:usePoints/2]
-	u.every = (p.at - u.points[0].at) / (usePoints / 2)
-}
-
-// usage is what the attempt used over time, from the run that executed it.
-func (o *one) usage() *usage {
-	if known := o.m.used[o.address]; known != nil {
-		return known
-	}
-	past, _, missing := o.executedBy()
-	if missing != "" || past == o.m.past {
-		return &usage{}
-	}
-	u := &usage{}
-	for e, err := range past.Events() {
-		if err != nil || o.ctx.Err() != nil {
-			break
-		}
-		if p, ok := e.(event.StepPhase); ok && p.Address == o.address {
-			u.add(p)
-		}
-	}
-	return u
-}
-
-// measured is how often runtimes measure, apart the time after which an amount that did
-// not grow was measured again. A report in between, such as that of a submission, repeats
-// the amounts of the last measurement.
-const measured, apart = 2 * time.Second, 5 * time.Second
-
-// rates are how fast an amount grew, per so many seconds, from each measurement to the
-// next.
-func rates(points []used, of func(used) float64, per float64) (list []page.Sample) {
-	if len(points) == 0 {
-		return nil
-	}
-	from := points[0]
-	for _, p := range points[1:] {
-		took, grown := p.at-from.at, max(0, of(p)-of(from))
-		if took < measured || grown == 0 && took < apart || of(p) == 0 {
-			continue
-		}
-		list, from = append(list, page.Sample{At: from.at, Value: grown / took.Seconds() * per}), p
-	}
-	return list
-}
-
 // lanes are what the attempt used and did over time.
-func (o *one) lanes() []page.Lane {
-	u := o.usage()
+func lanes(ctx context.Context, a *shownAttempt) []page.Lane {
+	u := a.overTime(ctx)
 	if u.begun.IsZero() {
 		return nil
 	}
@@ -127,7 +41,7 @@ func (o *one) lanes() []page.Lane {
 			out = append(out, l)
 		}
 	}
-	for _, l := range []page.Lane{o.validityLane(u.begun), o.codeLane()} {
+	for _, l := range []page.Lane{validityLane(ctx, a, u.begun), codeLane(ctx, a)} {
 		if len(l.Events) > 0 {
 			out = append(out, l)
 		}
@@ -135,16 +49,106 @@ func (o *one) lanes() []page.Lane {
 	return out
 }
 
-// validityLane are the questions to the validity server.
-func (o *one) validityLane(begun time.Time) page.Lane {
-	l := page.Lane{Name: "validity"}
-	text, _ := o.blob("validation_log", maxJournal)
-	for line := range bytes.Lines(text) {
-		var v validation
-		if json.Unmarshal(line, &v) != nil || v.Time.Before(begun) || len(l.Events) >= maxLines {
+// overTime is what the attempt used over time, from the run that executed it.
+func (a *shownAttempt) overTime(ctx context.Context) *usage {
+	if a.usage != nil {
+		return a.usage
+	}
+	past, _, missing := a.executedBy()
+	if missing != "" || past == a.past {
+		return &usage{}
+	}
+	u := &usage{}
+	for e, err := range past.Events() {
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		if p, ok := e.(event.StepPhase); ok && p.Address == a.address {
+			u.add(p)
+		}
+	}
+	return u
+}
+
+// usePoints is the largest number of remembered measurements of an attempt. A journal
+// has some thousand of a day.
+const usePoints = 160
+
+// used is a measurement of a running attempt.
+type used struct {
+	at          time.Duration
+	memory, gpu int64
+	cpu         time.Duration
+	tokens      int64
+}
+
+// usage is what an attempt used over time, in even steps, and the copies of its code so far.
+type usage struct {
+	begun  time.Time
+	points []used
+	// every is the least distance of two points.
+	every time.Duration
+	code  []version
+}
+
+// add takes a measurement. If there are too many, every other is dropped, and from then
+// on they are half as many.
+func (u *usage) add(e event.StepPhase) {
+	if n := len(u.code); e.Code.Kind == cache.Tree && !e.Code.IsZero() && (n == 0 || u.code[n-1].ref != e.Code) {
+		at := e.Time.Sub(e.Started)
+		u.code = append(u.code, version{view.Duration(at), e.Code, at})
+	}
+	if e.Name != step.Running || e.Started.IsZero() {
+		return
+	}
+	p := used{max(0, e.Time.Sub(e.Started)), e.MemoryBytes, e.GPUPercent, time.Duration(e.CPUMillis) * time.Millisecond, e.Spent.Tokens}
+	if !e.Started.Equal(u.begun) { // another try
+		*u = usage{begun: e.Started, code: u.code}
+	}
+	if n := len(u.points); n > 0 && p.at-u.points[n-1].at < u.every {
+		return
+	}
+	if u.points = append(u.points, p); len(u.points) < usePoints {
+		return
+	}
+	for i := range usePoints / 2 {
+		u.points[i] = u.points[2*i]
+	}
+	u.points = u.points[:usePoints/2]
+	u.every = (p.at - u.points[0].at) / (usePoints / 2)
+}
+
+// measured is how often runtimes measure, apart the time after which an amount that did
+// not grow was measured again. A report in between, such as that of a submission, repeats
+// the amounts of the last measurement.
+const measured, apart = 2 * time.Second, 5 * time.Second
+
+// rates are how fast an amount grew, per so many seconds, from each measurement to the
+// next.
+func rates(points []used, of func(used) float64, per float64) (list []page.Sample) {
+	if len(points) == 0 {
+		return nil
+	}
+	from := points[0]
+	for _, p := range points[1:] {
+		took, grown := p.at-from.at, max(0, of(p)-of(from))
+		if took < measured || grown == 0 && took < apart || of(p) == 0 {
 			continue
 		}
-		e := page.Event{At: v.Time.Sub(begun), Text: "valid", Link: stepAddress(o.sum.ID, o.address, "checks")}
+		list, from = append(list, page.Sample{At: from.at, Value: grown / took.Seconds() * per}), p
+	}
+	return list
+}
+
+// validityLane are the questions to the validity server.
+func validityLane(ctx context.Context, a *shownAttempt, begun time.Time) page.Lane {
+	l := page.Lane{Name: "validity"}
+	text, _ := a.blob(ctx, "validation_log", maxJournal)
+	for v := range jsonLines[validity.Call](text) {
+		if v.Time.Before(begun) || len(l.Events) >= maxLines {
+			continue
+		}
+		e := page.Event{At: v.Time.Sub(begun), Text: "valid", Link: a.link("checks")}
 		if !v.Valid {
 			e.Text, e.Bad = oneLine("invalid: "+v.Reason+v.Error, 200), true
 		}
@@ -154,14 +158,13 @@ func (o *one) validityLane(begun time.Time) page.Lane {
 }
 
 // codeLane are the copies of the code.
-func (o *one) codeLane() page.Lane {
+func codeLane(ctx context.Context, a *shownAttempt) page.Lane {
 	l := page.Lane{Name: "code"}
-	all, _ := o.copies()
+	all, _ := a.copies(ctx)
 	for i, v := range all {
-		if i == 0 || v.at > time.Duration(1<<62) {
-			continue
+		if i > 0 && v.at != atEnd {
+			l.Events = append(l.Events, page.Event{At: v.at, Text: "what changed in the code", Link: a.codeChange(all[i-1], v)})
 		}
-		l.Events = append(l.Events, page.Event{At: v.at, Text: "what changed in the code", Link: stepAddress(o.sum.ID, o.address, "code") + "&" + url.Values{"from": {all[i-1].name}, "to": {v.name}}.Encode()})
 	}
 	return l
 }

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"encoding/json"
 	"maps"
 	"math"
 	"net/url"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/engine/step"
 )
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -27,35 +27,29 @@ func bounded(text []byte, n int) string {
 	return strings.ToValidUTF8(string(text[:n]), "\ufffd") + "\n… " + view.Bytes(int64(len(text)-n)) + " more"
 }
 
-// phase fills in an attempt's current phase.
-func (row *runningRow) phase(p step.Phase, now time.Time) {
-	if p.Name == "" {
-		return
-	}
-	row.Phase = string(p.Name)
-	switch {
-	case p.Name == step.Running:
-		row.Took = view.Duration(now.Sub(p.Started).Round(time.Second))
-		if p.LimitMillis > 0 {
-			row.Limit = view.Millis(p.LimitMillis)
-			row.Share, row.HasShare = int(min(100, now.Sub(p.Started).Milliseconds()*100/p.LimitMillis)), true
-		}
-		row.Submission = string(p.Submission)
-		if p.Reason != "" {
-			row.Submission += ": " + p.Reason
-		}
-		if p.MemoryBytes > 0 {
-			row.Memory = view.Bytes(p.MemoryBytes)
-		}
-	case p.TotalBytes > 0:
-		row.Share, row.HasShare = int(min(100, p.Bytes*100/p.TotalBytes)), true
-		row.Phase = view.PhaseText(p, now)
-	}
-}
-
 func seconds(s float64) time.Duration {
 	if math.IsNaN(s) || s < 0 || s > 1e9 {
 		return 0
 	}
 	return time.Duration(s * float64(time.Second))
+}
+
+// oneLine is the beginning of a text on a line.
+func oneLine(text string, n int) string {
+	text = text[:min(len(text), 8*n)]
+	return view.Cut(strings.Join(strings.Fields(strings.ToValidUTF8(text, "\ufffd")), " "), n)
+}
+
+// decode reads the JSON of a value of an event; false if it is not of this form.
+func decode(text string, to any) bool { return text != "" && json.Unmarshal([]byte(text), to) == nil }
+
+func runAddress(id string) string { return "/runs/" + url.PathEscape(id) }
+
+// stepAddress returns the address of a step's page, for one of its tabs.
+func stepAddress(run, address, tab string) string {
+	q := url.Values{"address": {address}}
+	if tab != "" {
+		q.Set("tab", tab)
+	}
+	return "/step/" + url.PathEscape(run) + "?" + q.Encode()
 }
