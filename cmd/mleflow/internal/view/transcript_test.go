@@ -47,7 +47,7 @@ func shownTranscript(t *testing.T, full bool, write func(*transcript.Writer)) st
 }
 
 func TestTranscript(t *testing.T) {
-	data, err := os.ReadFile("../../../../plugins/models/transcript/atif/testdata/exchanges.json")
+	data, err := os.ReadFile("../../../../python/mleflow/tests/atif/exchanges.json")
 	if err != nil {
 		t.Fatal(err)
 	}

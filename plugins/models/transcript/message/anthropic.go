@@ -33,7 +33,7 @@ func anthropicTools(list []json.RawMessage) (tools []Tool) {
 	for _, raw := range list {
 		t := object(raw)
 		if name := cmp.Or(t.text("name"), t.text("type")); name != "" {
-			tools = append(tools, Tool{name, t.text("description"), t["input_schema"]})
+			tools = append(tools, Tool{name, t.text("description"), string(t["input_schema"])})
 		}
 	}
 	return tools

@@ -28,7 +28,7 @@ func geminiTools(list []json.RawMessage) (tools []Tool) {
 				if f.has("parametersJsonSchema") {
 					parameters = f["parametersJsonSchema"]
 				}
-				tools = append(tools, Tool{f.text("name"), f.text("description"), parameters})
+				tools = append(tools, Tool{f.text("name"), f.text("description"), string(parameters)})
 			}
 		}
 	}

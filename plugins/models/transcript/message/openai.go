@@ -34,7 +34,7 @@ func openAITools(list []json.RawMessage) (tools []Tool) {
 		}
 		name := cmp.Or(t.text("name"), t.text("type"))
 		if name != "" {
-			tools = append(tools, Tool{name, t.text("description"), t["parameters"]})
+			tools = append(tools, Tool{name, t.text("description"), string(t["parameters"])})
 		}
 	}
 	return tools
