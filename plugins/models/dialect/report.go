@@ -125,14 +125,6 @@ func (m *meter) itemsOf(kinds, actions map[string]int64) ToolCalls {
 	return c
 }
 
-// Usage implements Dialect.
-func (*openAI) Usage(r *Request) Meter {
-	if r.Operation == Responses || r.Operation == Compact {
-		return newMeter(responsesReport, r)
-	}
-	return newMeter(chatReport, r)
-}
-
 // messagesReport covers messages. A stream reports the input at its beginning.
 // It reports the output near its end, where it may correct the input.
 var messagesReport = &report{
@@ -199,9 +191,6 @@ var anthropicUsage = []string{
 	"server_tool_use.web_search_requests", "server_tool_use.web_fetch_requests",
 }
 
-// Usage implements Dialect.
-func (*anthropic) Usage(r *Request) Meter { return newMeter(messagesReport, r) }
-
 // generateReport covers Gemini. Each event of a stream has the usage so far.
 // The last event states why the model stopped.
 var generateReport = &report{
@@ -264,6 +253,3 @@ func sound(kinds, tokens string) (sum int64) {
 	}
 	return sum
 }
-
-// Usage implements Dialect.
-func (*gemini) Usage(r *Request) Meter { return newMeter(generateReport, r) }
