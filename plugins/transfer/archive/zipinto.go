@@ -22,15 +22,11 @@ type zipSpan struct {
 
 // zip unpacks a zip file.
 func (u *unpacker) zip() error {
-	dir, err := findZipDir(u.src)
-	if err == nil {
-		err = dir.check(u.guard)
-	}
+	dir, err := openZip(u.src, u.guard)
 	if err != nil {
 		return err
 	}
 	u.list()
-	again := cleaner()
 	var span zipSpan
 	flush := func() error {
 		if len(span.entries) == 0 {
@@ -41,9 +37,6 @@ func (u *unpacker) zip() error {
 		return u.do(func() error { return u.zipSpan(s) })
 	}
 	err = dir.each(func(h *zipHeader) error {
-		if err := again.admit(&h.Entry); err != nil {
-			return err
-		}
 		switch {
 		case h.Folder:
 			return u.folder(h.Name)
