@@ -31,12 +31,7 @@ type canon struct {
 
 // Canonical implements Dialect.
 func (d *protocol) Canonical(operation string, body []byte) (Canonical, error) {
-	n := d.Canons[""]
-	for operations, own := range d.Canons {
-		if slices.Contains(strings.Fields(operations), operation) {
-			n = own
-		}
-	}
+	n := ofOperation(d.Canons, Operation(operation))
 	doc, err := parse(body)
 	if err != nil {
 		return Canonical{}, badRequest("the body cannot be read as JSON: %v", err)

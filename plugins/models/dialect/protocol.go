@@ -17,16 +17,12 @@ type protocol struct {
 	name string
 	// read checks a request beyond its shape and fills in what bounds its cost.
 	read func(d *protocol, in Incoming, grants Grants) (*Request, error)
-	// reports are the places of the usage in responses, by operation; "" is that of the others.
-	reports map[Operation]*report
 }
 
 // dialects reads the tables once.
 var dialects = sync.OnceValue(func() []*protocol {
 	list := []*protocol{
-		{name: "openai", read: readOpenAI, reports: map[Operation]*report{Responses: responsesReport, Compact: responsesReport, "": chatReport}},
-		{name: "anthropic", read: readAnthropic, reports: map[Operation]*report{"": messagesReport}},
-		{name: "gemini", read: readGemini, reports: map[Operation]*report{"": generateReport}},
+		{name: "openai", read: readOpenAI}, {name: "anthropic", read: readAnthropic}, {name: "gemini", read: readGemini},
 	}
 	readTables(list)
 	return list
@@ -74,7 +70,7 @@ func (d *protocol) Read(in Incoming, grants Grants) (*Request, error) { return d
 
 // Usage implements Dialect.
 func (d *protocol) Usage(r *Request) Meter {
-	return newMeter(cmp.Or(d.reports[r.Operation], d.reports[""]), r)
+	return newMeter(ofOperation(d.Reports, r.Operation), r)
 }
 
 // Error implements Dialect. The clients of OpenAI and Anthropic obey X-Should-Retry, so they do

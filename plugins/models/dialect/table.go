@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
@@ -50,8 +51,20 @@ type table struct {
 	ExtraTokens int64 `json:"extra_tokens"`
 	// Canons make requests canonical, by the operations in the name; "" is for the others.
 	Canons map[string]*canon `json:"canons"`
+	// Reports find the usage in responses, by the operations in the name; "" is for the others.
+	Reports map[string]*report `json:"reports"`
 	// Shapes are named parts of bodies, for all dialects.
 	Shapes map[string]json.RawMessage `json:"shapes"`
+}
+
+// ofOperation returns the value for an operation.
+func ofOperation[T any](all map[string]T, operation Operation) T {
+	for operations, one := range all {
+		if slices.Contains(strings.Fields(operations), string(operation)) {
+			return one
+		}
+	}
+	return all[""]
 }
 
 // endpoint is one of a provider's paths.
