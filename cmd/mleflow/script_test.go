@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -60,7 +61,11 @@ func isolate(env *testscript.Env) error {
 	env.Setenv("MLEFLOW_CACHE_DIR", filepath.Join(env.WorkDir, "cache"))
 	env.Setenv("TZ", "UTC")
 	env.Setenv("MLEFLOW_AUTO_RUNTIME", "process") // whatever the machine has
-	env.Setenv("MLEFLOW_PYTHON", inspectPython())
+	python, err := filepath.Abs(filepath.Join("testdata", "python"))
+	if err != nil {
+		return err
+	}
+	env.Setenv("MLEFLOW_PYTHON", cmp.Or(inspectPython(), python))
 	demo, err := filepath.Abs(filepath.Join("..", "..", "pipelines", "demo.hcl"))
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package rungroup
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,12 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
-	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
 )
@@ -26,86 +23,13 @@ import (
 type Claim struct {
 	Agent string `json:"agent"`
 	// Format is that of Data, which File names in the run's folder.
-	Format, File string `json:"-"`
-	Data         []byte `json:"-"`
+	Format string `json:"format"`
+	File   string `json:"-"`
+	Data   []byte `json:"-"`
 	// Outcome is "" if it does not say.
 	Outcome     outcome.End   `json:"outcome"`
 	WallSeconds *float64      `json:"wall_seconds"`
 	Usage       grading.Usage `json:"usage"`
-}
-
-// MaxClaim bounds a trajectory, in bytes.
-const MaxClaim = 256 << 20
-
-// ReadATIF reads a trajectory in ATIF, whose totals count if it has them, else the sums of
-// its steps.
-func ReadATIF(data []byte) (*Claim, error) {
-	type metrics struct {
-		Prompt     *float64 `json:"prompt_tokens"`
-		Completion *float64 `json:"completion_tokens"`
-		Cached     *float64 `json:"cached_tokens"`
-		Cost       *float64 `json:"cost_usd"`
-	}
-	var t struct {
-		Version string `json:"schema_version"`
-		Agent   struct {
-			Name  string `json:"name"`
-			Model string `json:"model_name"`
-		} `json:"agent"`
-		Steps []struct {
-			Timestamp string   `json:"timestamp"`
-			Metrics   *metrics `json:"metrics"`
-		} `json:"steps"`
-		Final struct {
-			Prompt     *float64 `json:"total_prompt_tokens"`
-			Completion *float64 `json:"total_completion_tokens"`
-			Cached     *float64 `json:"total_cached_tokens"`
-			Cost       *float64 `json:"total_cost_usd"`
-		} `json:"final_metrics"`
-	}
-	if err := json.Unmarshal(strict(data), &t); err != nil {
-		return nil, fmt.Errorf("it is no trajectory in ATIF: %w", err)
-	}
-	if !strings.HasPrefix(t.Version, "ATIF-v1.") || t.Agent.Name == "" || len(t.Steps) == 0 {
-		return nil, errors.New("it is no trajectory in ATIF 1: that has schema_version ATIF-v1…, agent.name and steps")
-	}
-	c := &Claim{Agent: t.Agent.Name, Format: t.Version, File: "logs/trajectory.json", Data: data}
-	var sum metrics
-	var first, last time.Time
-	requests := 0.0
-	for _, s := range t.Steps {
-		if at, err := time.Parse(time.RFC3339, s.Timestamp); err == nil {
-			if first.IsZero() || at.Before(first) {
-				first = at
-			}
-			if at.After(last) {
-				last = at
-			}
-		}
-		if m := s.Metrics; m != nil {
-			one := grading.Usage{InputTokens: m.Prompt, OutputTokens: m.Completion, CachedInputTokens: m.Cached, CostUSD: m.Cost}
-			if err := one.Check(); err != nil {
-				return nil, fmt.Errorf("a step claims what cannot be: %w", err)
-			}
-			requests++
-			plus(&sum.Prompt, m.Prompt)
-			plus(&sum.Completion, m.Completion)
-			plus(&sum.Cached, m.Cached)
-			plus(&sum.Cost, m.Cost)
-		}
-	}
-	if last.After(first) {
-		seconds := last.Sub(first).Seconds()
-		c.WallSeconds = &seconds
-	}
-	c.Usage = grading.Usage{
-		Model: t.Agent.Model, InputTokens: cmp.Or(t.Final.Prompt, sum.Prompt), OutputTokens: cmp.Or(t.Final.Completion, sum.Completion),
-		CachedInputTokens: cmp.Or(t.Final.Cached, sum.Cached), CostUSD: cmp.Or(t.Final.Cost, sum.Cost),
-	}
-	if requests > 0 {
-		c.Usage.Requests = &requests
-	}
-	return c, c.check()
 }
 
 // check refuses amounts that no attempt can have used.
@@ -126,11 +50,11 @@ func checkSeconds(s *float64) error {
 	return nil
 }
 
-// ReadClaim reads what the Python package says of a sample of a log of Inspect AI: a line with
-// the claim, then the sample.
-func ReadClaim(data []byte) (*Claim, error) {
-	line, sample, _ := bytes.Cut(data, []byte("\n"))
-	c := &Claim{Format: "Inspect AI", File: "logs/inspect.json", Data: sample}
+// ReadClaim reads what the Python package says of a trajectory or a sample of a log: a line with
+// the claim, then the evidence for it, which becomes a file of the run.
+func ReadClaim(data []byte, file string) (*Claim, error) {
+	line, evidence, _ := bytes.Cut(data, []byte("\n"))
+	c := &Claim{File: file, Data: evidence}
 	if err := json.Unmarshal(line, c); err != nil {
 		return nil, fmt.Errorf("read claim: %w", err)
 	}
@@ -138,19 +62,6 @@ func ReadClaim(data []byte) (*Claim, error) {
 		return nil, fmt.Errorf("read claim: no end of an attempt is %q", c.Outcome)
 	}
 	return c, c.check()
-}
-
-// strict replaces the numbers NaN and Infinity, which Python writes, by null.
-func strict(data []byte) []byte { return board.ReplaceNotFinite(data, "null", "null", "null") }
-
-func plus(sum **float64, more *float64) {
-	if more != nil {
-		total := *more
-		if *sum != nil {
-			total += **sum
-		}
-		*sum = &total
-	}
 }
 
 // Import adds an attempt with a claim to the run group in dir, which it creates if it is

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/gateway"
@@ -46,9 +44,9 @@ type modelGate struct {
 	gateway *gateway.Gateway
 	writer  *transcript.Writer
 	dir     string
-	// real holds the providers' keys and virtual the agent's, by model name.
-	real, virtual map[string]string
-	readers       []*transcript.Reader
+	// virtual holds the agent's keys, by model name.
+	virtual map[string]string
+	readers []*transcript.Reader
 	// again plays the recordings of earlier tries; nil if there are none.
 	again *transcript.Player
 	// before holds the earlier exchanges of an agent that continues; nil for a new one.
@@ -72,7 +70,7 @@ func (a *attempt) modelKeys(ctx context.Context) (map[string]string, error) {
 
 // findModels finds the folder of the attempt's models and masks the virtual keys from
 // then on. They are useless elsewhere, but they differ between attempts.
-func (p *place) findModels(ctx context.Context, action string, keys map[string]string) error {
+func (p *place) findModels(ctx context.Context, action string) error {
 	if len(p.args.Agent.Models) == 0 {
 		return nil
 	}
@@ -80,7 +78,7 @@ func (p *place) findModels(ctx context.Context, action string, keys map[string]s
 	if err != nil {
 		return err
 	}
-	p.models = &modelGate{place: p, dir: dir, real: keys}
+	p.models = &modelGate{place: p, dir: dir}
 	p.opened = append(p.opened, func(bool) error { return errors.Join(p.models.close(), release(!p.done)) })
 	p.phases.transcript(keptPrefix + modelsPrefix + action)
 	if err := p.models.findKeys(p.args.Agent.Models); err != nil {
@@ -174,14 +172,19 @@ func (m *modelGate) earlier() ([]string, error) {
 }
 
 // block is a model block as the gateway serves it.
-func (m *modelGate) block(ctx context.Context, of step.Model) (b gateway.Block, err error) {
-	if b.Model, err = modelblock.Of(of); err != nil {
-		return b, err
+func (m *modelGate) block(ctx context.Context, of step.Model) (gateway.Block, error) {
+	serving := modelblock.Serving{
+		Key: m.keys[of.Name], Virtual: m.virtual[of.Name], Mask: m.mask, Earlier: m.again, Before: m.before, Run: m.pools.Of(m.env.RunID, of),
 	}
-	b.Dialect, b.Virtual, b.Real = dialect.Named(of.Provider), m.virtual[of.Name], m.real[of.Name]
-	b.Run, b.PauseClock = m.pools.Of(m.env.RunID, of), of.PauseClock
-	b.Upstream, err = m.upstream(ctx, of, &b.Model, b.Dialect)
-	return b, err
+	for n, a := range of.Replay {
+		r, err := modelblock.OpenRecording(ctx, m.env.Store, a, filepath.Join(m.dir, fmt.Sprintf("replay-%s-%d", of.Name, n)))
+		if err != nil {
+			return gateway.Block{}, err
+		}
+		m.readers = append(m.readers, r)
+		serving.Recordings = append(serving.Recordings, r)
+	}
+	return modelblock.Block(of, serving)
 }
 
 // modelEnv returns the variables through which clients find the gateway and their keys:
@@ -225,73 +228,12 @@ func (m *modelGate) close() error {
 	return all
 }
 
-// openRecording opens a recording that is an artifact.
-func (m *modelGate) openRecording(ctx context.Context, name string, n int, a *step.Artifact) (*transcript.Reader, error) {
-	if a.Ref.Kind != cache.Tree {
-		return nil, fmt.Errorf("%s is no recording: it is a file, and a recording is a folder", a.Name())
-	}
-	at := filepath.Join(m.dir, fmt.Sprintf("replay-%s-%d", name, n))
-	if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) {
-		if _, err := tree.Materialise(ctx, m.env.Store, a.Ref, at, tree.Options{Mode: tree.Link}); err != nil {
-			return nil, fmt.Errorf("place the recording %s: %w", a.Name(), err)
-		}
-	}
-	r, err := m.read(at)
-	if err != nil {
-		return nil, fmt.Errorf("%s is no recording: %w", a.Name(), err)
-	}
-	return r, nil
-}
-
 func (m *modelGate) read(dir string) (*transcript.Reader, error) {
 	r, err := transcript.OpenReader(os.DirFS(dir))
 	if err == nil {
 		m.readers = append(m.readers, r)
 	}
 	return r, err
-}
-
-// upstream returns the source of responses for a model: recordings, an earlier try of
-// the attempt, or the provider.
-func (m *modelGate) upstream(ctx context.Context, of step.Model, one *gateway.Model, d dialect.Dialect) (up gateway.Upstream, err error) {
-	if modelblock.Live(of) {
-		if up, err = gateway.NewProvider(one, d, m.real[of.Name], nil); err != nil {
-			return nil, err
-		}
-		if m.again != nil {
-			up, err = m.replay(of, m.again, gateway.Resume, up)
-		}
-	}
-	if len(of.Replay) == 0 || err != nil {
-		return up, err
-	}
-	var recordings []*transcript.Reader
-	for n, a := range of.Replay {
-		r, err := m.openRecording(ctx, of.Name, n, a)
-		if err != nil {
-			return nil, err
-		}
-		recordings = append(recordings, r)
-	}
-	player, err := transcript.NewPlayer(modelblock.Canonical, m.mask, recordings...)
-	if err != nil {
-		return nil, err
-	}
-	onMiss := gateway.Fail
-	if of.OnMiss == modelblock.MissLive {
-		onMiss = gateway.Live
-	}
-	return m.replay(of, player, onMiss, up)
-}
-
-// replay answers from a player. If the agent continues, playing resumes where it
-// stopped.
-func (m *modelGate) replay(of step.Model, player *transcript.Player, onMiss gateway.OnMiss, up gateway.Upstream) (gateway.Upstream, error) {
-	r := gateway.NewReplay(player, onMiss, up)
-	if m.before == nil {
-		return r, nil
-	}
-	return r, r.Continue(m.before, of.Name)
 }
 
 // resume prepares to play the recordings of earlier tries, if there are any and a model

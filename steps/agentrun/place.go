@@ -32,6 +32,8 @@ type place struct {
 	// secrets are those of the agent and its models' keys. mask has the virtual keys,
 	// too, which are worth nothing elsewhere.
 	secrets, mask *secret.Set
+	// keys are the providers' keys, by model name.
+	keys map[string]string
 
 	phases *phases
 	dirs   layout
@@ -68,7 +70,7 @@ func (a *attempt) place(env *step.Env, mask *secret.Set) *place {
 
 // find chooses the attempt's folders and finds an agent that an earlier process left
 // there. The folder's key follows from the action, so that the next process finds it.
-func (p *place) find(ctx context.Context, keys map[string]string) error {
+func (p *place) find(ctx context.Context) error {
 	if !p.runtime.Resumes && len(p.args.Agent.Models) == 0 && p.durable.onLoss == "" {
 		return nil
 	}
@@ -79,7 +81,7 @@ func (p *place) find(ctx context.Context, keys map[string]string) error {
 		return fmt.Errorf("name attempt: %w", err)
 	}
 	action := key.Sum().String()
-	if err := p.findModels(ctx, action, keys); err != nil {
+	if err := p.findModels(ctx, action); err != nil {
 		return err
 	}
 	if err := p.findFolder(ctx, action); err != nil {

@@ -82,6 +82,7 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	mask := secret.New(slices.Concat(slices.Collect(maps.Values(secrets)), slices.Collect(maps.Values(keys)))...)
 	a.warnWeak(env, secrets, keys)
 	p := a.place(env, mask)
+	p.keys = keys
 	defer func() {
 		// The results are in the store. The next clean-up finds the folders that could
 		// not be removed.
@@ -92,7 +93,7 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	if err := p.checkSpace(); err != nil {
 		return nil, err
 	}
-	r, err := p.setUpInTime(ctx, keys)
+	r, err := p.setUpInTime(ctx)
 	if err != nil {
 		return nil, p.mask.Error(err)
 	}
@@ -118,7 +119,7 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 }
 
 // setUpInTime sets up the attempt within setup_timeout, like setUp.
-func (p *place) setUpInTime(ctx context.Context, keys map[string]string) (*running, error) {
+func (p *place) setUpInTime(ctx context.Context) (*running, error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if p.setupTime > 0 {
 		limited, cancel = context.WithTimeoutCause(ctx, p.setupTime, errSetup)
@@ -127,7 +128,7 @@ func (p *place) setUpInTime(ctx context.Context, keys map[string]string) (*runni
 	if err := p.args.hostProgram(p.runtime); err != nil {
 		return nil, fmt.Errorf("run agent %q: %w", p.args.Agent.Name, executor.Unstartable(err))
 	}
-	r, err := p.setUp(limited, keys)
+	r, err := p.setUp(limited)
 	switch {
 	case err == nil:
 		return r, nil

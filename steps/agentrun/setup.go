@@ -26,8 +26,8 @@ type setup struct {
 
 // setUp fills the folders, unless an earlier process did, and opens the gates. It returns
 // nil if the attempt has its result already.
-func (p *place) setUp(ctx context.Context, keys map[string]string) (*running, error) {
-	if err := p.find(ctx, keys); err != nil || p.points.result != nil {
+func (p *place) setUp(ctx context.Context) (*running, error) {
+	if err := p.find(ctx); err != nil || p.points.result != nil {
 		return nil, err
 	}
 	s := &setup{place: p}

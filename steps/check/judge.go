@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"google.golang.org/grpc/test/bufconn"
@@ -53,7 +52,6 @@ type judgeArgs struct {
 // judging is a judge that is ready to be asked.
 type judging struct {
 	judgeArgs
-	model gateway.Model
 	to    judge.To
 	limit int
 	pools *modelblock.Pools
@@ -78,15 +76,15 @@ func newJudging(args *judgeArgs, pools *modelblock.Pools) (*judging, error) {
 		return nil, nil
 	}
 	j := &judging{judgeArgs: *args, pools: pools}
-	var err error
-	if j.model, err = modelblock.Of(args.Model); err != nil {
+	model, err := modelblock.Of(args.Model)
+	if err != nil {
 		return nil, err
 	}
 	name := args.Model.Models[0]
 	if strings.Contains(name, "*") {
 		return nil, fmt.Errorf("the first of the models of model.%s is the pattern %q; list the model that judges first", args.Model.Name, name)
 	}
-	price, _ := gateway.PriceOf(&j.model, name)
+	price, _ := gateway.PriceOf(&model, name)
 	j.to = judge.To{Provider: args.Model.Provider, Model: name, Output: min(judgeOutput, cmp.Or(max(price.MaxOutput, 0), judgeOutput))}
 	limit, err := step.ParseSize(args.Limit)
 	if err != nil || limit < 1 || limit > mostShown {
@@ -225,11 +223,10 @@ func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.R
 	if err != nil {
 		return nil, cache.Ref{}, err
 	}
-	up, closeUp, err := j.upstream(ctx, env, d, key, dir)
+	block, closeUp, err := j.block(ctx, env, key, virtual, dir)
 	if err != nil {
 		return nil, cache.Ref{}, errors.Join(err, record.Close())
 	}
-	block := gateway.Block{Model: j.model, Dialect: d, Virtual: virtual, Real: key, Upstream: up, Run: j.pools.Of(env.RunID, j.Model)}
 	g, err := gateway.New(gateway.Options{Blocks: []gateway.Block{block}, Dir: dir, Transcript: record})
 	if err != nil {
 		return nil, cache.Ref{}, errors.Join(err, record.Close(), closeUp())
@@ -291,55 +288,27 @@ func (j *judging) failure(e *transcript.Event, said []byte) error {
 	return nil
 }
 
-// upstream returns the source of answers: recordings, or the provider.
-func (j *judging) upstream(ctx context.Context, env *step.Env, d dialect.Dialect, key, dir string) (up gateway.Upstream, closeUp func() error, err error) {
-	closeUp = func() error { return nil }
-	if modelblock.Live(j.Model) {
-		if up, err = gateway.NewProvider(&j.model, d, key, nil); err != nil {
-			return nil, nil, err
-		}
-	}
-	if len(j.Model.Replay) == 0 {
-		return up, closeUp, nil
-	}
-	var readers []*transcript.Reader
-	closeUp = func() (err error) {
-		for _, r := range readers {
+// block returns the model block as the judge's own gateway serves it, and closes its recordings.
+func (j *judging) block(ctx context.Context, env *step.Env, key, virtual, dir string) (gateway.Block, func() error, error) {
+	serving := modelblock.Serving{Key: key, Virtual: virtual, Mask: secret.New(key), Run: j.pools.Of(env.RunID, j.Model)}
+	closeAll := func() (err error) {
+		for _, r := range serving.Recordings {
 			err = errors.Join(err, r.Close())
 		}
 		return err
 	}
 	for n, a := range j.Model.Replay {
-		r, err := recording(ctx, env, a, filepath.Join(dir, fmt.Sprintf("replay-%d", n)))
+		r, err := modelblock.OpenRecording(ctx, env.Store, a, filepath.Join(dir, fmt.Sprintf("replay-%d", n)))
 		if err != nil {
-			return nil, nil, errors.Join(err, closeUp())
+			return gateway.Block{}, nil, errors.Join(err, closeAll())
 		}
-		readers = append(readers, r)
+		serving.Recordings = append(serving.Recordings, r)
 	}
-	player, err := transcript.NewPlayer(modelblock.Canonical, secret.New(key), slices.Clone(readers)...)
+	b, err := modelblock.Block(j.Model, serving)
 	if err != nil {
-		return nil, nil, errors.Join(err, closeUp())
+		return b, nil, errors.Join(err, closeAll())
 	}
-	onMiss := gateway.Fail
-	if j.Model.OnMiss == modelblock.MissLive {
-		onMiss = gateway.Live
-	}
-	return gateway.NewReplay(player, onMiss, up), closeUp, nil
-}
-
-// recording opens a recording that is an artifact.
-func recording(ctx context.Context, env *step.Env, a *step.Artifact, at string) (*transcript.Reader, error) {
-	if a.Ref.Kind != cache.Tree {
-		return nil, fmt.Errorf("%s is no recording: it is a file, and a recording is a folder", a.Name())
-	}
-	if _, err := tree.Materialise(ctx, env.Store, a.Ref, at, tree.Options{Mode: tree.Link}); err != nil {
-		return nil, fmt.Errorf("place the recording %s: %w", a.Name(), err)
-	}
-	r, err := transcript.OpenReader(os.DirFS(at))
-	if err != nil {
-		return nil, fmt.Errorf("%s is no recording: %w", a.Name(), err)
-	}
-	return r, nil
+	return b, closeAll, nil
 }
 
 // post sends one request to a gateway without a network and returns the body of the

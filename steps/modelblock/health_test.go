@@ -13,6 +13,7 @@ import (
 // asked.
 func TestHealth(t *testing.T) {
 	good := transcript.Event{Model: "m", Asked: "m-1", Status: 200}
+	gone := transcript.Interruption{Gone: true}
 	for name, c := range map[string]struct {
 		events   []transcript.Event
 		answered bool
@@ -26,16 +27,16 @@ func TestHealth(t *testing.T) {
 		"a mistake":         {[]transcript.Event{{Status: 503}, {Status: 400, Asked: "m-1", Failed: "Invalid value."}}, true, ""},
 		"no answer":         {[]transcript.Event{{Refused: dialect.Unreachable, Status: 502, Failed: "refused"}}, false, "did not answer: refused"},
 		"malformed":         {[]transcript.Event{{Status: 200, Failed: "the response is not valid JSON"}}, false, "failed: the response is not valid JSON"},
-		"cut":               {[]transcript.Event{{Status: 200, Cut: true, Failed: "receive: reset"}}, false, "broke off"},
-		"cut by the budget": {[]transcript.Event{{Status: 200, Asked: "m-1", Exceeded: true, Failed: "the response was cut"}}, true, ""},
-		"stopped, retrying": {[]transcript.Event{{Refused: dialect.Unreachable, Gone: true, Seconds: 90, Attempts: []transcript.Attempt{{Status: 529}}}}, false, "status 529"},
-		"stopped, no host":  {[]transcript.Event{{Refused: dialect.Unreachable, Gone: true, Seconds: 60, Attempts: []transcript.Attempt{{Failed: "no such host"}}}}, false, "did not answer: no such host"},
-		"did not wait":      {[]transcript.Event{{Refused: dialect.Unreachable, Gone: true, Seconds: 59, Attempts: []transcript.Attempt{{Status: 529}}}}, false, ""},
-		"gave up at once":   {[]transcript.Event{{Refused: dialect.Unreachable, Gone: true, Seconds: 5}}, false, ""},
-		"silence":           {[]transcript.Event{{Refused: dialect.Unreachable, Gone: true, Seconds: 90}}, false, ""},
+		"cut":               {[]transcript.Event{{Status: 200, Interruption: transcript.Interruption{Cut: true}, Failed: "receive: reset"}}, false, "broke off"},
+		"cut by the budget": {[]transcript.Event{{Status: 200, Asked: "m-1", Charge: transcript.Charge{Exceeded: true}, Failed: "the response was cut"}}, true, ""},
+		"stopped, retrying": {[]transcript.Event{{Refused: dialect.Unreachable, Interruption: gone, Seconds: 90, Attempts: []transcript.Attempt{{Status: 529}}}}, false, "status 529"},
+		"stopped, no host":  {[]transcript.Event{{Refused: dialect.Unreachable, Interruption: gone, Seconds: 60, Attempts: []transcript.Attempt{{Failed: "no such host"}}}}, false, "did not answer: no such host"},
+		"did not wait":      {[]transcript.Event{{Refused: dialect.Unreachable, Interruption: gone, Seconds: 59, Attempts: []transcript.Attempt{{Status: 529}}}}, false, ""},
+		"gave up at once":   {[]transcript.Event{{Refused: dialect.Unreachable, Interruption: gone, Seconds: 5}}, false, ""},
+		"silence":           {[]transcript.Event{{Refused: dialect.Unreachable, Interruption: gone, Seconds: 90}}, false, ""},
 		"over budget":       {[]transcript.Event{{Status: 503}, {Refused: dialect.OverBudget, Status: 429}}, false, ""},
 		"not allowed":       {[]transcript.Event{{Status: 503}, {Refused: dialect.NotAllowed, Status: 403}}, false, "status 503"},
-		"a recording":       {[]transcript.Event{{Status: 503, Replayed: true}}, false, ""},
+		"a recording":       {[]transcript.Event{{Status: 503, Replay: transcript.Replay{Replayed: true}}}, false, ""},
 	} {
 		var h Health
 		for _, e := range c.events {

@@ -12,52 +12,50 @@ import (
 
 // canon describes how a dialect's requests are made canonical.
 type canon struct {
-	// drop are members that do not affect the model's task. They are dropped at
-	// any depth. rename are identifiers, which are numbered in order of
-	// appearance. free are members with the agent's own content, in which
+	// Drop are members that do not affect the model's task. They are dropped at
+	// any depth. Rename are identifiers, which are numbered in order of
+	// appearance. Free are members with the agent's own content, in which
 	// nothing is dropped or renamed.
-	drop, rename, free []string
-	// settings are members of the body that are dropped. lead are members that
-	// begin the conversation, such as a system prompt. turns is the member that
+	Drop   []string `json:"drop"`
+	Rename []string `json:"rename"`
+	Free   []string `json:"free"`
+	// Settings are members of the body that are dropped. Lead are members that
+	// begin the conversation, such as a system prompt. Turns is the member that
 	// holds the messages.
-	settings, lead []string
-	turns          string
-	// role returns the speaker of a message. If it is nil, the user speaks.
-	role func(c *check, i int) string
-	// camel has the meaning of rules.camel.
-	camel bool
+	Settings []string `json:"settings"`
+	Lead     []string `json:"lead"`
+	Turns    string   `json:"turns"`
+	// Role is the name of one of roles. Without it, the user speaks.
+	Role string `json:"role"`
 }
 
-// split makes a body canonical.
-func (n *canon) split(body []byte) (Canonical, error) {
+// Canonical implements Dialect.
+func (d *protocol) Canonical(operation string, body []byte) (Canonical, error) {
+	n := ofOperation(d.Canons, Operation(operation))
 	doc, err := parse(body)
 	if err != nil {
 		return Canonical{}, badRequest("the body cannot be read as JSON: %v", err)
 	}
-	w := &canonWriter{check: &check{document: doc, camel: n.camel}, canon: n, ids: map[string]string{}}
+	w := &canonWriter{check: &check{document: doc, camel: d.Camel}, canon: n, ids: map[string]string{}}
 	if doc.nodes[0].kind != object {
 		return Canonical{}, w.bad("no object")
 	}
 	var out Canonical
-	for _, name := range n.lead {
+	for _, name := range n.Lead {
 		if m, ok := w.find(0, name); ok {
 			out.Parts = append(out.Parts, Part{Role: "system", Text: w.text(m)})
 		}
 	}
-	turns, given := w.find(0, n.turns)
+	turns, given := w.find(0, n.Turns)
 	switch {
 	case given && doc.nodes[turns].kind == array:
 		for m := range doc.children(turns) {
-			role := "user"
-			if n.role != nil {
-				role = n.role(w.check, m)
-			}
-			out.Parts = append(out.Parts, Part{Role: role, Text: w.text(m)})
+			out.Parts = append(out.Parts, Part{Role: roles[n.Role](w.check, m), Text: w.text(m)})
 		}
 	case given:
 		out.Parts = append(out.Parts, Part{Role: "user", Text: w.text(turns)})
 	}
-	out.Fixed = w.object(0, slices.Concat(n.settings, n.lead, []string{n.turns}))
+	out.Fixed = w.object(0, slices.Concat(n.Settings, n.Lead, []string{n.Turns}))
 	return out, nil
 }
 
@@ -116,7 +114,7 @@ func (w *canonWriter) members(i int, free bool, without []string) {
 		if !free {
 			name = w.key(m)
 		}
-		if w.nodes[m].kind == null || slices.Contains(without, name) || !free && slices.Contains(w.drop, name) {
+		if w.nodes[m].kind == null || slices.Contains(without, name) || !free && slices.Contains(w.Drop, name) {
 			continue
 		}
 		all = append(all, member{name, m})
@@ -129,11 +127,11 @@ func (w *canonWriter) members(i int, free bool, without []string) {
 		}
 		w.out.WriteString(jsontoken.Quote(m.name))
 		w.out.WriteByte(':')
-		if !free && slices.Contains(w.rename, m.name) && w.nodes[m.at].kind == text {
+		if !free && slices.Contains(w.Rename, m.name) && w.nodes[m.at].kind == text {
 			w.out.WriteString(jsontoken.Quote(w.id(w.document.text(m.at))))
 			continue
 		}
-		w.write(m.at, free || slices.Contains(w.free, m.name))
+		w.write(m.at, free || slices.Contains(w.Free, m.name))
 	}
 	w.out.WriteByte('}')
 }
@@ -161,18 +159,10 @@ func steady(s string) string {
 	return checksum.Regexp().ReplaceAllString(s, "cch=…")
 }
 
-// openAICaller are settings about the caller, the cache and the stream.
-var openAICaller = []string{
-	"user", "safety_identifier", "metadata", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options", "stream_options", "store", "service_tier",
-	"request_id", "rid", "session_id", "user_id", "trace", "trace_id", "litellm_session_id", "litellm_trace_id", "litellm_call_id", "cache_salt", "usage",
-}
-
-var openAIChatCanon = &canon{
-	drop: []string{"cache_control", "prompt_cache_breakpoint", "extra_content"}, rename: []string{"id", "tool_call_id"},
-	free:     []string{"parameters", "schema"},
-	settings: openAICaller,
-	turns:    "messages",
-	role: func(c *check, i int) string {
+// roles return the speaker of a message, by the names in the tables.
+var roles = map[string]func(c *check, i int) string{
+	"": func(*check, int) string { return "user" },
+	"chat": func(c *check, i int) string {
 		switch r := c.memberText(i, "role"); r {
 		case "developer":
 			return "system"
@@ -182,15 +172,7 @@ var openAIChatCanon = &canon{
 			return r
 		}
 	},
-}
-
-var openAIResponsesCanon = &canon{
-	drop: []string{"id", "encrypted_content", "status", "prompt_cache_breakpoint", codexMetadata}, rename: []string{"call_id"},
-	free:     []string{"parameters", "schema"},
-	settings: append([]string{"client_metadata", "include"}, openAICaller...),
-	lead:     []string{"instructions"},
-	turns:    "input",
-	role: func(c *check, i int) string {
+	"item": func(c *check, i int) string {
 		kind, role := c.memberText(i, "type"), c.memberText(i, "role")
 		switch {
 		case role == "developer":
@@ -202,17 +184,7 @@ var openAIResponsesCanon = &canon{
 		}
 		return "assistant"
 	},
-}
-
-var openAIPlainCanon = &canon{settings: []string{"user", "stream_options"}, turns: "input"}
-
-var anthropicCanon = &canon{
-	drop: []string{"cache_control", "signature", "citations"}, rename: []string{"id", "tool_use_id"},
-	free:     []string{"input", "input_schema", "input_examples"},
-	settings: []string{"metadata", "service_tier", "diagnostics"},
-	lead:     []string{"system"},
-	turns:    "messages",
-	role: func(c *check, i int) string {
+	"message": func(c *check, i int) string {
 		if content, ok := c.find(i, "content"); ok {
 			for block := range c.children(content) {
 				if c.memberText(block, "type") == "tool_result" {
@@ -222,16 +194,7 @@ var anthropicCanon = &canon{
 		}
 		return c.memberText(i, "role")
 	},
-}
-
-var geminiCanon = &canon{
-	drop: []string{"thoughtSignature"}, rename: []string{"id"},
-	free:     []string{"args", "response", "parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema"},
-	settings: []string{"labels", "store", "serviceTier"},
-	lead:     []string{"systemInstruction"},
-	turns:    "contents",
-	camel:    true,
-	role: func(c *check, i int) string {
+	"content": func(c *check, i int) string {
 		if parts, ok := c.find(i, "parts"); ok {
 			for part := range c.children(parts) {
 				if _, ok := c.find(part, "functionResponse"); ok {
@@ -253,36 +216,4 @@ func (c *check) memberText(i int, name string) string {
 		return ""
 	}
 	return c.text(m)
-}
-
-// Canonical implements Dialect.
-func (*openAI) Canonical(operation string, body []byte) (Canonical, error) {
-	switch Operation(operation) {
-	case ChatCompletions:
-		return openAIChatCanon.split(body)
-	case Responses, ResponseTokens, Compact:
-		return openAIResponsesCanon.split(body)
-	case Completions:
-		n := *openAIPlainCanon
-		n.turns = "prompt"
-		return n.split(body)
-	}
-	return openAIPlainCanon.split(body)
-}
-
-// Canonical implements Dialect.
-func (*anthropic) Canonical(_ string, body []byte) (Canonical, error) {
-	return anthropicCanon.split(body)
-}
-
-// Canonical implements Dialect.
-func (*gemini) Canonical(operation string, body []byte) (Canonical, error) {
-	n := *geminiCanon
-	switch Operation(operation) {
-	case EmbedContent:
-		n.turns = "content"
-	case BatchEmbedContents:
-		n.turns = "requests"
-	}
-	return n.split(body)
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 )
 
 // Dialect is one provider's protocol. Its methods are safe for concurrent use.
@@ -39,21 +38,6 @@ type Dialect interface {
 	// between two identical runs. It is split into the fixed part of the
 	// conversation and its messages.
 	Canonical(operation string, body []byte) (Canonical, error)
-}
-
-var dialects = []Dialect{newOpenAI(), newAnthropic(), newGemini()}
-
-// All returns the dialects.
-func All() []Dialect { return slices.Clone(dialects) }
-
-// Named returns the dialect with that name, or nil if there is none.
-func Named(name string) Dialect {
-	for _, d := range dialects {
-		if d.Name() == name {
-			return d
-		}
-	}
-	return nil
 }
 
 // Operation is the dialect's own name for the operation that a request asks

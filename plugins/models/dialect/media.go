@@ -17,14 +17,7 @@ var link = shapeFunc(func(c *check, i int) *Refusal {
 	return nil
 })
 
-// The shapes of media.
-var (
-	// filedata is a file in the body, as a data address or in plain base64.
-	filedata = hiding(scalar)
-	// image and otherMedia are media in base64.
-	image, otherMedia = base64(true), base64(false)
-)
-
+// base64 is a medium in base64.
 func base64(image bool) shape {
 	return shapeFunc(func(c *check, i int) *Refusal {
 		if c.nodes[i].kind != text {

@@ -10,24 +10,36 @@ import (
 	"strings"
 )
 
-// report describes where the responses of one operation report their usage. Its
+// report describes where the responses of an operation report their usage. Its
 // paths are those of a scanner. They hold for a whole response and for the
 // events of a stream.
 type report struct {
-	// paths are the paths that read needs. read gets the values at these paths
-	// in one JSON text or event.
-	paths []string
-	read  func(m *meter, got map[string]string)
-	// items are paths whose values are counted instead of joined.
-	items []string
-	// queries are paths of strings of which the distinct ones are counted.
-	queries []string
-	// texts are the paths of the model's output. A trailing * matches any
+	// Reader is the name of one of readers. Paths are the paths that it needs, At the
+	// prefixes of those of a usage, which are in Usage.
+	Reader string   `json:"reader"`
+	Paths  []string `json:"paths"`
+	At     []string `json:"at"`
+	Usage  []string `json:"usage"`
+	// Items are paths whose values are counted instead of joined.
+	Items []string `json:"items"`
+	// Queries are paths of strings of which the distinct ones are counted.
+	Queries []string `json:"queries"`
+	// Texts are the paths of the model's output. A trailing * matches any
 	// suffix.
-	texts []string
-	// closing is the data of the event that ends a stream, or "" if there is no
+	Texts []string `json:"texts"`
+	// Closing is the data of the event that ends a stream, or "" if there is no
 	// such event.
-	closing string
+	Closing string `json:"closing"`
+}
+
+// usage returns the paths of the members of a usage.
+func (r *report) usage() (paths []string) {
+	for _, at := range r.At {
+		for _, name := range r.Usage {
+			paths = append(paths, at+name)
+		}
+	}
+	return paths
 }
 
 // meter implements Meter for all dialects.
@@ -58,10 +70,10 @@ type meter struct {
 	usage Usage
 	// model and tier are the last reported ones.
 	model, tier string
-	// seen: a usage was reported. stopped: the model ended its answer. final:
-	// the usage is the last one. done: the stream ended as it should. begun:
-	// more than the events before an answer arrived.
-	seen, stopped, final, done, begun bool
+	// phase is how far the response is. reported means that a usage was reported, and
+	// final that it is the last one.
+	phase           phase
+	reported, final bool
 
 	// failed is the error that the provider reports, status the corresponding
 	// HTTP status.
@@ -80,16 +92,29 @@ const (
 	eventForm
 )
 
+// phase is how far a response is.
+type phase uint8
+
+const (
+	announced phase = iota // nothing has arrived but the events before an answer
+	begun
+	stopped // the model ended its answer
+	over    // the stream ended as it should
+)
+
+// reach notes that the response is at a phase.
+func (m *meter) reach(p phase) { m.phase = max(m.phase, p) }
+
 func newMeter(r *report, asked *Request) *meter {
 	m := &meter{report: r, stream: asked.Stream, tools: asked.Tools, got: map[string]string{}, items: map[string]int64{}, queries: map[uint64]bool{}, most: map[string]int64{}}
 	wanted, cut := map[string]bool{}, map[string]bool{}
-	for _, p := range slices.Concat(failurePaths, modelPaths, tierPaths, r.paths, r.items, r.queries) {
+	for _, p := range slices.Concat(failurePaths, modelPaths, tierPaths, r.Paths, r.usage(), r.Items, r.Queries) {
 		wanted[p] = true
 	}
-	for _, p := range r.queries {
+	for _, p := range r.Queries {
 		cut[p] = true
 	}
-	m.json = scanner{wanted: wanted, found: m.found, cut: cut, texts: r.texts}
+	m.json = scanner{wanted: wanted, found: m.found, cut: cut, texts: r.Texts}
 	m.json.reset()
 	m.events = events{data: m.data, done: m.event}
 	return m
@@ -99,10 +124,10 @@ func newMeter(r *report, asked *Request) *meter {
 // joined by spaces.
 func (m *meter) found(path, value string) {
 	switch {
-	case slices.Contains(m.report.queries, path):
+	case slices.Contains(m.report.Queries, path):
 		m.query(value)
 		return
-	case slices.Contains(m.report.items, path):
+	case slices.Contains(m.report.Items, path):
 		m.item(path + " " + value)
 		return
 	}
@@ -181,17 +206,18 @@ func (m *meter) event() {
 
 // settle applies the JSON text that was read if it is complete.
 func (m *meter) settle() {
-	if m.report.closing != "" && string(m.head) == m.report.closing {
-		m.final, m.done = true, true
+	if m.report.Closing != "" && string(m.head) == m.report.Closing {
+		m.final = true
+		m.reach(over)
 	}
 	if !m.json.whole() {
 		return
 	}
 	for path := range m.got {
 		if n := tokens(m.got[path]); n >= 0 {
-			// The usage within a message or a response has the meaning of the
-			// usage of its event.
-			for _, place := range append([]string{"message.", "response."}, chatPlaces...) {
+			// The usage within a message or a response has the meaning of the usage of its
+			// event. Groq, and Moonshot in a stream, report it elsewhere.
+			for _, place := range []string{"message.", "response.", "x_groq.", "choices.[]."} {
 				path = strings.TrimPrefix(path, place)
 			}
 			m.most[path] = max(m.most[path], n)
@@ -200,8 +226,10 @@ func (m *meter) settle() {
 	m.model, m.tier = cmp.Or(firstOf(m.got, modelPaths...), m.model), cmp.Or(firstOf(m.got, tierPaths...), m.tier)
 	m.failure()
 	kind := m.got["type"]
-	m.begun = m.begun || kind != "" && !slices.Contains([]string{"message_start", "ping", "response.created", "response.in_progress", "response.queued"}, kind)
-	m.report.read(m, m.got)
+	if kind != "" && !slices.Contains([]string{"message_start", "ping", "response.created", "response.in_progress", "response.queued"}, kind) {
+		m.reach(begun)
+	}
+	readers[m.report.Reader](m, m.got)
 }
 
 // now returns the meter as if the response ended here, perhaps without the
@@ -221,7 +249,7 @@ func (m *meter) Usage() (Usage, bool) {
 	if !slices.Contains(ordinaryTiers, end.tier) {
 		end.usage.Tier = end.tier
 	}
-	return end.usage, end.seen && (end.final || end.form == objectForm && end.json.whole())
+	return end.usage, end.reported && (end.final || end.form == objectForm && end.json.whole())
 }
 
 // Done implements Meter.
@@ -231,9 +259,9 @@ func (m *meter) Done() bool {
 	case objectForm:
 		return end.json.whole()
 	case arrayForm:
-		return end.done && end.json.whole()
+		return end.phase == over && end.json.whole()
 	}
-	return end.done
+	return end.phase == over
 }
 
 // Failed implements Meter.
@@ -242,12 +270,12 @@ func (m *meter) Failed() string { return m.now().failed }
 // Progress implements Meter.
 func (m *meter) Progress() Progress {
 	end := m.now()
-	p := Progress{Text: end.json.written, Reported: end.seen, Model: end.model, Status: end.status, Malformed: end.form != eventForm && end.json.state == broken}
+	p := Progress{Text: end.json.written, Reported: end.reported, Model: end.model, Status: end.status, Malformed: end.form != eventForm && end.json.state == broken}
 	switch end.form {
 	case objectForm:
 		p.Begun = end.json.whole() || p.Malformed
 	default:
-		p.Begun = p.Text > 0 || end.begun || end.stopped || end.final || end.done || end.failed != ""
+		p.Begun = p.Text > 0 || end.phase > announced || end.final || end.failed != ""
 	}
 	return p
 }

@@ -1,8 +1,6 @@
 package dialect
 
 import (
-	"bytes"
-	"cmp"
 	"fmt"
 	"mime"
 	"net/http"
@@ -13,44 +11,6 @@ import (
 	"strings"
 )
 
-// endpoint is one of a provider's paths.
-type endpoint struct {
-	method    string
-	operation Operation
-	// body is the shape of the body, or nil if there is none.
-	body shape
-	// query are the allowed query parameters.
-	query []string
-	free  bool
-	// ability is the ability that the endpoint itself needs. Bodies of such an
-	// endpoint are not checked, since they may be files.
-	ability   Ability
-	unmetered bool
-}
-
-// rules describe how a dialect reads requests and writes errors.
-type rules struct {
-	name, baseURL, keyPrefix string
-	// endpoints are the paths that are always forwarded, by method and path.
-	// guarded are prefixes of the paths that need an ability.
-	endpoints, guarded map[string]endpoint
-	// errors are the types of errors; a missing one is that of BadRequest.
-	// codes are additional codes of some errors. overBudget is the status of
-	// OverBudget if it differs from statuses.
-	errors, codes map[Reason]string
-	overBudget    int
-	// headers are forwarded. A trailing * matches any suffix.
-	headers []string
-	// keyHeaders are the headers that may hold the key. keyQuery is the
-	// parameter that may hold it, or "".
-	keyHeaders []string
-	keyQuery   string
-	camel      bool
-	// imageTokens is the maximum for one image. extraTokens is the maximum that
-	// the provider adds to a request, such as the text that explains tools.
-	imageTokens, extraTokens int64
-}
-
 // statuses are the HTTP statuses of errors.
 var statuses = map[Reason]int{
 	BadKey: http.StatusUnauthorized, NotAllowed: http.StatusForbidden, TooLarge: http.StatusRequestEntityTooLarge, RateLimited: http.StatusTooManyRequests,
@@ -58,28 +18,11 @@ var statuses = map[Reason]int{
 	NoSocket: http.StatusUpgradeRequired,
 }
 
-// Name implements Dialect.
-func (u *rules) Name() string { return u.name }
-
-// BaseURL implements Dialect.
-func (u *rules) BaseURL() string { return u.baseURL }
-
-// KeyPrefix implements Dialect.
-func (u *rules) KeyPrefix() string { return u.keyPrefix }
-
-// failure returns the status and the type of an error.
-func (u *rules) failure(r Reason) (status int, kind string) {
-	if status = cmp.Or(statuses[r], http.StatusBadRequest); r == OverBudget {
-		status = cmp.Or(u.overBudget, status)
-	}
-	return status, cmp.Or(u.errors[r], u.errors[BadRequest])
-}
-
 // Key implements Dialect.
-func (u *rules) Key(header http.Header, query url.Values) string {
-	keys := []string{query.Get(u.keyQuery)}
-	twice := len(query[u.keyQuery]) > 1
-	for _, name := range u.keyHeaders {
+func (d *protocol) Key(header http.Header, query url.Values) string {
+	keys := []string{query.Get(d.KeyQuery)}
+	twice := len(query[d.KeyQuery]) > 1
+	for _, name := range d.KeyHeaders {
 		twice = twice || len(header.Values(name)) > 1
 		key := header.Get(name)
 		if name == "Authorization" {
@@ -95,12 +38,12 @@ func (u *rules) Key(header http.Header, query url.Values) string {
 
 // begin performs the steps that are common to all dialects with the model in
 // the body. It returns no check if the body is missing or not inspected.
-func (u *rules) begin(in Incoming, grants Grants) (c *check, r *Request, err error) {
-	e, model, err := u.endpoint(in.Method, in.Path)
+func (d *protocol) begin(in Incoming, grants Grants) (c *check, r *Request, err error) {
+	e, model, err := d.endpoint(in.Method, in.Path)
 	if err != nil {
 		return nil, nil, err
 	}
-	if c, r, err = u.read(e, in, grants); err != nil {
+	if c, r, err = d.check(e, in, grants); err != nil {
 		return nil, nil, err
 	}
 	if r.Model = model; c == nil {
@@ -114,32 +57,39 @@ func (u *rules) begin(in Incoming, grants Grants) (c *check, r *Request, err err
 }
 
 // endpoint finds an endpoint, and the model if its path names one.
-func (u *rules) endpoint(method, path string) (*endpoint, string, error) {
+func (d *protocol) endpoint(method, path string) (*endpoint, string, error) {
 	if !plainPath(path) {
 		return nil, "", noEndpoint(method, path)
 	}
-	if e, ok := u.endpoints[method+" "+path]; ok {
-		e.method = method
-		return &e, "", nil
+	if e, ok := d.Endpoints[method+" "+path]; ok {
+		return e, "", nil
 	}
 	if model, ok := strings.CutPrefix(path, "/v1/models/"); ok && method == http.MethodGet {
-		e := u.endpoints["GET /v1/models"]
-		e.method = method
-		return &e, model, nil
+		return d.Endpoints["GET /v1/models"], model, nil
 	}
-	return behind(u.guarded, method, path)
+	return d.behind(method, path)
 }
 
-// read checks a request against its endpoint.
-func (u *rules) read(e *endpoint, in Incoming, grants Grants) (*check, *Request, error) {
-	r := &Request{Operation: e.operation, Free: e.free, Unmetered: e.unmetered, Body: in.Body, Choices: 1, Query: url.Values{}}
-	if e.ability != "" && !grants[e.ability] {
-		return nil, nil, lacks(e.ability, "This endpoint")
+// behind finds an endpoint that needs an ability.
+func (d *protocol) behind(method, path string) (*endpoint, string, error) {
+	for prefix, e := range d.Guarded {
+		if path == prefix || strings.HasPrefix(path, prefix+"/") {
+			return e, "", nil
+		}
+	}
+	return nil, "", noEndpoint(method, path)
+}
+
+// check checks a request against its endpoint.
+func (d *protocol) check(e *endpoint, in Incoming, grants Grants) (*check, *Request, error) {
+	r := &Request{Operation: e.Operation, Free: e.Free, Unmetered: e.Unmetered, Body: in.Body, Choices: 1, Query: url.Values{}}
+	if e.Ability != "" && !grants[e.Ability] {
+		return nil, nil, lacks(e.Ability, "This endpoint")
 	}
 	for name, values := range in.Query {
 		switch {
-		case name == u.keyQuery:
-		case e.ability == "" && !slices.Contains(e.query, name):
+		case name == d.KeyQuery:
+		case e.Ability == "" && !slices.Contains(e.Query, name):
 			return nil, nil, lacks(UnknownFields, fmt.Sprintf("the query parameter %.100q", name))
 		case len(values) != 1:
 			return nil, nil, badRequest("the query parameter %.100q is given %d times", name, len(values))
@@ -147,8 +97,8 @@ func (u *rules) read(e *endpoint, in Incoming, grants Grants) (*check, *Request,
 			r.Query[name] = values
 		}
 	}
-	r.Header = u.forwarded(in.Header)
-	if e.ability != "" {
+	r.Header = d.forwarded(in.Header)
+	if e.Ability != "" {
 		r.Hidden = true
 		if t := in.Header.Get("Content-Type"); t != "" {
 			r.Header.Set("Content-Type", t)
@@ -157,7 +107,7 @@ func (u *rules) read(e *endpoint, in Incoming, grants Grants) (*check, *Request,
 	}
 	if e.body == nil {
 		if len(in.Body) > 0 {
-			return nil, nil, badRequest("a %s request has no body", e.method)
+			return nil, nil, badRequest("a %s request has no body", in.Method)
 		}
 		return nil, r, nil
 	}
@@ -169,7 +119,7 @@ func (u *rules) read(e *endpoint, in Incoming, grants Grants) (*check, *Request,
 	if err != nil {
 		return nil, nil, badRequest("the body cannot be read as JSON: %v", err)
 	}
-	c := &check{document: doc, grants: grants, camel: u.camel}
+	c := &check{document: doc, grants: grants, camel: d.Camel}
 	if doc.nodes[0].kind != object {
 		return nil, nil, c.bad("no object")
 	}
@@ -177,16 +127,16 @@ func (u *rules) read(e *endpoint, in Incoming, grants Grants) (*check, *Request,
 		return nil, nil, refused
 	}
 	r.Hidden, r.Tools = c.hidden, c.tools
-	r.InputTokens = int64(len(in.Body)) - c.mediaBytes + c.images*u.imageTokens + u.extraTokens
+	r.InputTokens = int64(len(in.Body)) - c.mediaBytes + c.images*d.ImageTokens + d.ExtraTokens
 	return c, r, nil
 }
 
 // forwarded returns the headers that are forwarded.
-func (u *rules) forwarded(header http.Header) http.Header {
+func (d *protocol) forwarded(header http.Header) http.Header {
 	out := http.Header{}
 	for name, values := range header {
 		name = textproto.CanonicalMIMEHeaderKey(name)
-		for _, known := range u.headers {
+		for _, known := range d.Headers {
 			prefix, open := strings.CutSuffix(known, "*")
 			if name == known || open && strings.HasPrefix(name, prefix) {
 				out[name] = append(out[name], values...)
@@ -321,22 +271,19 @@ func oneKey(keys ...string) string {
 	return key
 }
 
-// dropKeys removes all headers and parameters that could hold a key.
-func dropKeys(header http.Header, query url.Values) {
+// SetKey implements Dialect.
+func (d *protocol) SetKey(header http.Header, query url.Values, key string) {
 	for _, name := range []string{"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Cookie"} {
 		header.Del(name)
 	}
 	for _, name := range []string{"key", "access_token", "oauth_token", "api_key"} {
 		delete(query, name)
 	}
-}
-
-// compact joins the pieces of an error's JSON text.
-func compact(pieces ...string) []byte {
-	var b bytes.Buffer
-	for _, p := range pieces {
-		b.WriteString(p)
+	place, longest := d.table.SetKey[""], 0
+	for prefix, own := range d.table.SetKey {
+		if strings.HasPrefix(key, prefix) && len(prefix) > longest {
+			place, longest = own, len(prefix)
+		}
 	}
-	b.WriteByte('\n')
-	return b.Bytes()
+	header.Set(place[0], strings.Replace(place[1], "{key}", key, 1))
 }

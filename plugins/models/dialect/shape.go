@@ -61,6 +61,12 @@ var (
 	}))
 )
 
+// plainShapes are the shapes without parameters by their names in the tables.
+var plainShapes = map[string]shape{
+	"any": anything, "scalar": scalar, "scalars": scalars, "link": link, "image": base64(true), "media": base64(false), "file": hiding(scalar),
+	"serverUse": serverUse{}, "geminiData": geminiData{},
+}
+
 // fields is an object with these members only.
 type fields map[string]shape
 
@@ -141,20 +147,6 @@ func (f fields) and(others ...fields) fields {
 	return all
 }
 
-// settings returns fields with these names, each a scalar or a list of scalars.
-func settings(names string) fields { return each(names, scalars) }
-
-// asking returns fields with these names that need an ability.
-func asking(a Ability, names string) fields { return each(names, needs(a)) }
-
-func each(names string, s shape) fields {
-	f := make(fields, strings.Count(names, " ")+1)
-	for name := range strings.FieldsSeq(names) {
-		f[name] = s
-	}
-	return f
-}
-
 // freeBut is an object with any members except the named ones.
 func freeBut(names ...string) shape {
 	return shapeFunc(func(c *check, i int) *Refusal {
@@ -169,13 +161,11 @@ func freeBut(names ...string) shape {
 }
 
 // list is an array of values with the given shape, or null.
-func list(of shape) shape { return &lists{of: of} }
+func list(of shape) shape { return lists{of} }
 
-// lists is the type behind list. Its shape may be set later, because shapes can
-// be recursive.
 type lists struct{ of shape }
 
-func (l *lists) check(c *check, i int) *Refusal {
+func (l lists) check(c *check, i int) *Refusal {
 	switch c.nodes[i].kind {
 	case null:
 		return nil
@@ -234,17 +224,6 @@ func (k kinds) check(c *check, i int) *Refusal {
 		return c.need(UnknownFields, fmt.Sprintf("type %q", name))
 	}
 	return s.check(c, i)
-}
-
-// with returns the kinds with one more member in those that list theirs.
-func (k kinds) with(name string, s shape) kinds {
-	all := maps.Clone(k)
-	for kind, one := range k {
-		if f, ok := one.(fields); ok {
-			all[kind] = f.and(fields{name: s})
-		}
-	}
-	return all
 }
 
 func (k kinds) lookup(name string) (shape, bool) {

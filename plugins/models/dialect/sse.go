@@ -22,6 +22,18 @@ type events struct {
 	cr, begun bool
 }
 
+// EachEvent calls visit with the data of each event of a stream, of which the last may be cut off.
+func EachEvent(stream []byte, visit func(data []byte)) {
+	var data []byte
+	e := events{data: func(p []byte) { data = append(data, p...) }}
+	e.done = func() {
+		visit(data)
+		data = nil
+	}
+	_, _ = e.Write(stream)
+	_, _ = e.Write([]byte("\n\n"))
+}
+
 type lineState uint8
 
 const (

@@ -145,10 +145,10 @@ func TestExcessIsReserved(t *testing.T) {
 // nothing of the next one.
 func TestExcessOfTools(t *testing.T) {
 	for calls, want := range map[int64]Dollars{0: 2 * Dollar, 3: Dollar} {
-		s := newTally()
+		s := newTally("main")
 		s.settle(entry{Kind: settled, Amount: &Amount{2 * Dollar, 10, 1}, Reported: true, Usage: &dialect.Usage{ToolCalls: dialect.ToolCalls{WebSearch: calls}}}, Amount{Dollar, 10, 1})
 		l := &ledger{tallies: map[string]*tally{"main": s}}
-		if got := l.scaled("main", Amount{Dollar, 10, 1}); got.Cost != want || s.exceeded != 1 {
+		if got := l.scaled("main", Amount{Dollar, 10, 1}); got.Cost != want || s.Exceeded != 1 {
 			t.Errorf("%d calls: %+v", calls, got)
 		}
 	}

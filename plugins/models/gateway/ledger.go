@@ -158,7 +158,7 @@ func (l *ledger) apply(e entry) {
 		t.started(time.UnixMilli(e.Time))
 	case replayed:
 		t.settle(e, *e.Amount)
-		t.replayed++
+		t.Replayed++
 	case refused:
 		l.refusals++
 		t.refuse(e)
@@ -168,7 +168,7 @@ func (l *ledger) apply(e entry) {
 func (l *ledger) of(model string) *tally {
 	t := l.tallies[model]
 	if t == nil {
-		t = newTally()
+		t = newTally(model)
 		l.tallies[model] = t
 	}
 	return t
@@ -230,9 +230,7 @@ func (l *ledger) add(e entry) error {
 func (l *ledger) summary(model string) Summary {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := l.of(model).summary()
-	s.Model = model
-	return s
+	return l.of(model).summary()
 }
 
 // total returns the use of all blocks and the paid part of it.

@@ -53,34 +53,29 @@ type Quantiles struct {
 	Most   float64 `json:"max"`
 }
 
-// tally accumulates a Summary.
+// tally accumulates a Summary, without what follows from the other fields.
 type tally struct {
-	requests, replayed, unreported, unlisted, exceeded int64
-
-	estimated, list Dollars
-	refused         map[dialect.Reason]int64
-	exhausted       map[string]bool
-	usage           dialect.Usage
+	Summary
+	exhausted map[string]bool
 	// spent includes replayed answers, live does not.
 	spent, live Amount
 	// excess is the largest ratio of used to reserved amounts, in thousandths,
 	// or 0 if no response exceeded its reservation.
 	excess     int64
-	waited     float64
 	firstBytes []float64
 	// starts are the times of the requests of the last minute, oldest first.
 	starts []time.Time
 }
 
-func newTally() *tally {
-	return &tally{refused: map[dialect.Reason]int64{}, exhausted: map[string]bool{}}
+func newTally(model string) *tally {
+	return &tally{Summary: Summary{Model: model, Refused: map[dialect.Reason]int64{}}, exhausted: map[string]bool{}}
 }
 
 // begin forgets everything about an earlier agent except its payments.
 func (t *tally) begin() {
-	live, unreported, starts, excess := t.live, t.unreported, t.starts, t.excess
-	*t = *newTally()
-	t.spent, t.live, t.unreported, t.starts, t.excess = live, live, unreported, starts, excess
+	fresh := newTally(t.Model)
+	fresh.spent, fresh.live, fresh.Unreported, fresh.starts, fresh.excess = t.live, t.live, t.Unreported, t.starts, t.excess
+	*t = *fresh
 }
 
 // permille returns used as thousandths of reserved, rounded up.
@@ -106,38 +101,38 @@ func lastMinute(starts []time.Time, now time.Time) []time.Time {
 const maxTimes = 1 << 20
 
 func (t *tally) settle(e entry, held Amount) {
-	t.requests++
+	t.Requests++
 	t.spent = t.spent.plus(*e.Amount)
 	if e.Kind == settled {
 		t.live = t.live.plus(*e.Amount)
 	}
-	t.waited += e.Waited
+	t.Waited += e.Waited
 	if e.FirstByte > 0 && len(t.firstBytes) < maxTimes {
 		t.firstBytes = append(t.firstBytes, e.FirstByte)
 	}
 	if e.exceeds(held) {
-		t.exceeded++
+		t.Exceeded++
 	}
 	// A request does not bound the cost of its tool calls.
 	if e.exceeds(held) && (e.Usage == nil || e.Usage.ToolCalls == dialect.ToolCalls{}) {
 		t.excess = max(t.excess, permille(int64(e.Cost), int64(held.Cost)), permille(e.Tokens, held.Tokens))
 	}
 	if !e.Reported && e.Tokens > 0 {
-		t.unreported++
-		t.estimated = plus(t.estimated, e.Cost)
+		t.Unreported++
+		t.Estimated = plus(t.Estimated, e.Cost)
 	}
 	if e.List != nil {
-		t.list = plus(t.list, *e.List)
+		t.ListCost = plus(t.ListCost, *e.List)
 	} else if e.Tokens > 0 {
-		t.unlisted++
+		t.Unlisted++
 	}
 	if e.Usage != nil {
-		t.usage = addUsage(t.usage, *e.Usage)
+		t.Usage = addUsage(t.Usage, *e.Usage)
 	}
 }
 
 func (t *tally) refuse(e entry) {
-	t.refused[e.Reason]++
+	t.Refused[e.Reason]++
 	if e.Reason == dialect.OverBudget {
 		t.exhausted[e.Limit] = true
 	}
@@ -152,12 +147,10 @@ func addUsage(a, b dialect.Usage) dialect.Usage {
 }
 
 func (t *tally) summary() Summary {
-	s := Summary{
-		Requests: t.requests, Replayed: t.replayed, Usage: t.usage, Tokens: t.spent.Tokens, Cost: t.spent.Cost,
-		ReplayedCost: t.spent.Cost - t.live.Cost, Unreported: t.unreported, Estimated: t.estimated, ListCost: t.list, Unlisted: t.unlisted, Exceeded: t.exceeded, Waited: t.waited, Exhausted: slices.Sorted(maps.Keys(t.exhausted)),
-	}
-	if len(t.refused) > 0 {
-		s.Refused = maps.Clone(t.refused)
+	s := t.Summary
+	s.Tokens, s.Cost, s.ReplayedCost, s.Exhausted = t.spent.Tokens, t.spent.Cost, t.spent.Cost-t.live.Cost, slices.Sorted(maps.Keys(t.exhausted))
+	if s.Refused = nil; len(t.Refused) > 0 {
+		s.Refused = maps.Clone(t.Refused)
 	}
 	if n := len(t.firstBytes); n > 0 {
 		sorted := slices.Sorted(slices.Values(t.firstBytes))

@@ -34,10 +34,40 @@ type Event struct {
 	// Failed describes a failure on the way, such as an unreachable server or a
 	// cut stream.
 	Failed string `json:"failed,omitempty"`
+	Interruption
+	Charge
+	// Seconds is the total time and FirstByte the time to the first byte of the
+	// body. Waited is the part of the total that was lost to the provider's
+	// errors and to pauses before retries.
+	Seconds   float64   `json:"seconds"`
+	FirstByte float64   `json:"first_byte_seconds,omitempty"`
+	Waited    float64   `json:"waited_seconds,omitempty"`
+	Attempts  []Attempt `json:"attempts,omitempty"`
+	Replay
+	// Masked reports that a secret in the response is recorded as "***". The client
+	// received it, unless the response is itself a recording.
+	Masked bool `json:"masked,omitempty"`
+	// Diverged explains why this request had no recording, if the replay went
+	// live.
+	Diverged string `json:"diverged,omitempty"`
+	// Headers are the response headers that a client may need.
+	Headers map[string]string `json:"headers,omitempty"`
+	// Request and Response are the bodies, as ranges of requests.bin and
+	// responses.bin. Content encoding is removed.
+	Request  Body `json:"request"`
+	Response Body `json:"response"`
+}
+
+// Interruption is who ended an exchange too early, if anybody did.
+type Interruption struct {
 	// Gone reports that the client left before the end. Cut reports that the
 	// provider's connection broke before the end.
 	Gone bool `json:"gone,omitempty"`
 	Cut  bool `json:"cut,omitempty"`
+}
+
+// Charge is what an exchange costs.
+type Charge struct {
 	// Cost and Tokens are the charges to the budget. If Reported is set, they
 	// follow from Usage, which the provider reported. If Estimated is set, Usage
 	// is what was assumed: the length of the response, or the reservation.
@@ -58,31 +88,16 @@ type Event struct {
 	// which Cost does not include.
 	ToolCost      int64 `json:"tool_cost_nanodollars,omitempty"`
 	UnpricedCalls int64 `json:"unpriced_calls,omitempty"`
-	// Seconds is the total time and FirstByte the time to the first byte of the
-	// body. Waited is the part of the total that was lost to the provider's
-	// errors and to pauses before retries.
-	Seconds   float64   `json:"seconds"`
-	FirstByte float64   `json:"first_byte_seconds,omitempty"`
-	Waited    float64   `json:"waited_seconds,omitempty"`
-	Attempts  []Attempt `json:"attempts,omitempty"`
+}
+
+// Replay says whether the response is a recorded one.
+type Replay struct {
 	// Replayed reports that the response is that of exchange Recording in the
 	// recorded transcript. Normalised reports that the requests matched only
 	// without times, durations and the like; see Player.
 	Replayed   bool `json:"replayed,omitempty"`
 	Recording  int  `json:"recording,omitempty"`
 	Normalised bool `json:"normalised,omitempty"`
-	// Masked reports that a secret in the response is recorded as "***". The client
-	// received it, unless the response is itself a recording.
-	Masked bool `json:"masked,omitempty"`
-	// Diverged explains why this request had no recording, if the replay went
-	// live.
-	Diverged string `json:"diverged,omitempty"`
-	// Headers are the response headers that a client may need.
-	Headers map[string]string `json:"headers,omitempty"`
-	// Request and Response are the bodies, as ranges of requests.bin and
-	// responses.bin. Content encoding is removed.
-	Request  Body `json:"request"`
-	Response Body `json:"response"`
 }
 
 // Attempt is a failed attempt before the final one.

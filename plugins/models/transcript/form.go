@@ -33,8 +33,8 @@ func (m marker) of(fields ...[]byte) mark {
 // form is a request prepared for comparison by a Player.
 type form struct {
 	dialect.Canonical
-	// place identifies provider, method, path and operation.
-	place mark
+	// route identifies provider, method, path and operation.
+	route mark
 	// exact identifies the whole request. normal[i] identifies its settings and
 	// first i messages after normalisation, so the last element identifies the
 	// whole request.
@@ -60,13 +60,13 @@ func newFormer(canonical Canonical, rules *normaliser) *former {
 
 // of returns the form of a request.
 func (r *former) of(a Ask) *form {
-	f := &form{place: r.marker.of([]byte(a.Provider), []byte(a.Method), []byte(a.Path), []byte(a.Operation))}
+	f := &form{route: r.marker.of([]byte(a.Provider), []byte(a.Method), []byte(a.Path), []byte(a.Operation))}
 	var err error
 	if f.Canonical, err = r.canonical(a.Provider, a.Operation, a.Body); err != nil {
 		// A body without a canonical form is compared byte for byte.
 		f.Canonical = dialect.Canonical{Fixed: a.Body}
 	}
-	start := r.marker.of(f.place[:], []byte(a.Asked))
+	start := r.marker.of(f.route[:], []byte(a.Asked))
 	f.exact = r.marker.of(start[:], f.Fixed)
 	fixed := r.normal("", f.Fixed)
 	f.normal = append(make([]mark, 0, len(f.Parts)+1), r.marker.of(start[:], fixed[:]))

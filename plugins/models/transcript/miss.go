@@ -55,7 +55,7 @@ func (p *Player) miss(a Ask, f *form) (*Miss, error) {
 			return &Miss{Why: "its conversation left the recording with an earlier request"}, nil
 		}
 	}
-	nearest, ok := p.placed[f.place]
+	nearest, ok := p.routes[f.route]
 	if depth >= 0 {
 		nearest, ok = p.begun[f.normal[depth]], true
 	}
@@ -75,7 +75,7 @@ func often(n int) string {
 // difference compares a request with the nearest recording, with which it
 // shares the given number of messages.
 func (p *Player) difference(r recording, common int, f *form, a Ask) (*Miss, error) {
-	e, err := r.reader.at(r.line)
+	e, err := r.reader.At(r.line)
 	if err != nil {
 		return nil, err
 	}

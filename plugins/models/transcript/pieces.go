@@ -84,7 +84,7 @@ func (p *pieces) put(body []byte, left int64) (ranges [][2]int64, ok bool, err e
 				continue
 			}
 			piece := body[c.start:c.end]
-			if at[i], err = p.place(piece, next, before+left); err != nil || at[i] < 0 {
+			if at[i], err = p.locate(piece, next, before+left); err != nil || at[i] < 0 {
 				return nil, false, err
 			}
 			next = at[i] + int64(len(piece))
@@ -96,9 +96,9 @@ func (p *pieces) put(body []byte, left int64) (ranges [][2]int64, ok bool, err e
 	return ranges, true, nil
 }
 
-// place returns the offset of a piece, preferably next, or appends it. The
+// locate returns the offset of a piece, preferably next, or appends it. The
 // offset is negative if the file would exceed most bytes.
-func (p *pieces) place(piece []byte, next, most int64) (int64, error) {
+func (p *pieces) locate(piece []byte, next, most int64) (int64, error) {
 	if next >= 0 && p.has(piece, next) {
 		return next, nil
 	}

@@ -59,8 +59,8 @@ type Player struct {
 	exact      map[mark][]int32
 	normal     map[mark][]int32
 	// begun maps each beginning of a conversation to its first recording.
-	// placed maps each place to its first recording.
-	begun, placed map[mark]int32
+	// routes maps each route to its first recording.
+	begun, routes map[mark]int32
 	// went maps the messages sent so far to the recorded conversation that they
 	// follow. missed holds requests without a recording.
 	went   map[mark]int32
@@ -71,7 +71,7 @@ type Player struct {
 // recording is one exchange that can be replayed.
 type recording struct {
 	reader   *Reader
-	line     span
+	line     Span
 	order    int
 	sequence int
 	// conversation is the first recording of the conversation.
@@ -97,7 +97,7 @@ func NewPlayer(canonical Canonical, secrets *secret.Set, transcripts ...*Reader)
 		canonical: canonical, secrets: secrets,
 		live:  newFormer(canonical, &normaliser{now: time.Now()}),
 		exact: map[mark][]int32{}, normal: map[mark][]int32{},
-		begun: map[mark]int32{}, placed: map[mark]int32{},
+		begun: map[mark]int32{}, routes: map[mark]int32{},
 		went: map[mark]int32{}, missed: map[mark]bool{},
 	}
 	for order, r := range transcripts {
@@ -135,7 +135,7 @@ func (p *Player) load(order int, r *Reader) error {
 			return err
 		}
 		f := forms.of(Ask{e.Provider, e.Method, e.Path, e.Operation, e.Asked, body})
-		p.learn(recording{reader: r, order: order, line: e.span, sequence: e.Sequence}, f)
+		p.learn(recording{reader: r, order: order, line: e.Span, sequence: e.Sequence}, f)
 		if len(p.begun) > mostMessages {
 			return fmt.Errorf("it has more than %d different messages", mostMessages)
 		}
@@ -167,8 +167,8 @@ func (p *Player) learn(r recording, f *form) {
 			p.begun[m] = n
 		}
 	}
-	if _, ok := p.placed[f.place]; !ok {
-		p.placed[f.place] = n
+	if _, ok := p.routes[f.route]; !ok {
+		p.routes[f.route] = n
 	}
 }
 
@@ -239,7 +239,7 @@ func (p *Player) Find(a Ask) (*Recorded, error) {
 		return nil, miss
 	}
 	r := &p.recordings[n]
-	e, err := r.reader.at(r.line)
+	e, err := r.reader.At(r.line)
 	if err != nil {
 		return nil, err
 	}

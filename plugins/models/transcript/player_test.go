@@ -213,7 +213,7 @@ func TestResume(t *testing.T) {
 		messages = append(messages, said{"assistant", fmt.Sprint("step ", i)}, said{"tool", "ok"})
 	}
 	w = write(t, second, 1<<30, nil)
-	replayed := Event{Provider: "test", Method: "POST", Path: "/chat", Operation: "chat", Asked: "m", Replayed: true, Recording: 1}
+	replayed := Event{Provider: "test", Method: "POST", Path: "/chat", Operation: "chat", Asked: "m", Replay: Replay{Replayed: true, Recording: 1}}
 	add(w, replayed, string(ask("b", messages[:1]...).Body), "step 0")
 	record(w, ask("b", messages...), "step 3")
 

@@ -112,40 +112,54 @@ func (r *Reader) Events() iter.Seq2[*Event, error] {
 	}
 }
 
-func (r *Reader) entries() iter.Seq2[entry, error] {
-	return entries(io.NewSectionReader(r.events, 0, r.events.size))
-}
+// Span is the location of an event's line in the file of events.
+type Span struct{ Offset, Length int64 }
 
 // entry is an event with the location of its line.
 type entry struct {
 	*Event
-	span
+	Span
 }
+
+func (r *Reader) entries() iter.Seq2[entry, error] { return entries(r.lines()) }
+
+// lines reads the file of events.
+func (r *Reader) lines() io.Reader { return io.NewSectionReader(r.events, 0, r.events.size) }
 
 // entries reads events.
 func entries(f io.Reader) iter.Seq2[entry, error] {
-	return func(yield func(entry, error) bool) {
-		lines := bufio.NewReaderSize(f, 64<<10)
-		e := entry{}
+	return readLines(f, func(line []byte, at Span) (entry, error) {
+		e := entry{&Event{}, at}
+		return e, json.Unmarshal(line, e.Event)
+	})
+}
+
+// readLines reads a value from each line. An incomplete last line is ignored. Any other line
+// that cannot be read ends the sequence.
+func readLines[T any](f io.Reader, read func(line []byte, at Span) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		lines := bufio.NewReaderSize(f, 256<<10)
+		var at Span
 		for n := 1; ; n++ {
 			line, err := readLine(lines)
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			e.Event, e.length = &Event{}, int64(len(line))
-			if err == nil {
-				if failed := json.Unmarshal(line, e.Event); failed != nil {
-					err = fmt.Errorf("%w: %w", errDamaged, failed)
+			var value T
+			if at.Length = int64(len(line)); err == nil {
+				if value, err = read(line, at); err != nil {
+					err = fmt.Errorf("%w: %w", errDamaged, err)
 				}
 			}
 			if err != nil {
-				yield(entry{}, fmt.Errorf("read transcript: %s:%d: %w", EventsFile, n, err))
+				var none T
+				yield(none, fmt.Errorf("read transcript: %s:%d: %w", EventsFile, n, err))
 				return
 			}
-			if !yield(e, nil) {
+			if !yield(value, nil) {
 				return
 			}
-			e.offset += e.length
+			at.Offset += at.Length
 		}
 	}
 }
@@ -171,25 +185,6 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return long, err
 }
 
-// span is the location of an event's line.
-type span struct{ offset, length int64 }
-
-// at reads the event at a location.
-func (r *Reader) at(s span) (*Event, error) {
-	line, err := readBody(r.events, r.events.size, Body{Pieces: [][2]int64{{s.offset, s.length}}})
-	e := &Event{}
-	if err == nil {
-		err = json.Unmarshal(line, e)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read event at %d of %s: %w", s.offset, EventsFile, err)
-	}
-	return e, nil
-}
-
-// Span is the location of an event in a transcript.
-type Span struct{ Offset, Length int64 }
-
 // Headline is the beginning of an event, with its location.
 type Headline struct {
 	Span   `json:"-"`
@@ -203,27 +198,11 @@ type Headline struct {
 // ranges of their bodies, which are most of a long conversation's events. At reads
 // the event at a location.
 func (r *Reader) Headlines() iter.Seq2[Headline, error] {
-	return func(yield func(Headline, error) bool) {
-		lines := bufio.NewReaderSize(io.NewSectionReader(r.events, 0, r.events.size), 256<<10)
-		var at int64
-		for {
-			line, err := readLine(lines)
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			h := Headline{Span: Span{at, int64(len(line))}}
-			if err == nil {
-				err = h.read(line)
-			}
-			if err != nil {
-				err = fmt.Errorf("read transcript: %s at %d: %w", EventsFile, at, err)
-			}
-			if !yield(h, err) || err != nil {
-				return
-			}
-			at += h.Length
-		}
-	}
+	return readLines(r.lines(), func(line []byte, at Span) (Headline, error) {
+		h := Headline{Span: at}
+		err := h.read(line)
+		return h, err
+	})
 }
 
 // bodiesAt begins the bodies in an event's line: within a string, its quotes would be
@@ -237,18 +216,22 @@ func (h *Headline) read(line []byte) error {
 			return nil
 		}
 	}
-	if err := json.Unmarshal(line, h); err != nil {
-		return fmt.Errorf("%w: %w", errDamaged, err)
-	}
-	return nil
+	return json.Unmarshal(line, h)
 }
 
 // At reads the event at a location.
 func (r *Reader) At(s Span) (*Event, error) {
-	if s.Length > maxLine {
-		return nil, fmt.Errorf("read event at %d of %s: %w", s.Offset, EventsFile, errLine)
+	e, err := &Event{}, errLine
+	if s.Length <= maxLine {
+		var line []byte
+		if line, err = readBody(r.events, r.events.size, Body{Pieces: [][2]int64{{s.Offset, s.Length}}}); err == nil {
+			err = json.Unmarshal(line, e)
+		}
 	}
-	return r.at(span{s.Offset, s.Length})
+	if err != nil {
+		return nil, fmt.Errorf("read event at %d of %s: %w", s.Offset, EventsFile, err)
+	}
+	return e, nil
 }
 
 // Request returns the body of a request.
@@ -311,18 +294,18 @@ func readBody(f io.ReaderAt, size int64, b Body) ([]byte, error) {
 	return body, nil
 }
 
-// kept is the part of a transcript that is kept when it is reopened.
-type kept struct {
+// retained is the part of a transcript that stays when it is reopened.
+type retained struct {
 	events, requests, responses int64
 	sequence                    int
 	last                        []Body
 }
 
 // survey reads the events in dir and determines how much of the other files
-// they use. A missing transcript keeps nothing. Events from a damaged line on
+// they use. A missing transcript retains nothing. Events from a damaged line on
 // are dropped.
-func survey(dir string, limit int64) (kept, error) {
-	var k kept
+func survey(dir string, limit int64) (retained, error) {
+	var k retained
 	err := checkFormat(os.DirFS(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil
@@ -348,7 +331,7 @@ func survey(dir string, limit int64) (kept, error) {
 		if check(limit, e.Request) != nil || check(limit, e.Response) != nil {
 			break
 		}
-		k.events, k.sequence = e.offset+e.length, max(k.sequence, e.Sequence)
+		k.events, k.sequence = e.Offset+e.Length, max(k.sequence, e.Sequence)
 		k.requests, k.responses = max(k.requests, end(e.Request)), max(k.responses, end(e.Response))
 		if k.last = append(k.last, e.Request); len(k.last) > recent {
 			k.last = k.last[1:]

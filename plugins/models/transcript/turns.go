@@ -86,13 +86,13 @@ func (c *conversations) turn(r *Reader, e *Event) (*Turn, error) {
 	t := &Turn{Event: e, Reply: message.Response(e.Provider, e.Operation, response)}
 	var said []message.Said
 	if said, t.Tools = c.requests.Request(e.Provider, e.Operation, request); len(said) > 0 {
-		c.place(t, said)
+		c.assign(t, said)
 	}
 	return t, nil
 }
 
-// place determines the conversation of a turn and its new messages.
-func (c *conversations) place(t *Turn, said []message.Said) {
+// assign determines the conversation of a turn and its new messages.
+func (c *conversations) assign(t *Turn, said []message.Said) {
 	marks := c.marks[:0]
 	var last message.Mark
 	for _, m := range said {

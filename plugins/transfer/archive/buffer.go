@@ -11,9 +11,6 @@ type smallBuffer [smallEntry]byte
 
 var smallBuffers = sync.Pool{New: func() any { return new(smallBuffer) }}
 
-// spanBuffers hold the packed bytes of neighbouring small entries.
-var spanBuffers = sync.Pool{New: func() any { b := make([]byte, spanBytes); return &b }}
-
 // pipeBuffers hold a piece of a large one.
 var pipeBuffers = sync.Pool{New: func() any { return new([256 << 10]byte) }}
 

@@ -15,7 +15,11 @@ import (
 // and their buffers are pooled. The function that comes with a reader returns
 // them to the pool; after that, the reader must not be used.
 
-var bufferedReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 256<<10) }}
+// packedBuffer is the size of the buffer for packed bytes. The header of an entry of a zip file
+// fits in it.
+const packedBuffer = 256 << 10
+
+var bufferedReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, packedBuffer) }}
 
 // openPacked reads the packed bytes of an entry.
 func openPacked(src Source, at, size int64) (*bufio.Reader, func()) {

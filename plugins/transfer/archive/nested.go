@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"strconv"
 
@@ -38,55 +37,23 @@ func (u *unpacker) unpackBytes(index int64, e Entry, data []byte) error {
 }
 
 // unpackStream unpacks a nested archive that is too large for memory: it is
-// first written to a keyed ingest and read from there. Bytes that an earlier
-// process wrote are not written again.
+// first written to an ingest and read from there.
 func (u *unpacker) unpackStream(index int64, e Entry, r io.Reader) error {
-	key := ""
-	if u.o.Key != "" {
-		key = u.nestedKey(index) + "-bytes"
-	}
-	in, err := u.store.Ingest(u.ctx, key)
+	in, err := u.store.Ingest(u.ctx, "")
 	if err != nil {
 		return fmt.Errorf("%q: %w", e.Name, err)
 	}
 	defer in.Close()
-	if err := u.fill(in, r, e); err != nil {
+	if err := pipe(u.ctx, in, r); err != nil {
 		return fmt.Errorf("%q: %w", e.Name, err)
 	}
-	err = u.unpackNested(index, e, Source{in, in.Offset()}, func() error {
+	return u.unpackNested(index, e, Source{in, in.Offset()}, func() error {
 		ref, err := in.Commit(u.ctx, cache.Ref{})
 		if err != nil {
 			return err
 		}
 		return u.finish(finished{index, e.Name, ref, e.Executable})
 	})
-	if err != nil {
-		return err
-	}
-	return in.Reset()
-}
-
-// fill writes an entry to an ingest that may already hold its beginning. That
-// part is decompressed again and compared.
-func (u *unpacker) fill(in cache.Ingest, r io.Reader, e Entry) error {
-	have := in.Offset()
-	if have > e.Size {
-		have = 0
-		if err := in.Reset(); err != nil {
-			return err
-		}
-	}
-	old, again := crc32.NewIEEE(), crc32.NewIEEE()
-	if _, err := cache.Copy(u.ctx, old, io.NewSectionReader(in, 0, have)); err != nil {
-		return err
-	}
-	if _, err := cache.Copy(u.ctx, again, io.LimitReader(r, have)); err != nil {
-		return err
-	}
-	if old.Sum32() != again.Sum32() {
-		return errors.Join(errors.New("the work file has changed; try again"), in.Reset())
-	}
-	return pipe(u.ctx, in, r)
 }
 
 func (u *unpacker) nestedKey(index int64) string {

@@ -152,33 +152,38 @@ func (l layer) below(name string) (rel string, above, ok bool) {
 	return "", false, false
 }
 
-// Open implements fs.FS. A folder lists the entries of all layers.
-func (o *Overlay) Open(name string) (fs.File, error) {
-	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	for _, l := range slices.Backward(o.layers) {
-		rel, _, ok := l.below(name)
-		if !ok {
-			continue
-		}
-		if f, err := l.fs.Open(rel); !errors.Is(err, fs.ErrNotExist) {
-			return f, err
-		}
-	}
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-}
-
-// Stat implements fs.StatFS.
-func (o *Overlay) Stat(name string) (fs.FileInfo, error) {
+// lookup calls try with the name in each file system that may have it, the one mounted last first,
+// until one has it.
+func (o *Overlay) lookup(op, name string, try func(layer fs.FS, name string) error) error {
 	for _, l := range slices.Backward(o.layers) {
 		if rel, _, ok := l.below(name); ok {
-			if info, err := fs.Stat(l.fs, rel); !errors.Is(err, fs.ErrNotExist) {
-				return info, err
+			if err := try(l.fs, rel); !errors.Is(err, fs.ErrNotExist) {
+				return err
 			}
 		}
 	}
-	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+	return &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+}
+
+// Open implements fs.FS. A folder lists the entries of all layers.
+func (o *Overlay) Open(name string) (f fs.File, err error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	err = o.lookup("open", name, func(layer fs.FS, name string) (err error) {
+		f, err = layer.Open(name)
+		return err
+	})
+	return f, err
+}
+
+// Stat implements fs.StatFS.
+func (o *Overlay) Stat(name string) (info fs.FileInfo, err error) {
+	err = o.lookup("stat", name, func(layer fs.FS, name string) (err error) {
+		info, err = fs.Stat(layer, name)
+		return err
+	})
+	return info, err
 }
 
 // ReadDir implements fs.ReadDirFS.

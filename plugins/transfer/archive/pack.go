@@ -31,25 +31,54 @@ type Packer interface {
 
 // NewPacker returns a packer that writes to w.
 func NewPacker(w io.Writer, format Format, o PackOptions) (Packer, error) {
-	g := &guard{limits: DefaultLimits(), seen: map[string]bool{}}
+	var p Packer
+	var z io.WriteCloser = nopCloser{w}
+	var err error
 	switch format {
 	case Zip:
-		return newZipPacker(w, o, g)
-	case Tar:
-		return &tarPacker{z: nopCloser{w}, t: tar.NewWriter(w), guard: g}, nil
-	case TarGzip:
-		z := gzip.NewWriter(w)
-		return &tarPacker{z: z, t: tar.NewWriter(z), guard: g}, nil
-	case TarZstd:
-		z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
-		if err != nil {
-			return nil, fmt.Errorf("pack archive: %w", err)
-		}
-		return &tarPacker{z: z, t: tar.NewWriter(z), guard: g}, nil
+		p, err = newZipPacker(w, o)
 	case SevenZip:
-		return newSevenZipPacker(w, g)
+		p, err = newSevenZipPacker(w)
+	case Tar:
+	case TarGzip:
+		z = gzip.NewWriter(w)
+	case TarZstd:
+		z, err = zstd.NewWriter(w, zstd.WithEncoderConcurrency(1))
+	default:
+		err = fmt.Errorf("format %q is not one of zip, tar, tar.gz, tar.zst, 7z", format)
 	}
-	return nil, fmt.Errorf("pack archive: format %q is not one of zip, tar, tar.gz, tar.zst, 7z", format)
+	if err != nil {
+		return nil, fmt.Errorf("pack archive: %w", err)
+	}
+	if p == nil {
+		p = &tarPacker{z: z, t: tar.NewWriter(z)}
+	}
+	return &guardedPacker{p, format, &guard{limits: DefaultLimits(), seen: map[string]bool{}}}, nil
+}
+
+// guardedPacker checks names.
+type guardedPacker struct {
+	Packer
+	format Format
+	guard  *guard
+}
+
+// Create implements Packer.
+func (p *guardedPacker) Create(name string) (io.Writer, error) {
+	e := Entry{Name: name, Size: -1}
+	if err := p.guard.admit(&e); err != nil {
+		return nil, fmt.Errorf("pack %s archive: %w", p.format, err)
+	}
+	return p.Packer.Create(e.Name)
+}
+
+// Folder implements Packer.
+func (p *guardedPacker) Folder(name string) error {
+	e := Entry{Name: name, Folder: true}
+	if err := p.guard.admit(&e); err != nil || e.Name == "." {
+		return err
+	}
+	return p.Packer.Folder(e.Name)
 }
 
 type nopCloser struct{ io.Writer }
@@ -59,32 +88,27 @@ func (nopCloser) Close() error { return nil }
 type zipPacker struct {
 	z     *zip.Writer
 	store bool
-	guard *guard
 }
 
 // newZipPacker returns a packer with one compressor for all members, because
 // creating one takes far longer than compressing a small file. After a reset it
 // produces the same bytes as a new one.
-func newZipPacker(w io.Writer, o PackOptions, g *guard) (Packer, error) {
+func newZipPacker(w io.Writer, o PackOptions) (Packer, error) {
 	deflate, err := flate.NewWriter(nil, 6)
 	if err != nil {
-		return nil, fmt.Errorf("pack zip archive: %w", err)
+		return nil, err
 	}
 	z := zip.NewWriter(w)
 	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		deflate.Reset(w)
 		return deflate, nil
 	})
-	return &zipPacker{z: z, store: o.Store, guard: g}, nil
+	return &zipPacker{z: z, store: o.Store}, nil
 }
 
 // Create implements Packer.
 func (p *zipPacker) Create(name string) (io.Writer, error) {
-	e := Entry{Name: name, Size: -1}
-	if err := p.guard.admit(&e); err != nil {
-		return nil, fmt.Errorf("pack zip archive: %w", err)
-	}
-	h := &zip.FileHeader{Name: e.Name, Method: zip.Deflate}
+	h := &zip.FileHeader{Name: name, Method: zip.Deflate}
 	if p.store {
 		h.Method = zip.Store
 	}
@@ -94,11 +118,7 @@ func (p *zipPacker) Create(name string) (io.Writer, error) {
 
 // Folder implements Packer.
 func (p *zipPacker) Folder(name string) error {
-	e := Entry{Name: name, Folder: true}
-	if err := p.guard.admit(&e); err != nil || e.Name == "." {
-		return err
-	}
-	h := &zip.FileHeader{Name: e.Name + "/"}
+	h := &zip.FileHeader{Name: name + "/"}
 	h.SetMode(0o755)
 	_, err := p.z.CreateHeader(h)
 	return err
@@ -110,11 +130,10 @@ func (p *zipPacker) Close() error { return p.z.Close() }
 // tarPacker buffers each file, since a tar entry has the file's size before its
 // bytes.
 type tarPacker struct {
-	z     io.WriteCloser
-	t     *tar.Writer
-	guard *guard
-	name  string
-	buf   bytes.Buffer
+	z    io.WriteCloser
+	t    *tar.Writer
+	name string
+	buf  bytes.Buffer
 }
 
 // Create implements Packer.
@@ -122,11 +141,7 @@ func (p *tarPacker) Create(name string) (io.Writer, error) {
 	if err := p.flush(); err != nil {
 		return nil, err
 	}
-	e := Entry{Name: name, Size: -1}
-	if err := p.guard.admit(&e); err != nil {
-		return nil, fmt.Errorf("pack tar archive: %w", err)
-	}
-	p.name = e.Name
+	p.name = name
 	return &p.buf, nil
 }
 
@@ -135,11 +150,7 @@ func (p *tarPacker) Folder(name string) error {
 	if err := p.flush(); err != nil {
 		return err
 	}
-	e := Entry{Name: name, Folder: true}
-	if err := p.guard.admit(&e); err != nil || e.Name == "." {
-		return err
-	}
-	return p.t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: e.Name + "/", Mode: 0o755})
+	return p.t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755})
 }
 
 func (p *tarPacker) flush() error {

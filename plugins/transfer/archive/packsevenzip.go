@@ -3,7 +3,6 @@ package archive
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
@@ -17,7 +16,6 @@ import (
 // its end.
 type sevenZipPacker struct {
 	w      io.Writer
-	guard  *guard
 	spool  *os.File
 	packed countingWriter
 	z      *flate.Writer
@@ -31,17 +29,17 @@ type packedFile struct {
 	crc    uint32
 }
 
-func newSevenZipPacker(w io.Writer, g *guard) (Packer, error) {
+func newSevenZipPacker(w io.Writer) (Packer, error) {
 	spool, err := os.CreateTemp("", "7z-")
 	if err != nil {
-		return nil, fmt.Errorf("pack 7z archive: %w", err)
+		return nil, err
 	}
 	// Without a name, the file disappears with its last user even if nobody calls
 	// Close.
 	_ = os.Remove(spool.Name())
-	p := &sevenZipPacker{w: w, guard: g, spool: spool, packed: countingWriter{w: spool}}
+	p := &sevenZipPacker{w: w, spool: spool, packed: countingWriter{w: spool}}
 	if p.z, err = flate.NewWriter(&p.packed, 6); err != nil {
-		return nil, errors.Join(fmt.Errorf("pack 7z archive: %w", err), spool.Close())
+		return nil, errors.Join(err, spool.Close())
 	}
 	return p, nil
 }
@@ -59,11 +57,7 @@ func (c *countingWriter) Write(b []byte) (int, error) {
 
 // Create implements Packer.
 func (p *sevenZipPacker) Create(name string) (io.Writer, error) {
-	e := Entry{Name: name, Size: -1}
-	if err := p.guard.admit(&e); err != nil {
-		return nil, fmt.Errorf("pack 7z archive: %w", err)
-	}
-	p.files = append(p.files, packedFile{name: e.Name})
+	p.files = append(p.files, packedFile{name: name})
 	return p, nil
 }
 
@@ -77,11 +71,7 @@ func (p *sevenZipPacker) Write(b []byte) (int, error) {
 
 // Folder implements Packer.
 func (p *sevenZipPacker) Folder(name string) error {
-	e := Entry{Name: name, Folder: true}
-	if err := p.guard.admit(&e); err != nil || e.Name == "." {
-		return err
-	}
-	p.files = append(p.files, packedFile{name: e.Name, folder: true})
+	p.files = append(p.files, packedFile{name: name, folder: true})
 	return nil
 }
 

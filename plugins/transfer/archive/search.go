@@ -2,7 +2,6 @@ package archive
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 
@@ -39,11 +38,8 @@ func searchFile(open func() (io.ReadCloser, error), secrets *secret.Set, packed 
 	defer func() { err = errors.Join(err, file.Close()) }()
 	r := bufio.NewReaderSize(file, 256<<10)
 	head, _ := r.Peek(4)
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		format = TarGzip
-	case bytes.Equal(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		format = TarZstd
+	if format = Sniff(head); format != TarGzip && format != TarZstd {
+		format = ""
 	}
 	guard := secret.NewGuard(secrets)
 	if packed == "" {

@@ -295,10 +295,10 @@ func (d *zipDir) sortStarts() error {
 	return nil
 }
 
-// each calls visit for every entry of a checked directory, in its order, with the
-// known facts about its position.
+// each calls visit for every entry of a checked directory, in its order, with its
+// clean name and the known facts about its position.
 func (d *zipDir) each(visit func(h *zipHeader) error) error {
-	r := d.entries()
+	r, clean := d.entries(), cleaner()
 	next, err := r.read()
 	for err == nil {
 		h := next
@@ -318,6 +318,9 @@ func (d *zipDir) each(visit func(h *zipHeader) error) error {
 		}
 		if h.limit < h.end() {
 			return fmt.Errorf("%w: %q shares bytes with another entry", ErrUnsafe, h.Name)
+		}
+		if err := clean.admit(&h.Entry); err != nil {
+			return err
 		}
 		if err := visit(&h); err != nil {
 			return err

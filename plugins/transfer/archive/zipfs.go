@@ -13,25 +13,30 @@ import (
 // zipFS is a checked zip archive as a file system. Files are decompressed while
 // they are read; several may be read at once.
 type zipFS struct {
-	files map[string]zipFile
+	src   Source
+	files map[string]zipHeader
 	// folders maps a folder to its children, sorted by name.
 	folders map[string][]tree.Entry
 }
 
 func newZipFS(src Source) (*zipFS, error) {
-	files, err := openZip(src, &guard{limits: DefaultLimits(), seen: map[string]bool{}})
+	dir, err := openZip(src, &guard{limits: DefaultLimits(), seen: map[string]bool{}})
 	if err != nil {
 		return nil, err
 	}
-	z := &zipFS{files: map[string]zipFile{}, folders: map[string][]tree.Entry{".": nil}}
-	for _, f := range files {
-		if f.Folder {
-			z.addFolder(f.Name)
-			continue
+	z := &zipFS{src: src, files: map[string]zipHeader{}, folders: map[string][]tree.Entry{".": nil}}
+	err = dir.each(func(h *zipHeader) error {
+		if h.Folder {
+			z.addFolder(h.Name)
+			return nil
 		}
-		z.files[f.Name] = f
-		z.addFolder(path.Dir(f.Name))
-		z.addChild(f.Name, f.entry())
+		z.files[h.Name] = *h
+		z.addFolder(path.Dir(h.Name))
+		z.addChild(h.Name, h.entry())
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, children := range z.folders {
 		slices.SortFunc(children, func(a, b tree.Entry) int { return strings.Compare(a.Name, b.Name) })
@@ -56,7 +61,7 @@ func (z *zipFS) addChild(name string, e tree.Entry) {
 // Open implements fs.FS.
 func (z *zipFS) Open(name string) (fs.File, error) {
 	if f, ok := z.files[name]; ok {
-		r, err := f.open()
+		r, err := f.openStream(z.src)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +94,7 @@ func (z *zipFS) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // entry describes a file.
-func (f zipFile) entry() tree.Entry {
+func (f *zipHeader) entry() tree.Entry {
 	e := tree.Entry{Name: path.Base(f.Name), Type: tree.File, Size: f.Size}
 	if f.Executable {
 		e.Type = tree.Executable

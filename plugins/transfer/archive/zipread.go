@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -98,40 +99,33 @@ func (h *zipHeader) localSizes(b []byte, nameLen, extraLen int) error {
 	return nil
 }
 
-// readLocal reads the local header from the file and returns where the bytes
-// begin in it.
-func (h *zipHeader) readLocal(src Source) (int64, error) {
-	b := make([]byte, min(h.limit-h.at, int64(zipLocalLen+len(h.raw)+1<<16)))
-	n := min(len(b), zipLocalLen+len(h.raw)+64)
-	if _, err := src.ReadAt(b[:n], h.at); err != nil && !errors.Is(err, io.EOF) {
-		return 0, err
-	}
-	if n < len(b) && n >= zipLocalLen {
-		whole := zipLocalLen + int(binary.LittleEndian.Uint16(b[26:])) + int(binary.LittleEndian.Uint16(b[28:]))
-		if whole = min(whole, len(b)); whole > n {
-			if _, err := src.ReadAt(b[n:whole], h.at+int64(n)); err != nil && !errors.Is(err, io.EOF) {
-				return 0, err
-			}
-			n = whole
-		}
-	}
-	start, err := h.local(b[:n])
-	return h.at + int64(start), err
-}
-
 // openStream returns the entry's plain bytes, checked while they are read.
 func (h *zipHeader) openStream(src Source) (io.ReadCloser, error) {
-	at, err := h.readLocal(src)
-	if err != nil {
-		return nil, err
-	}
-	packed, donePacked := openPacked(src, at, h.packed)
-	plain, donePlain, err := openZipMethod(h, packed)
+	packed, donePacked := openPacked(src, h.at, h.limit-h.at)
+	plain, donePlain, err := h.open(src, packed)
 	if err != nil {
 		donePacked()
 		return nil, err
 	}
 	return &zipStream{checked: h.checked(plain), done: func() { donePlain(); donePacked() }}, nil
+}
+
+// open reads the local header and returns the plain bytes. The packed ones of a small entry are
+// read with the header.
+func (h *zipHeader) open(src Source, r *bufio.Reader) (plain io.Reader, done func(), err error) {
+	head, err := r.Peek(int(min(h.limit-h.at, packedBuffer)))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	start, err := h.local(head)
+	if err != nil {
+		return nil, nil, err
+	}
+	if end := int64(start) + h.packed; end <= int64(len(head)) {
+		return openZipMethod(h, bytes.NewReader(head[start:end]))
+	}
+	r.Reset(io.NewSectionReader(src, h.at+int64(start), h.packed))
+	return openZipMethod(h, r)
 }
 
 // zipStream is an entry that is read as a stream.
@@ -163,21 +157,6 @@ func openZipLZMA(h *zipHeader, packed io.Reader) (io.Reader, error) {
 		return nil, errLZMA
 	}
 	return newLZMAReader(packed, head[4:], h.Size)
-}
-
-// plain returns the checked bytes of a small entry whose packed bytes are in
-// memory; out has room for them.
-func (h *zipHeader) plain(out, packed []byte) ([]byte, error) {
-	if h.method == methodStore {
-		if crc32.ChecksumIEEE(packed) != h.crc {
-			return nil, fmt.Errorf("%w: %q: wrong checksum", ErrFormat, h.Name)
-		}
-		return packed, nil
-	}
-	plain, done := openDeflate(bytes.NewReader(packed))
-	defer done()
-	out = out[:h.Size]
-	return out, readWhole(h.checked(plain), out)
 }
 
 // checked checks an entry's plain bytes while they are read.

@@ -11,8 +11,7 @@
 //   - A part is a run of bytes that one request fetches. An origin is the
 //     address that is named; it may lead to another, which is signed and
 //     expires.
-//   - A sink takes the bytes in order, and a journal next to it the state of
-//     their sums.
+//   - A sink takes the bytes in order and hashes them.
 //
 // # A download
 //

@@ -128,7 +128,7 @@ func scaledKaggle(srv *kaggletest.Server, connections int) *Kaggle {
 	client.Transport.(*http.Transport).ResponseHeaderTimeout = 5 * time.Second
 	h := NewHTTP(client, Connections(connections))
 	h.wait, h.window, h.least = time.Millisecond, 200*time.Millisecond, 64
-	h.smallest, h.largest, h.saveEvery = 2<<10, 16<<10, 100_000
+	h.smallest, h.largest = 2<<10, 16<<10
 	k := NewKaggle(h)
 	k.env = func(name string) string {
 		return map[string]string{"KAGGLE_API_ENDPOINT": srv.Endpoint, "KAGGLE_API_TOKEN": kaggletest.Token}[name]

@@ -31,16 +31,16 @@ func (t *transfer) finish(ctx context.Context, s *sink, parts bool) (Data, error
 		}
 	}
 	if err == nil && t.req.Unpublished {
-		data.Ref = cache.Ref{Kind: cache.Blob, ID: s.id(), Size: s.size}
+		data.Ref = cache.Ref{Kind: cache.Blob, ID: s.id(), Size: s.offset()}
 		if !want.ID.IsZero() && want.ID != data.Ref.ID {
-			err = shaMismatch(want.ID, data.Ref.ID, s.size)
+			err = shaMismatch(want.ID, data.Ref.ID, s.offset())
 		} else {
-			data.File = &fetched{sink: s, ref: data.Ref, ctx: ctx}
+			data.File = &ingested{s.in, data.Ref}
 			return data, nil
 		}
 	}
 	if err == nil {
-		if data.Ref, err = s.commit(ctx, want); err == nil {
+		if data.Ref, err = s.in.Commit(ctx, want); err == nil {
 			return data, verify(t.req.Spec, "it", data)
 		}
 	}
@@ -53,7 +53,7 @@ func (t *transfer) finish(ctx context.Context, s *sink, parts bool) (Data, error
 		}
 		return Data{}, errors.Join(err, s.drop())
 	}
-	return Data{}, errors.Join(err, s.close(ctx))
+	return Data{}, errors.Join(err, s.in.Close())
 }
 
 // verify compares the MD5 with the pin or, without one, with that of the server.
@@ -66,9 +66,9 @@ func (t *transfer) verify(s *sink) (want cache.Ref, err error) {
 		}
 	}
 	if got := s.hexMD5(); spec.MD5 != "" && got != spec.MD5 {
-		return want, fmt.Errorf("%w: its MD5 is %s, expected %s (%d bytes)", ErrMismatch, got, spec.MD5, s.size)
+		return want, fmt.Errorf("%w: its MD5 is %s, expected %s (%d bytes)", ErrMismatch, got, spec.MD5, s.offset())
 	} else if !spec.pinned() && t.version.md5 != "" && got != t.version.md5 {
-		return want, fmt.Errorf("%w: its MD5 is %s, but the server reports %s (%d bytes)", ErrMismatch, got, t.version.md5, s.size)
+		return want, fmt.Errorf("%w: its MD5 is %s, but the server reports %s (%d bytes)", ErrMismatch, got, t.version.md5, s.offset())
 	}
 	return want, nil
 }

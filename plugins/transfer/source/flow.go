@@ -70,14 +70,14 @@ func (f *flow) read(ctx context.Context, p []byte) (int, error) {
 	}
 	start := time.Now()
 	f.timer.Reset(f.window - f.spent)
-	n, err := f.body.Read(p[:f.limit.most(len(p))])
+	n, err := f.body.Read(p[:min(len(p), f.limit.Burst())])
 	fired := !f.timer.Stop()
 	f.spent += time.Since(start)
 	f.got += int64(n)
 	if f.got >= f.least {
 		f.spent, f.got = 0, 0
 	}
-	if cause := f.limit.take(ctx, n); cause != nil && err == nil {
+	if cause := f.limit.WaitN(ctx, n); cause != nil && err == nil {
 		err = cause
 	}
 	switch {

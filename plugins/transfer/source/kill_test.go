@@ -36,7 +36,7 @@ func TestKilledChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := NewHTTP(nil, Connections(killConnections))
-	h.wait, h.smallest, h.largest, h.saveEvery = time.Millisecond, killPart, killPart, 1<<20
+	h.wait, h.smallest, h.largest = time.Millisecond, killPart, killPart
 	resumed := int64(-1)
 	data, err := NewKaggle(h).Fetch(t.Context(), Request{Spec: Spec{Slug: "toy"}, Store: c, Progress: func(done, _ int64) {
 		if resumed < 0 {

@@ -321,9 +321,9 @@ func (m *mirror) Inspect(ctx context.Context, spec Spec) (Availability, error) {
 // have, cannot deliver or has wrong is fetched from its origin, and the log
 // says why. Keys do not change.
 type mirrored struct {
+	Source // the origin
 	mirror *mirror
 	base   string
-	next   Source
 }
 
 // at is the spec for the mirror. Its slug is the competition's, or the name of
@@ -343,7 +343,7 @@ func (m *mirrored) at(spec Spec) (at Spec, ok bool) {
 
 // Check implements Source.
 func (m *mirrored) Check(spec Spec) error {
-	if err := m.next.Check(spec); err != nil {
+	if err := m.Source.Check(spec); err != nil {
 		return err
 	}
 	if at, ok := m.at(spec); ok {
@@ -352,16 +352,11 @@ func (m *mirrored) Check(spec Spec) error {
 	return nil
 }
 
-// Fingerprint implements Source.
-func (m *mirrored) Fingerprint(spec Spec, h *digest.Hasher) error {
-	return m.next.Fingerprint(spec, h)
-}
-
 // Fetch implements Source.
 func (m *mirrored) Fetch(ctx context.Context, req Request) (Data, error) {
 	from, ok := req, false
 	if from.Spec, ok = m.at(req.Spec); !ok {
-		return m.next.Fetch(ctx, req)
+		return m.Source.Fetch(ctx, req)
 	}
 	data, err := m.mirror.Fetch(ctx, from)
 	if err == nil || ctx.Err() != nil {
@@ -372,7 +367,7 @@ func (m *mirrored) Fetch(ctx context.Context, req Request) (Data, error) {
 	} else {
 		req.logf("warning: %v; fetching it from its origin", err)
 	}
-	data, next := m.next.Fetch(ctx, req)
+	data, next := m.Source.Fetch(ctx, req)
 	if errors.Is(next, ErrOffline) {
 		next = fmt.Errorf("%w; %w", err, next)
 	}
@@ -390,7 +385,7 @@ func (m *mirrored) Inspect(ctx context.Context, spec Spec) (Availability, error)
 			return a, nil
 		}
 	}
-	i, ok := m.next.(Inspector)
+	i, ok := m.Source.(Inspector)
 	if !ok {
 		return Availability{}, nil
 	}

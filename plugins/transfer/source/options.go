@@ -1,6 +1,11 @@
 package source
 
-import "time"
+import (
+	"math"
+	"time"
+
+	"golang.org/x/time/rate"
+)
 
 // Option changes how the sources of All fetch, never what they fetch. So no
 // option is part of a key.
@@ -16,8 +21,16 @@ func Connections(n int) Option {
 // MaxRate limits what all downloads of the sources together receive, in bytes
 // per second; 0 means no limit.
 func MaxRate(bytesPerSecond int64) Option {
-	return func(s *settings) { s.limit = newBandwidth(bytesPerSecond) }
+	if bytesPerSecond <= 0 {
+		return func(s *settings) { s.limit = unlimited }
+	}
+	// As much as may arrive at once is large enough to be cheap, and small enough to keep a slow
+	// rate even.
+	burst := min(max(bytesPerSecond/8, 4<<10), 256<<10)
+	return func(s *settings) { s.limit = rate.NewLimiter(rate.Limit(bytesPerSecond), int(burst)) }
 }
+
+var unlimited = rate.NewLimiter(rate.Inf, math.MaxInt)
 
 // Remember names a folder for the fingerprints of local files, so that
 // unchanged files are not read again.
@@ -26,7 +39,7 @@ func Remember(dir string) Option { return func(s *settings) { s.memo = dir } }
 // settings is how a transfer behaves.
 type settings struct {
 	connections int
-	limit       *bandwidth
+	limit       *rate.Limiter // of the bytes that are received
 	// smallest and largest are the limits on the size of a part.
 	smallest, largest int64
 	// tries is how many consecutive requests may fail without a new byte. wait is
@@ -42,19 +55,15 @@ type settings struct {
 	// connection usually never recovers, and a new one does.
 	window time.Duration
 	least  int64
-	// saveEvery is how many bytes there are between two saved states of the
-	// hashes: an amount that takes about a second to hash again.
-	saveEvery int64
 	// memo is the folder of Remember.
 	memo string
 }
 
 func defaults() settings {
 	return settings{
-		connections: 8, smallest: 256 << 10, largest: 8 << 20,
+		connections: 8, limit: unlimited, smallest: 256 << 10, largest: 8 << 20,
 		tries: 8, wait: time.Second, briefTries: 3, patience: 5 * time.Minute,
 		window: 30 * time.Second, least: 32 << 10,
-		saveEvery: 256 << 20,
 	}
 }
 

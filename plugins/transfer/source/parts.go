@@ -230,7 +230,7 @@ func (t *transfer) writePart(ctx context.Context, s *sink, p *part) (done int64,
 		got := p.got.Load()
 		stopped := ctx.Err() != nil
 		if got == int64(len(p.buf)) || got-done >= piece || stopped && got > done {
-			if err := s.write(ctx, p.buf[done:got]); err != nil {
+			if err := s.write(p.buf[done:got]); err != nil {
 				return done, err
 			}
 			done = got

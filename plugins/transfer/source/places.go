@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/mleflow/mleflow/cache/digest"
 )
 
 // ErrOffline says that a fetch would need the network, which must not be used.
@@ -29,7 +27,7 @@ func With(entries []Entry, p Places) []Entry {
 	var web Source
 	for _, e := range entries {
 		if _, local := e.Source.(file); p.Offline && !local {
-			e.Source = &offline{e.Name, e.Source}
+			e.Source = &offline{e.Source, e.Name}
 		}
 		if e.Name == "http" {
 			web = e.Source
@@ -43,7 +41,7 @@ func With(entries []Entry, p Places) []Entry {
 	m := newMirror(web, open)
 	for i, e := range out {
 		if p.Mirror != "" && (e.Name == "kaggle" || e.Name == "http") {
-			out[i].Source = &mirrored{mirror: m, base: p.Mirror, next: e.Source}
+			out[i].Source = &mirrored{e.Source, m, p.Mirror}
 		}
 	}
 	return append(out, Entry{"mirror", m}, Entry{"reference", Reference{}})
@@ -51,15 +49,9 @@ func With(entries []Entry, p Places) []Entry {
 
 // offline is a source that must not be used.
 type offline struct {
+	Source
 	name string
-	next Source
 }
-
-// Check implements Source.
-func (o *offline) Check(spec Spec) error { return o.next.Check(spec) }
-
-// Fingerprint implements Source.
-func (o *offline) Fingerprint(spec Spec, h *digest.Hasher) error { return o.next.Fingerprint(spec, h) }
 
 // Fetch implements Source.
 func (o *offline) Fetch(_ context.Context, req Request) (Data, error) {

@@ -105,7 +105,7 @@ func (t *transfer) attempt(ctx context.Context) (Data, error) {
 	if err := t.foresee(); err != nil {
 		return Data{}, err
 	}
-	s, err := openSink(ctx, t.req.Store, t.key(), t.req.Unpublished, t.saveEvery)
+	s, err := openSink(ctx, t.req.Store, t.key(), t.req.Unpublished)
 	if err != nil {
 		return Data{}, err
 	}
@@ -114,7 +114,7 @@ func (t *transfer) attempt(ctx context.Context) (Data, error) {
 	}
 	parts := s.offset() > 0 || t.parallel()
 	if err := t.fill(ctx, s, first); err != nil {
-		return Data{}, errors.Join(err, s.close(ctx))
+		return Data{}, errors.Join(err, s.in.Close())
 	}
 	return t.finish(ctx, s, parts)
 }
@@ -327,7 +327,7 @@ func (t *transfer) copy(ctx context.Context, s *sink, a *answer) error {
 	for {
 		n, err := readFull(ctx, a.flow, buf)
 		if n > 0 {
-			if err := s.write(ctx, buf[:n]); err != nil {
+			if err := s.write(buf[:n]); err != nil {
 				return err
 			}
 			t.req.progress(s.offset(), max(t.version.total, 0))

@@ -12,7 +12,7 @@ import math
 import tracemalloc
 import zipfile
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import pytest
 
@@ -30,7 +30,17 @@ HEAD = {
     "tags": ["a=b"],
     "metadata": {"run": "x"},
 }
-EXCHANGE = {"sequence": 1, "provider": "openai", "seconds": 1.5}
+EXCHANGE = {
+    "sequence": 1,
+    "time": "2026-01-02T03:04:01Z",
+    "model": "main",
+    "provider": "openai",
+    "asked": "m",
+    "status": 200,
+    "reported": True,
+    "seconds": 1.5,
+    "conversation": 1,
+}
 
 
 def attempt(*, row: Optional[Dict[str, Any]] = None, **more: Any) -> Dict[str, Any]:
@@ -51,20 +61,20 @@ def attempt(*, row: Optional[Dict[str, Any]] = None, **more: Any) -> Dict[str, A
         "error": "",
         "started_ms": BEGAN,
         "ended_ms": BEGAN + 61234,
-        "exchanges": None,
+        "recorded": False,
     }
     return {**document, **more}
 
 
-def lines(*attempts: Dict[str, Any], talk: Any = None) -> bytes:
+def lines(*attempts: Dict[str, Any], turns: Sequence[Any] = ()) -> bytes:
     documents: List[Any] = [{**HEAD, "samples": len(attempts)}]
     for one in attempts:
-        documents += [one, talk]
+        documents += [one, *turns, None] if one["recorded"] else [one]
     return b"".join(json.dumps(d).encode() + b"\n" for d in documents)
 
 
-def written(folder: Path, *attempts: Dict[str, Any], talk: Any = None) -> Any:
-    (entry,) = _inspect._export(io.BytesIO(lines(*attempts, talk=talk)), folder, folder, 1)
+def written(folder: Path, *attempts: Dict[str, Any], turns: Sequence[Any] = ()) -> Any:
+    (entry,) = _inspect._export(io.BytesIO(lines(*attempts, turns=turns)), folder, folder, 1)
     assert entry["agent"] == HEAD["agent"] and entry["samples"] == len(attempts)
     return log.read_eval_log(entry["path"])
 
@@ -173,54 +183,48 @@ def test_means(tmp_path: Path) -> None:
     assert reductions["any_medal"] == [("a", 0.5), ("b", 1), ("c", 0)]
 
 
-TALK = {
-    "trajectory_id": "conversation-1",
-    "agent": {"name": "mine", "version": "1", "model_name": "m"},
-    "steps": [
-        {"source": "user", "message": "Solve it."},
-        {
-            "source": "agent",
-            "message": "I look.",
-            "reasoning_content": "Files first.",
-            "timestamp": "2026-01-02T03:04:01.000Z",
-            "extra": EXCHANGE,
-            "metrics": {
-                "prompt_tokens": 100,
-                "completion_tokens": 7,
-                "cached_tokens": 30,
-                "cost_usd": 0.0123,
-                "extra": {"cache_write_tokens": 5, "reasoning_tokens": 2},
-            },
-            "tool_calls": [
-                {"tool_call_id": "c1", "function_name": "bash", "arguments": {"cmd": "ls \ud800"}},
-                {
-                    "tool_call_id": "c2",
-                    "function_name": "deep",
-                    "arguments": json.loads('{"a":' * 300 + "1" + "}" * 300),
-                },
-            ],
-            "observation": {
-                "results": [
-                    {"source_call_id": "c1", "content": "no such file", "extra": {"is_error": True}},
-                    {"content": "?"},
-                ]
-            },
-        },
-        {
-            "source": "system",
-            "message": "The model request failed (500)",
-            "timestamp": "2026-01-02T03:04:03.000Z",
-            "extra": {**EXCHANGE, "sequence": 2},
-        },
-    ],
-    "subagent_trajectories": [
-        {
-            "trajectory_id": "conversation-2",
-            "agent": {"name": "mine", "version": "1", "model_name": "s"},
-            "steps": [{"source": "system", "message": "Be terse."}, {"source": "agent", "message": "ok"}],
-        }
-    ],
-}
+def calling(arguments: str) -> Dict[str, Any]:
+    """An exchange in which the model calls two tools."""
+    calls = [
+        {"id": "c1", "name": "bash", "arguments": arguments},
+        {"id": "c2", "name": "deep", "arguments": '{"a":' * 300 + "1" + "}" * 300},
+    ]
+    reply = {"role": "assistant", "text": "I look.", "reasoning": "Files first.", "calls": calls}
+    names = {"input": 100, "output": 7, "cache_read": 30, "cache_write": 5, "reasoning": 2}
+    usage = {f"{name}_tokens": n for name, n in names.items()}
+    said = [{"role": "user", "text": "Solve it."}]
+    return {**EXCHANGE, "said": said, "reply": reply, "usage": usage, "cost_nanodollars": 12300000}
+
+
+TURNS = [
+    {**EXCHANGE, "conversation": 0, "asked": "", "said": None, "reply": {}, "cost_nanodollars": 7},
+    calling('{"cmd": "ls \\ud800"}'),
+    {
+        **EXCHANGE,
+        "sequence": 2,
+        "time": "2026-01-02T03:04:03Z",
+        "said": [
+            {
+                "role": "tool",
+                "results": [{"id": "c1", "text": "no such file", "failed": True}, {"id": "c9", "text": "?"}],
+            }
+        ],
+        "reply": {},
+        "status": 500,
+        "failed": "it broke",
+    },
+    {
+        **EXCHANGE,
+        "sequence": 3,
+        "time": "2026-01-02T03:04:09Z",
+        "conversation": 2,
+        "asked": "s",
+        "said": [{"role": "system", "text": "Be terse."}, {"role": "assistant", "text": "hm"}],
+        "reply": {"role": "assistant", "text": "ok"},
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+        "cost_nanodollars": 200000000,
+    },
+]
 
 
 def test_conversations(tmp_path: Path) -> None:
@@ -228,25 +232,9 @@ def test_conversations(tmp_path: Path) -> None:
         {"seconds": 2, "outcome": "scored", "score": 0.5, "medal": ""},
         {"seconds": 4, "outcome": "invalid", "score": None, "medal": ""},
     ]
-    exchanges = [
-        {
-            "provider": "openai",
-            "asked": "m",
-            "usage": {"input_tokens": 10, "output_tokens": 3},
-            "cost_nanodollars": 100000000,
-        },
-        {"provider": "openai", "asked": "m"},
-        {
-            "provider": "openai",
-            "asked": "m",
-            "usage": {"input_tokens": 1, "output_tokens": 1},
-            "cost_nanodollars": 200000000,
-        },
-        {"provider": "openai", "cost_nanodollars": 7},
-    ]
-    one = written(tmp_path, attempt(snapshots=snapshots, exchanges=exchanges), talk=TALK)
+    one = written(tmp_path, attempt(snapshots=snapshots, recorded=True), turns=TURNS)
     (sample,) = one.samples
-    assert sample.input == "Solve it." and sample.output.completion == "I look." and sample.turn_count == 2
+    assert sample.input == "Solve it." and sample.output.completion == "I look." and sample.turn_count == 3
     assert [(m.role, m.text) for m in sample.messages] == [
         ("user", "Solve it."),
         ("assistant", "I look."),
@@ -259,10 +247,10 @@ def test_conversations(tmp_path: Path) -> None:
     assert list(said.tool_calls[1].arguments) == ["input"]
     assert (result.function, result.tool_call_id, result.error.message) == ("bash", "c1", "no such file")
     kinds = [e.event if e.event == "model" else e.scorer + " of a snapshot" * e.intermediate for e in sample.events]
-    assert kinds[:5] == ["model", "score of a snapshot", "model", "score of a snapshot", "any_medal"]
+    assert kinds[:6] == ["model", "score of a snapshot", "model", "score of a snapshot", "model", "any_medal"]
     asked, shot, failed, bad = sample.events[:4]
     assert [m.text for m in asked.input] == ["Solve it."] and len(failed.input) == 4
-    assert failed.error == "The model request failed (500)" and failed.output.choices == []
+    assert failed.error == "The model request failed (500): it broke" and failed.output.choices == []
     assert asked.working_start == 0.877 and asked.output.time == 1.5
     assert asked.metadata == {"conversation": "conversation-1", "sequence": 1, "replayed": False}
     used = asked.output.usage
@@ -274,7 +262,7 @@ def test_conversations(tmp_path: Path) -> None:
         for name in archive.namelist():
             json.loads(archive.read(name), parse_constant=pytest.fail)
     costs = {k: (u.total_tokens, u.total_cost) for k, u in sample.model_usage.items()}
-    assert costs == {"openai/m": (15, 0.3), "unknown": (0, 7e-9)}
+    assert costs == {"openai/m": (107, 0.0123), "openai/s": (2, 0.2), "unknown": (0, 7e-9)}
     assert one.eval.model == "openai/m" and one.stats.model_usage == sample.model_usage
 
 
@@ -286,12 +274,15 @@ def test_claimed_usage(tmp_path: Path) -> None:
     assert (used.input_tokens, used.input_tokens_cache_read, used.total_tokens) == (7, 5, 12)
 
 
-@pytest.mark.parametrize("arguments", ['{"a":' * 5000 + "1" + "}" * 5000, '{"a":1' + "0" * 6000 + "}"])
-def test_arguments_that_python_does_not_read(tmp_path: Path, arguments: str) -> None:
-    text = lines(attempt(exchanges=[]), talk=TALK).replace(b'{"cmd": "ls \\ud800"}', arguments.encode())
-    _inspect._export(io.BytesIO(text), tmp_path, tmp_path, 1)
-    (sample,) = log.read_eval_log(str(next(tmp_path.iterdir()))).samples
-    assert sample.messages == [] and sample.scores
+@pytest.mark.parametrize(
+    ("arguments", "messages"), [('{"a":' * 5000 + "1" + "}" * 5000, 4), ('{"a":1' + "0" * 6000 + "}", 0)]
+)
+def test_arguments_that_python_does_not_read(tmp_path: Path, arguments: str, messages: int) -> None:
+    turns = [calling(arguments), TURNS[2]]
+    (sample,) = written(tmp_path, attempt(recorded=True), turns=turns).samples
+    assert len(sample.messages) == messages and sample.scores
+    if messages:
+        assert sample.messages[1].tool_calls[0].arguments.keys() == {"input"}
 
 
 def test_same_again(tmp_path: Path) -> None:
@@ -324,9 +315,10 @@ def test_memory(tmp_path: Path) -> None:
     def made(attempts: int) -> Iterator[bytes]:
         yield lines(*[attempt()] * attempts).partition(b"\n")[0] + b"\n"
         for number in range(attempts):
-            yield json.dumps(attempt(epoch=number + 1, exchanges=[])).encode() + b"\n"
-            steps = [{"source": "user", "message": str(number) + "x" * (4 << 20)}]
-            yield json.dumps({**TALK, "steps": steps}).encode() + b"\n"
+            yield json.dumps(attempt(epoch=number + 1, recorded=True)).encode() + b"\n"
+            said = [{"role": "user", "text": str(number) + "x" * (4 << 20)}]
+            yield json.dumps({**EXCHANGE, "said": said, "reply": {}}).encode() + b"\n"
+            yield b"null\n"
 
     def peak(attempts: int) -> int:
         folder = tmp_path / str(attempts)
@@ -359,6 +351,7 @@ def test_claim(tmp_path: Path) -> None:
     claim, sample = claimed(tmp_path / "a.eval", usage, more)
     assert claim == {
         "agent": "t",
+        "format": "Inspect AI",
         "outcome": "timed_out",
         "wall_seconds": 9.5,
         "usage": {

@@ -47,7 +47,7 @@ func shownTranscript(t *testing.T, full bool, write func(*transcript.Writer)) st
 }
 
 func TestTranscript(t *testing.T) {
-	data, err := os.ReadFile("../../../../plugins/models/transcript/atif/testdata/exchanges.json")
+	data, err := os.ReadFile("../../../../python/mleflow/tests/atif/exchanges.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +68,8 @@ func TestTranscript(t *testing.T) {
 		}
 		x := w.Begin([]byte(long))
 		_, _ = x.Write([]byte("data: {\"choices\":[{\"delta\":{\"content\":\"" + strings.Repeat("long ", 500) + "\"}}]}\n\n"))
-		x.End(transcript.Event{Model: "main", Provider: "openai", Asked: "gpt-5.5", Status: 200, Stream: true, Failed: "the stream was cut", Cost: 12_345_678_901, Seconds: 125,
-			Waited: 60, Attempts: []transcript.Attempt{{Status: 429}}, Replayed: true, Normalised: true, Diverged: "message 3 (tool) differs"})
+		x.End(transcript.Event{Model: "main", Provider: "openai", Asked: "gpt-5.5", Status: 200, Stream: true, Failed: "the stream was cut", Charge: transcript.Charge{Cost: 12_345_678_901}, Seconds: 125,
+			Waited: 60, Attempts: []transcript.Attempt{{Status: 429}}, Replay: transcript.Replay{Replayed: true, Normalised: true}, Diverged: "message 3 (tool) differs"})
 	}))
 	if full := shownTranscript(t, true, func(w *transcript.Writer) {
 		w.Begin([]byte(long)).End(transcript.Event{Status: 200})

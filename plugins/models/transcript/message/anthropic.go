@@ -29,16 +29,6 @@ func anthropicMessage(m body, _ []byte) []Message {
 	return []Message{one.message(), after}
 }
 
-func anthropicTools(list []json.RawMessage) (tools []Tool) {
-	for _, raw := range list {
-		t := object(raw)
-		if name := cmp.Or(t.text("name"), t.text("type")); name != "" {
-			tools = append(tools, Tool{name, t.text("description"), t["input_schema"]})
-		}
-	}
-	return tools
-}
-
 // addBlock adds a block of content to a message.
 func addBlock(d *draft, b body) {
 	switch kind := b.text("type"); kind {

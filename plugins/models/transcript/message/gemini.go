@@ -18,23 +18,6 @@ func geminiHead(b body) (said []Said) {
 
 func geminiMessage(c body, _ []byte) []Message { return []Message{geminiContent(c).message()} }
 
-func geminiTools(list []json.RawMessage) (tools []Tool) {
-	for _, raw := range list {
-		t := object(raw)
-		for _, name := range []string{"functionDeclarations", "function_declarations"} {
-			for _, raw := range t.list(name) {
-				f := object(raw)
-				parameters := f["parameters"]
-				if f.has("parametersJsonSchema") {
-					parameters = f["parametersJsonSchema"]
-				}
-				tools = append(tools, Tool{f.text("name"), f.text("description"), parameters})
-			}
-		}
-	}
-	return tools
-}
-
 func geminiContent(c body) *draft {
 	d := &draft{Message: Message{Role: speaker(c.text("role"))}}
 	for _, raw := range c.list("parts") {

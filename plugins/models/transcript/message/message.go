@@ -111,9 +111,10 @@ func (m Message) digest() Mark {
 
 // Tool is a tool that a request offers to the model.
 type Tool struct {
-	Name, Description string
-	// Parameters are a JSON Schema, if the tool has one.
-	Parameters json.RawMessage
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Parameters is the text of a JSON Schema, or "" if the tool has none.
+	Parameters string `json:"parameters,omitempty"`
 }
 
 // body is a JSON object with members of any type.

@@ -25,7 +25,7 @@ func TestRequest(t *testing.T) {
 				{Role: "system", Text: "be brief"}, {Role: "user", Text: "look\n[image_url]"},
 				{Role: "assistant", Calls: []Call{{"c1", "ls", `{"p":1}`}}},
 				{Role: "tool", Results: []Result{{ID: "c1", Text: "a.csv"}}},
-			}, []Tool{{"ls", "lists", []byte(`{"type":"object"}`)}}},
+			}, []Tool{{"ls", "lists", `{"type":"object"}`}}},
 		{"responses", "openai", `{"model":"m","instructions":"be brief","input":[
 			{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},
 			{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}]},
@@ -39,7 +39,7 @@ func TestRequest(t *testing.T) {
 				{Role: "system", Text: "be brief"}, {Role: "user", Text: "go"},
 				{Role: "assistant", Reasoning: "hm", Calls: []Call{{"c1", "sh", "{}"}, {"c2", "patch", "*** x"}, {"c3", "local_shell", `{"command":["ls"]}`}}},
 				{Role: "tool", Results: []Result{{ID: "c1", Text: "ok"}}}, {Role: "tool", Results: []Result{{ID: "c2", Text: "done"}}},
-			}, []Tool{{"sh", "", []byte("{}")}, {"local_shell", "", nil}}},
+			}, []Tool{{"sh", "", "{}"}, {"local_shell", "", ""}}},
 		{"embeddings", "openai", `{"model":"e","input":["a","b"]}`, []Message{{Role: "user", Text: "a"}, {Role: "user", Text: "b"}}, nil},
 		{"anthropic", "anthropic", `{"model":"m","system":[{"type":"text","text":"be brief","cache_control":{}}],"messages":[
 			{"role":"user","content":"go"},
@@ -50,7 +50,7 @@ func TestRequest(t *testing.T) {
 				{Role: "system", Text: "be brief"}, {Role: "user", Text: "go"},
 				{Role: "assistant", Text: "I list.", Reasoning: "hm", Calls: []Call{{"t1", "ls", `{"p":1}`}}},
 				{Role: "tool", Results: []Result{{ID: "t1", Text: "no", Failed: true}}}, {Role: "user", Text: "hurry"},
-			}, []Tool{{"ls", "", []byte(`{"type":"object"}`)}}},
+			}, []Tool{{"ls", "", `{"type":"object"}`}}},
 		{"gemini", "gemini", `{"systemInstruction":{"parts":[{"text":"be brief"}]},"contents":[
 			{"role":"user","parts":[{"text":"go"},{"inlineData":{"mimeType":"image/png","data":"AA=="}}]},
 			{"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"name":"ls","args":{"p":1}}}]},
@@ -60,7 +60,7 @@ func TestRequest(t *testing.T) {
 				{Role: "system", Text: "be brief"}, {Role: "user", Text: "go\n[image/png]"},
 				{Role: "assistant", Reasoning: "hm", Calls: []Call{{"", "ls", `{"p":1}`}}},
 				{Role: "tool", Results: []Result{{Name: "ls", Text: "a.csv"}}},
-			}, []Tool{{"ls", "", []byte("{}")}}},
+			}, []Tool{{"ls", "", "{}"}}},
 		{"damaged", "openai", `{"messages":[1,"x",{"role":7,"content":{}},`, []Message{}, nil},
 		{"odd", "anthropic", `{"system":7,"messages":[null,{"role":"user","content":[null,{"type":"new"}]}]}`,
 			[]Message{{Role: "user"}, {Role: "user", Text: "[]\n[new]"}}, nil},

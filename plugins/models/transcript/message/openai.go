@@ -26,20 +26,6 @@ func chatCall(c body) Call {
 	return Call{c.text("id"), f.text("name") + custom.text("name"), f.text("arguments") + custom.text("input")}
 }
 
-func openAITools(list []json.RawMessage) (tools []Tool) {
-	for _, raw := range list {
-		t := object(raw)
-		if t.has("function") {
-			t = t.object("function")
-		}
-		name := cmp.Or(t.text("name"), t.text("type"))
-		if name != "" {
-			tools = append(tools, Tool{name, t.text("description"), t["parameters"]})
-		}
-	}
-	return tools
-}
-
 // itemOrText reads an element of the input of the responses API, completions and
 // embeddings.
 func itemOrText(b body, raw []byte) []Message {

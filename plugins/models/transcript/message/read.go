@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -35,55 +36,54 @@ func stream(raw []byte) []body {
 		return all
 	}
 	var all []body
-	var data []byte
-	for line := range bytes.SplitSeq(raw, []byte("\n")) {
-		line = bytes.TrimSuffix(line, []byte("\r"))
-		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
-			continue
-		}
-		if len(line) > 0 || len(data) == 0 {
-			continue
-		}
+	dialect.EachEvent(raw, func(data []byte) {
 		if b := object(data); b != nil {
 			all = append(all, b)
 		}
-		data = nil
-	}
-	if b := object(data); b != nil { // truncated before the blank line
-		all = append(all, b)
-	}
+	})
 	return all
 }
 
-// parts reads content that is a string or a list of typed parts.
-func parts(raw []byte, texts ...string) string {
+// parts reads content that is a string or a list of typed parts. Parts without a text are named by
+// their types in brackets.
+func parts(raw []byte) string {
 	if s := text(raw); s != "" {
 		return s
 	}
 	var said []string
 	for _, r := range list(raw) {
 		p := object(r)
-		if s := text(r); p == nil && s != "" {
-			said = append(said, s)
-			continue
+		switch {
+		case p == nil:
+			said = append(said, text(r))
+		case p.has("text"):
+			said = append(said, p.text("text"))
+		case p.has("refusal"):
+			said = append(said, p.text("refusal"))
+		case p.text("type") != "":
+			said = append(said, "["+strings.ToValidUTF8(p.text("type"), "")+"]")
 		}
-		said = append(said, part(p, texts))
 	}
 	return join(said...)
 }
 
-// part returns the text of a part, or its type in brackets.
-func part(p body, texts []string) string {
-	for _, name := range append([]string{"text", "refusal"}, texts...) {
-		if p.has(name) {
-			return p.text(name)
+// tools reads the tools that a request offers: functions, alone or in lists of declarations, and
+// those of the provider, which are named by their types.
+func tools(list []json.RawMessage) (all []Tool) {
+	for _, raw := range list {
+		t := object(raw)
+		if t.has("function") {
+			t = t.object("function")
+		}
+		for _, name := range []string{"functionDeclarations", "function_declarations"} {
+			all = append(all, tools(t.list(name))...)
+		}
+		if name := cmp.Or(t.text("name"), t.text("type")); name != "" {
+			schema := cmp.Or(string(t["parametersJsonSchema"]), string(t["input_schema"]), string(t["parameters"]))
+			all = append(all, Tool{name, t.text("description"), schema})
 		}
 	}
-	if kind := p.text("type"); kind != "" {
-		return "[" + strings.ToValidUTF8(kind, "") + "]"
-	}
-	return ""
+	return all
 }
 
 // speaker maps a dialect's role to one of the roles of Message.

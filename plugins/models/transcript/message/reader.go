@@ -37,30 +37,33 @@ func NewReader() *Reader {
 // Request returns the messages of a request and the tools that it offers.
 func (r *Reader) Request(provider string, _ dialect.Operation, raw []byte) ([]Said, []Tool) {
 	b := skimmed(raw)
+	return r.messages(provider, b), r.offered(b)
+}
+
+func (r *Reader) messages(provider string, b body) []Said {
 	switch {
 	case provider == "anthropic":
-		return r.all(anthropicHead(b), b["messages"], provider, anthropicMessage), r.offered(b, provider, anthropicTools)
+		return r.all(anthropicHead(b), b["messages"], provider, anthropicMessage)
 	case provider == "gemini":
 		said := r.all(geminiHead(b), b["contents"], provider, geminiMessage)
 		if b.has("content") {
 			said = r.all(said, []byte("["+string(b["content"])+"]"), provider, geminiMessage)
 		}
-		return said, r.offered(b, provider, geminiTools)
+		return said
 	case b.has("messages"):
-		return r.all(nil, b["messages"], "chat", chatMessages), r.offered(b, provider, openAITools)
-	default:
-		var said []Said
-		if s := b.text("instructions"); s != "" {
-			said = saying(Message{Role: "system", Text: s})
-		}
-		for _, name := range []string{"input", "prompt"} {
-			if s := b.text(name); s != "" {
-				said = append(said, saying(Message{Role: "user", Text: s})...)
-			}
-			said = r.all(said, b[name], "responses", itemOrText)
-		}
-		return follow(said), r.offered(b, provider, openAITools)
+		return r.all(nil, b["messages"], "chat", chatMessages)
 	}
+	var said []Said
+	if s := b.text("instructions"); s != "" {
+		said = saying(Message{Role: "system", Text: s})
+	}
+	for _, name := range []string{"input", "prompt"} {
+		if s := b.text(name); s != "" {
+			said = append(said, saying(Message{Role: "user", Text: s})...)
+		}
+		said = r.all(said, b[name], "responses", itemOrText)
+	}
+	return follow(said)
 }
 
 // saying returns messages with digests. Their texts are valid UTF-8.
@@ -89,12 +92,12 @@ func (r *Reader) all(said []Said, array json.RawMessage, kind string, read func(
 }
 
 // offered returns the tools of a request.
-func (r *Reader) offered(b body, kind string, read func([]json.RawMessage) []Tool) []Tool {
+func (r *Reader) offered(b body) []Tool {
 	raw := b["tools"]
-	key := r.key(kind, raw)
+	key := r.key("tools", raw)
 	found, ok := r.tools[key]
 	if !ok {
-		found = read(list(raw))
+		found = tools(list(raw))
 		r.remember(len(raw))
 		r.tools[key] = found
 	}

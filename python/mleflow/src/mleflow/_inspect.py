@@ -8,9 +8,9 @@ what is known of each attempt, and sends that as lines of JSON:
 * then for each attempt an object: its ``row`` of the table of attempts and those
   of the table of ``snapshots``, as ``mleflow export`` writes them, the ``epoch``,
   whether it ``counts`` and whether the agent ``failed``, the ``error`` of a step
-  without a result, ``started_ms``, ``ended_ms``, and the ``exchanges`` with
-  models, null without a transcript;
-* then the conversations of the attempt as a trajectory in ATIF, or null.
+  without a result, ``started_ms``, ``ended_ms``, and whether it is ``recorded``;
+* then, of an attempt that is recorded, the exchanges with models, as ``_atif``
+  reads them, and null.
 
 An attempt is written before the next is read. Its sample is made of the classes
 of ``inspect_ai``. The zip file is written here, since their own writer holds a
@@ -66,7 +66,8 @@ from inspect_ai.scorer import SampleScore, Score, mean, stderr
 from inspect_ai.tool import ToolCall, ToolCallError
 from pydantic_core import to_json
 
-Document = Dict[str, Any]
+from . import _atif
+from ._atif import Document, Wrong
 
 # The scores of a sample, in the order of the results. The first is the headline.
 _SCORERS = ("any_medal", "score", "medal", "above_median", "valid_submission", "percentile")
@@ -88,10 +89,6 @@ _CLAIMED = ("id", "epoch", "input", "target", "model_usage", "total_time", "erro
 # The largest document of a log that is read, in bytes.
 _LARGEST = 256 << 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-class Wrong(Exception):
-    """A mistake that its text explains to a person."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -146,14 +143,18 @@ def _document(lines: BinaryIO) -> Document:
     return document
 
 
-def _conversations(lines: BinaryIO) -> Optional[Document]:
-    """Read a trajectory; none if arguments of tools have numbers or nesting that Python's JSON does not read."""
-    line = _line(lines)
+def _conversations(document: Document, lines: BinaryIO) -> Optional[Document]:
+    """Read the exchanges of an attempt, and return their conversations as a trajectory.
+
+    There is none if arguments of tools have numbers or nesting that Python's JSON does not read.
+    """
+    document["exchanges"] = list(_atif.lines(lines)) if document["recorded"] else None
+    trajectory = _atif.trajectory({}, document["exchanges"] or [])
     try:
-        trajectory: Optional[Document] = json.loads(line)
+        whole: Optional[Document] = json.loads(_atif.text(trajectory))
     except (RecursionError, ValueError):
         return None
-    return trajectory
+    return whole
 
 
 def _short(*parts: str) -> str:
@@ -187,7 +188,8 @@ class _Log:
             for _ in range(self.head["samples"]):
                 document = _document(lines)
                 (document["row"],) = _rows(document["row"])
-                sample = _Sample(self.head["run"], self._place(document), document).made(_conversations(lines))
+                talk = _conversations(document, lines)
+                sample = _Sample(self.head["run"], self._place(document), document).made(talk)
                 self._add(archive, f"samples/{sample.id}_epoch_{sample.epoch}.json", _json(sample))
                 self.summaries.append(sample.summary())
             reductions = self._reductions()
@@ -587,6 +589,7 @@ def _claim(path: str, sample: str, epoch: int) -> Tuple[Document, bytes]:
     timed_out = "timed_out" if read.limit and read.limit.type == "time" else ""
     return {
         "agent": spec.solver or spec.task,
+        "format": "Inspect AI",
         "outcome": "agent_failed" if read.error else timed_out,
         "wall_seconds": read.total_time,
         "usage": {"model": " ".join(sorted(read.model_usage)), **usage},

@@ -3,6 +3,7 @@ package export
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
-	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
+	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
 
 type exportOptions struct {
@@ -144,7 +145,7 @@ func newExportATIF(a *app.App) *cobra.Command {
 		Args:  app.Takes(2, 2),
 		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, args []string) error {
 			return runs.WithTranscript(cmd.Context(), a, past, args[1], func(rec *cache.Record, r *transcript.Reader) error {
-				return exportATIF(a, past.Info.ID, rec, r, output)
+				return exportATIF(cmd.Context(), a, past.Info.ID, rec, r, output)
 			})
 		}),
 	}
@@ -152,23 +153,72 @@ func newExportATIF(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func exportATIF(a *app.App, run string, rec *cache.Record, r *transcript.Reader, output string) error {
+// sentTurn is an exchange as a module of the Python package gets it.
+type sentTurn struct {
+	runs.ShownTurn
+	Tools []message.Tool `json:"tools,omitempty"`
+}
+
+// mostTurns bounds the bytes of the exchanges that a module gets, since it holds them in memory.
+const mostTurns = 2 << 30
+
+// sendTurns writes the exchanges of a transcript, then null, and reports whether they have a
+// conversation.
+func sendTurns(w io.Writer, r *transcript.Reader) (conversation bool, err error) {
+	size := 0
+	for t, err := range r.Turns() {
+		if err != nil {
+			return false, err
+		}
+		conversation = conversation || t.Conversation > 0
+		e := *t.Event
+		e.Time = e.Time.UTC()
+		line, err := json.Marshal(sentTurn{runs.ShownTurn{Event: &e, Conversation: t.Conversation, Said: t.Said, Reply: t.Reply}, t.Tools})
+		if size += len(line); err == nil && size > mostTurns {
+			err = fmt.Errorf("the exchanges have more than %d bytes", mostTurns)
+		}
+		if err == nil {
+			_, err = w.Write(append(line, '\n'))
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	_, err = io.WriteString(w, "null\n")
+	return conversation, err
+}
+
+func exportATIF(ctx context.Context, a *app.App, run string, rec *cache.Record, r *transcript.Reader, output string) error {
 	at := bundle.AttemptOf(rec.Address, rec)
 	extra := map[string]any{
 		"competition": at.Competition, "competition_version": at.CompetitionVersion, "seed": at.Seed, "outcome": at.Result.Outcome,
 		"action": rec.Action.String(), "mleflow_run": run,
 	}
-	tr, err := atif.Export(r, atif.Run{Session: rec.Run + "/" + rec.Address, Agent: at.Agent, Version: at.AgentVersion, Extra: extra})
-	if errors.Is(err, atif.ErrEmpty) {
-		return app.Usagef("%s has nothing to export: %v", rec.Address, err)
-	}
+	made, err := atifModule.run(ctx, a, func(w io.Writer) error {
+		about := map[string]any{"session": rec.Run + "/" + rec.Address, "agent": at.Agent, "version": at.AgentVersion, "extra": extra}
+		if err := json.NewEncoder(w).Encode(about); err != nil {
+			return err
+		}
+		conversation, err := sendTurns(w, r)
+		if err == nil && !conversation {
+			err = app.Usagef("%s has nothing to export: no conversation was recorded", rec.Address)
+		}
+		return err
+	}, "export")
 	if err != nil {
+		return err
+	}
+	var tr struct {
+		Steps     []struct{} `json:"steps"`
+		Subagents []struct{} `json:"subagent_trajectories"`
+	}
+	if err := json.Unmarshal(made, &tr); err != nil {
 		return fmt.Errorf("export transcript: %w", err)
 	}
 	if output == "" {
-		return app.WriteJSON(a.Stdout, tr)
+		return app.WriteJSON(a.Stdout, json.RawMessage(made))
 	}
-	err = wholefile.Create(output, 0o666, func(w io.Writer) error { return app.WriteJSON(w, tr) })
+	err = wholefile.Create(output, 0o666, func(w io.Writer) error { return app.WriteJSON(w, json.RawMessage(made)) })
 	if errors.Is(err, os.ErrExist) {
 		return app.Usagef("%s already exists; move it away, or write elsewhere", output)
 	}

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -31,24 +32,8 @@ func newImportATIF(a *app.App) *cobra.Command {
 		Use:   "atif TRAJECTORY.json -c ID --submission FILE -o DIR",
 		Short: "Take an attempt by its trajectory in ATIF",
 		Args:  app.Needs(app.Takes(1, 1), "competition", "output"),
-		RunE: a.Action(func(_ *cobra.Command, args []string) error {
-			f, err := os.Open(args[0])
-			if err != nil {
-				return fmt.Errorf("read trajectory: %w", err)
-			}
-			defer f.Close()
-			data, err := io.ReadAll(io.LimitReader(f, rungroup.MaxClaim+1))
-			if err != nil {
-				return fmt.Errorf("read trajectory: %w", err)
-			}
-			if len(data) > rungroup.MaxClaim {
-				return app.Usagef("%s is larger than %d MiB", args[0], rungroup.MaxClaim>>20)
-			}
-			claim, err := rungroup.ReadATIF(data)
-			if err != nil {
-				return app.Usagef("%s: %w", args[0], err)
-			}
-			return o.importClaim(a, claim)
+		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+			return o.importFile(cmd.Context(), a, atifModule, "logs/trajectory.json", args[0])
 		}),
 	}
 	o.register(cmd)
@@ -62,22 +47,7 @@ func newImportInspect(a *app.App) *cobra.Command {
 		Short: "Take an attempt by a sample of a log of Inspect AI",
 		Args:  app.Needs(app.Takes(1, 1), "sample", "competition", "output"),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			log, err := filepath.Abs(args[0])
-			if err == nil {
-				_, err = os.Stat(log)
-			}
-			if err != nil {
-				return fmt.Errorf("read log: %w", err)
-			}
-			out, err := inPython(cmd.Context(), a, func(io.Writer) error { return nil }, "import", log, o.sample, strconv.Itoa(o.epoch))
-			if err != nil {
-				return fmt.Errorf("read %s: %w", args[0], err)
-			}
-			claim, err := rungroup.ReadClaim(out)
-			if err != nil {
-				return app.Usagef("%s: %w", args[0], err)
-			}
-			return o.importClaim(a, claim)
+			return o.importFile(cmd.Context(), a, inspectModule, "logs/inspect.json", args[0], o.sample, strconv.Itoa(o.epoch))
 		}),
 	}
 	cmd.Flags().StringVar(&o.sample, "sample", "", "the sample `ID`")
@@ -102,7 +72,24 @@ type ImportedRun struct {
 	Evidence string `json:"evidence"`
 }
 
-func (o *importOptions) importClaim(a *app.App, claim *rungroup.Claim) error {
+// importFile takes an attempt by a file that a module reads. Evidence is the name of what it
+// read in the run's folder.
+func (o *importOptions) importFile(ctx context.Context, a *app.App, m module, evidence, file string, args ...string) error {
+	path, err := filepath.Abs(file)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", m.file, err)
+	}
+	out, err := m.run(ctx, a, func(io.Writer) error { return nil }, append([]string{"import", path}, args...)...)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	claim, err := rungroup.ReadClaim(out, evidence)
+	if err != nil {
+		return app.Usagef("%s: %w", file, err)
+	}
 	catalog, err := a.Catalog()
 	if err != nil {
 		return err

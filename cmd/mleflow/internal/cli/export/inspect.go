@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -32,7 +31,6 @@ import (
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
-	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
 )
 
 func newExportInspect(a *app.App) *cobra.Command {
@@ -76,12 +74,11 @@ type inspectAttempt struct {
 	Error     string          `json:"error"`
 	Started   int64           `json:"started_ms"`
 	Ended     int64           `json:"ended_ms"`
-	// Exchanges are nil without a transcript.
-	Exchanges []*transcript.Event `json:"exchanges"`
+	// Recorded means that the lines of its exchanges follow.
+	Recorded bool `json:"recorded"`
 
 	of         *results.Attempt
 	transcript cache.Ref
-	talk       *atif.Trajectory // the next line; nil without a conversation
 }
 
 // WrittenLog is a log in export inspect --json.
@@ -101,7 +98,7 @@ func exportInspect(ctx context.Context, a *app.App, past *ledger.Past, c app.Res
 	if err != nil {
 		return fmt.Errorf("write logs: %w", err)
 	}
-	out, err := inPython(ctx, a, func(w io.Writer) error { return x.send(ctx, json.NewEncoder(w), logs) }, "export", folder, dir, strconv.Itoa(len(logs)))
+	out, err := inspectModule.run(ctx, a, func(w io.Writer) error { return x.send(ctx, w, logs) }, "export", folder, dir, strconv.Itoa(len(logs)))
 	if err != nil {
 		return err
 	}
@@ -119,25 +116,40 @@ func exportInspect(ctx context.Context, a *app.App, past *ledger.Past, c app.Res
 }
 
 // send writes the logs, attempt by attempt. What is read for an attempt is not kept.
-func (x *inspector) send(ctx context.Context, lines *json.Encoder, logs []*inspectLog) error {
+func (x *inspector) send(ctx context.Context, w io.Writer, logs []*inspectLog) error {
+	lines := json.NewEncoder(w)
 	for _, l := range logs {
 		if err := lines.Encode(l); err != nil {
 			return err
 		}
 		for _, one := range l.attempts {
-			whole := *one
-			if err := x.complete(ctx, &whole); err != nil {
-				return err
-			}
-			if err := lines.Encode(whole); err != nil {
-				return err
-			}
-			if err := lines.Encode(whole.talk); err != nil {
+			if err := x.sendAttempt(ctx, w, *one); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// sendAttempt writes an attempt with its rows, and the exchanges of its transcript.
+func (x *inspector) sendAttempt(ctx context.Context, w io.Writer, one inspectAttempt) (err error) {
+	if one.Row, err = rowsOf(export.Attempts([]*results.Attempt{one.of})); err != nil {
+		return err
+	}
+	if one.Snapshots, err = rowsOf(export.Snapshots([]*results.Attempt{one.of})); err != nil {
+		return err
+	}
+	one.Recorded = one.transcript.Files > 0 // without models it is empty
+	if err := json.NewEncoder(w).Encode(one); err != nil || !one.Recorded {
+		return err
+	}
+	r, err := transcript.OpenReader(tree.NewFS(ctx, x.c, one.transcript))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, err = sendTurns(w, r)
+	return err
 }
 
 // inspector gathers the attempts of a run for logs.
@@ -253,36 +265,6 @@ func (x *inspector) attempt(ctx context.Context, r *results.Attempt) (*inspectAt
 	one.Started, one.Ended = rec.StartedUnixMilli, rec.StartedUnixMilli+rec.DurationMillis
 	one.transcript = rec.Outputs["transcript"].Ref
 	return one, nil
-}
-
-// complete adds an attempt's rows and its transcript.
-func (x *inspector) complete(ctx context.Context, one *inspectAttempt) (err error) {
-	if one.Row, err = rowsOf(export.Attempts([]*results.Attempt{one.of})); err != nil {
-		return err
-	}
-	if one.Snapshots, err = rowsOf(export.Snapshots([]*results.Attempt{one.of})); err != nil {
-		return err
-	}
-	if one.transcript.Files == 0 { // without models it is empty
-		return nil
-	}
-	r, err := transcript.OpenReader(tree.NewFS(ctx, x.c, one.transcript))
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	one.Exchanges = []*transcript.Event{}
-	for e, err := range r.Events() {
-		if err != nil {
-			return err
-		}
-		one.Exchanges = append(one.Exchanges, e)
-	}
-	one.talk, err = atif.Export(r, atif.Run{Agent: one.of.Agent, Version: one.of.AgentVersion})
-	if errors.Is(err, atif.ErrEmpty) {
-		return nil
-	}
-	return err
 }
 
 func rowsOf(t *table.Table, err error) (json.RawMessage, error) {

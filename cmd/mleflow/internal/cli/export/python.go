@@ -17,12 +17,25 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 )
 
-// start calls the Python package. The exit status is noPackage where a package is missing, and
+// A module is a part of the Python package that reads and writes a format.
+type module struct {
+	// file is what it reads, and format the plural with the name of the format.
+	name, file, format string
+	// oldest is the oldest Python that it runs on, and install what pip installs.
+	oldest, install string
+}
+
+var (
+	inspectModule = module{"_inspect", "log", "logs of Inspect AI", "3.10", "'mleflow[inspect]'"}
+	atifModule    = module{"_atif", "trajectory", "trajectories in ATIF", "3.9", "mleflow"}
+)
+
+// start calls a module. The exit status is noPackage where a package is missing, and
 // wrong where standard error is a sentence for the person.
 const (
 	start = `import sys
 try:
-    from mleflow._inspect import main
+    from mleflow.%s import main
 except ImportError as err:
     print(err, file=sys.stderr)
     sys.exit(66)
@@ -32,7 +45,7 @@ sys.exit(main(sys.argv[1:]))`
 
 // findPython finds the Python that has the package mleflow: MLEFLOW_PYTHON, that of the virtual
 // environment in which this program is installed, or python3 of PATH.
-func findPython(a *app.App) (string, error) {
+func findPython(a *app.App, m module) (string, error) {
 	if named := a.Env("MLEFLOW_PYTHON"); named != "" {
 		path, err := exec.LookPath(named)
 		if err != nil {
@@ -48,19 +61,19 @@ func findPython(a *app.App) (string, error) {
 	}
 	path, err := checkout.Program("python3")
 	if err != nil {
-		return "", app.Usagef("logs of Inspect AI need Python 3.10 or later: %w; install it, or set MLEFLOW_PYTHON to its path", err)
+		return "", app.Usagef("%s need Python %s or later: %w; install it, or set MLEFLOW_PYTHON to its path", m.format, m.oldest, err)
 	}
 	return path, nil
 }
 
-// inPython calls the Python package, feeds it, and returns what it prints. Nothing is imported
-// from the working folder or from PYTHONPATH.
-func inPython(ctx context.Context, a *app.App, feed func(io.Writer) error, args ...string) ([]byte, error) {
-	python, err := findPython(a)
+// run calls the module, feeds it, and returns what it prints. Nothing is imported from the
+// working folder or from PYTHONPATH.
+func (m module) run(ctx context.Context, a *app.App, feed func(io.Writer) error, args ...string) ([]byte, error) {
+	python, err := findPython(a, m)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, python, append([]string{"-I", "-c", start}, args...)...)
+	cmd := exec.CommandContext(ctx, python, append([]string{"-I", "-c", fmt.Sprintf(start, m.name)}, args...)...)
 	cmd.Dir = "/"
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -84,7 +97,7 @@ func inPython(ctx context.Context, a *app.App, feed func(io.Writer) error, args 
 	case err == nil:
 		return out.Bytes(), nil
 	case cmd.ProcessState.ExitCode() == noPackage:
-		return nil, app.Usagef("logs of Inspect AI need a Python package: %s: %s; install it with pip install 'mleflow[inspect]', or set MLEFLOW_PYTHON to a Python that has it", python, said)
+		return nil, app.Usagef("%s need a Python package: %s: %s; install it with pip install %s, or set MLEFLOW_PYTHON to a Python that has it", m.format, python, said, m.install)
 	case cmd.ProcessState.ExitCode() == wrong:
 		return nil, app.Usagef("%s", said)
 	}

@@ -19,8 +19,6 @@ var notOracles = []string{
 	"competitions/testdata/thresholds.json",
 	"plugins/models/dialect/testdata/clients.jsonl",
 	"plugins/models/dialect/testdata/doors.jsonl",
-	"plugins/models/transcript/atif/testdata/exchanges.json",
-	"plugins/models/transcript/atif/testdata/trajectory.json",
 }
 
 // withoutScript are oracle files whose script was not kept: their header says

@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/dev/atif"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
@@ -33,7 +34,6 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/plugins/data/table"
-	"github.com/mleflow/mleflow/plugins/models/transcript/atif"
 )
 
 // printed are what commands print with --json, by command: a value of each type

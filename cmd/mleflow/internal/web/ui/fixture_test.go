@@ -259,7 +259,7 @@ func (l *lab) transcript(a attempt) cache.Ref {
 		e := w.Begin(must(json.Marshal(map[string]any{"model": "gpt", "messages": []map[string]string{{"role": "user", "content": x[0]}}})))
 		_, _ = e.Write(must(json.Marshal(map[string]any{"choices": []any{map[string]any{"message": map[string]any{"role": "assistant", "content": x[1]}}}})))
 		e.End(transcript.Event{Time: l.start.Add(time.Duration(i) * time.Second), Model: "main", Provider: "openai", Method: "POST", Path: "/v1/chat/completions", Asked: "gpt", Status: 200, Seconds: 1.5, Waited: 2,
-			Usage: &dialect.Usage{Input: 400, Output: 100}, Cost: 5_000_000})
+			Charge: transcript.Charge{Usage: &dialect.Usage{Input: 400, Output: 100}, Cost: 5_000_000}})
 	}
 	if err := w.Close(); err != nil {
 		l.t.Fatal(err)

@@ -30,7 +30,7 @@ func (c *talk) exchange(status int, reply map[string]any, more ...any) {
 	reply["role"] = "assistant"
 	_, _ = e.Write(must(json.Marshal(map[string]any{"choices": []any{map[string]any{"message": reply}}})))
 	e.End(transcript.Event{Time: c.start.Add(time.Duration(c.n) * time.Minute), Model: "main", Provider: "openai", Operation: "chat", Method: "POST", Path: "/v1/chat/completions", Asked: "gpt", Status: status, Seconds: 1.5,
-		Usage: &dialect.Usage{Input: 400, Output: 100}, Cost: 5_000_000})
+		Charge: transcript.Charge{Usage: &dialect.Usage{Input: 400, Output: 100}, Cost: 5_000_000}})
 	c.n++
 	if status == 200 {
 		c.messages = append(c.messages, reply)

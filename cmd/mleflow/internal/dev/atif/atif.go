@@ -1,9 +1,8 @@
+// Package atif is the form of the trajectories in ATIF that the Python package writes, from which
+// a test makes docs/schemas/export-atif.json.
 package atif
 
 import "encoding/json"
-
-// Version is the version of the format.
-const Version = "ATIF-v1.7"
 
 // Trajectory is one conversation.
 type Trajectory struct {
