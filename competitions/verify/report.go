@@ -87,8 +87,11 @@ func (m Mismatch) String() string {
 // neither is known.
 func about(digest string, size int64, format string) string {
 	var parts []string
-	if digest != "" {
-		parts = append(parts, map[bool]string{true: "MD5 ", false: "SHA-256 "}[len(digest) == 32]+digest)
+	switch {
+	case len(digest) == 32:
+		parts = append(parts, "MD5 "+digest)
+	case digest != "":
+		parts = append(parts, "SHA-256 "+digest)
 	}
 	if size >= 0 {
 		parts = append(parts, humanize.Comma(size)+" bytes")
