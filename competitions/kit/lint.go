@@ -196,9 +196,9 @@ func lintDirection(l *linter) {
 	if diags.HasErrors() {
 		return
 	}
-	if lower := plan.Metric.Better == metric.Lower; lower != medals.LowerIsBetter {
+	if better := competitions.Direction(medals.LowerIsBetter); better != plan.Metric.Better {
 		l.report(Error, &l.def.Grade.Range, "for metric %s %s is better, but the first team of the leaderboard has a %s score than the last",
-			plan.Metric.Name, plan.Metric.Better, map[bool]string{true: "lower", false: "higher"}[medals.LowerIsBetter])
+			plan.Metric.Name, plan.Metric.Better, better)
 	}
 }
 

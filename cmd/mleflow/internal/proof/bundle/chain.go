@@ -131,8 +131,8 @@ func (c *collector) chain() error {
 	if err != nil {
 		return err
 	}
-	x := &Examined{Run: c.run, Sources: sources}
-	if err := x.readChain(text, c.records); err != nil {
+	x := &Examined{Sources: sources, account: c.account}
+	if err := x.readChain(text); err != nil {
 		return fmt.Errorf("bundle run %s: %w; to begin a new chain, move chain.jsonl out of the cache: bundles then show when it began", c.sum.ID, err)
 	}
 	c.counted = x.Chain.Agents
@@ -141,16 +141,16 @@ func (c *collector) chain() error {
 }
 
 // checkChain checks the links of the chain and compares them with the records.
-func (x *Examined) checkChain(b *Bundle, records []record) error {
+func (x *Examined) checkChain(b *Bundle) error {
 	if b.Has(chainFile) {
 		text, err := b.Read(chainFile)
 		if err != nil {
 			return err
 		}
-		return x.readChain(text, records)
+		return x.readChain(text)
 	}
-	if c := newChain(records); len(c.agents) > 0 {
-		c.without(records)
+	if c := newChain(x.records); len(c.agents) > 0 {
+		c.without(x.records)
 		x.Chain = c
 	}
 	return nil
@@ -188,15 +188,15 @@ func newChain(records []record) *Chain {
 	return c
 }
 
-func (x *Examined) readChain(text []byte, records []record) error {
-	x.Chain = newChain(records)
-	if err := x.Chain.compare(text, x.Run.ID, records); err != nil || x.Chain.own == nil {
+func (x *Examined) readChain(text []byte) error {
+	x.Chain = newChain(x.records)
+	if err := x.Chain.compare(text, x.Run.ID, x.records); err != nil || x.Chain.own == nil {
 		return err
 	}
 	if x.Chain.own.Text != x.Run.Text {
 		return damage(chainFile, "it declares another pipeline for run %s", x.Run.ID)
 	}
-	x.Chain.declared(x, records)
+	x.Chain.declared(x)
 	return nil
 }
 
@@ -278,13 +278,13 @@ func (c *Chain) Links() []ledger.Link {
 }
 
 // declared compares the declaration of the bundle's run with what the bundle has.
-func (c *Chain) declared(x *Examined, records []record) {
+func (c *Chain) declared(x *Examined) {
 	o := ledger.Opening{Info: ledger.Info{Pipeline: x.Run.Pipeline, Variables: x.Run.Variables}, Sources: x.Sources}
 	if again := o.Declaration(); again.Plan != c.own.Plan {
 		c.Differs = append(c.Differs, "the run declared other variables or files than the bundle has, or folders in its variables are masked")
 	}
 	absent, more := len(c.own.Steps), 0
-	for _, r := range records {
+	for _, r := range x.records {
 		if _, found := slices.BinarySearch(c.own.Steps, ledger.Mark(r.Address)); found {
 			absent--
 		} else if r.Kind == kindAgentRun {

@@ -13,8 +13,8 @@ import (
 
 // checkContent compares outputs, packs and trees with the records: nothing may be
 // added, renamed or missing.
-func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record, omitted []Omission) error {
-	p := &placed{ctx: ctx, b: b, left: map[string]bool{}, files: map[string]int64{}, seen: map[string]bool{}, wanted: graded(records)}
+func (x *Examined) checkContent(ctx context.Context, b *Bundle, omitted []Omission) error {
+	p := &placed{ctx: ctx, b: b, left: map[string]bool{}, files: map[string]int64{}, seen: map[string]bool{}, wanted: graded(x.records)}
 	b.begin("reading packs", func(path string) bool { return strings.HasPrefix(path, "packs/") })
 	for _, o := range omitted {
 		if o.Files > 0 {
@@ -23,7 +23,7 @@ func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record
 			p.left[o.What] = true
 		}
 	}
-	for _, r := range records {
+	for _, r := range x.records {
 		for name, o := range r.Outputs {
 			if o.Digest == nil || p.left[r.Address+" "+name] {
 				continue
