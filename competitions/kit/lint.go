@@ -31,17 +31,18 @@ const (
 
 // Finding is something that looks wrong.
 type Finding struct {
-	Severity Severity
 	// Rule is the name of the rule that found it.
-	Rule    string
-	Message string
+	Rule     string   `json:"rule"`
+	Severity Severity `json:"severity"`
+	Message  string   `json:"message"`
 	// File and Column are the subject of the finding, for rules on data.
-	File, Column string
+	File   string `json:"file,omitempty"`
+	Column string `json:"column,omitempty"`
 	// Excuse is why the finding is no news, "" if it is: see
 	// competitions.Definition.Excuse.
-	Excuse string
-	// Range is the place in the definition, if there is one.
-	Range *hcl.Range
+	Excuse string `json:"excuse,omitempty"`
+	// Range is its position in the definition, if there is one.
+	Range *hcl.Range `json:"-"`
 }
 
 // Rule is a lint rule.

@@ -31,6 +31,16 @@ func (l *Library) Catalog() (*competitions.Catalog, error) {
 	return catalog, Shown(err)
 }
 
+// Definition returns a competition by identifier.
+func (l *Library) Definition(id string) (*competitions.Definition, error) {
+	catalog, err := l.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	def, err := catalog.Get(id)
+	return def, Wrong(err)
+}
+
 // OwnFolders are the folders that the environment and the command line name.
 func (l *Library) OwnFolders() []competitions.Folder {
 	var folders []competitions.Folder

@@ -79,8 +79,9 @@ func (f *DataFlags) Layout(a *App) (dataset.Layout, error) {
 // parameters are the values of --param by name, as written.
 type parameters map[string]string
 
-// Parameters reads the values of -param.
-func (f *DataFlags) Parameters() (parameters, error) {
+// Parameters reads the values of --param. Each must be declared by one of the competitions,
+// if any are given.
+func (f *DataFlags) Parameters(defs ...*competitions.Definition) (parameters, error) {
 	out := parameters{}
 	for _, text := range f.params {
 		name, value, ok := strings.Cut(text, "=")
@@ -89,21 +90,16 @@ func (f *DataFlags) Parameters() (parameters, error) {
 		}
 		out[name] = value
 	}
-	return out, nil
-}
-
-// Known checks that every parameter is declared by one of the competitions.
-func (p parameters) Known(defs []*competitions.Definition) error {
 	var names []string
 	for _, def := range defs {
 		names = append(names, def.ParamNames()...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(p)) {
-		if !slices.Contains(names, name) {
-			return Usagef("--param: no parameter %q. %s", name, diag.Suggest(name, names))
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		if len(defs) > 0 && !slices.Contains(names, name) {
+			return nil, Usagef("--param: no parameter %q. %s", name, diag.Suggest(name, names))
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // Values returns the parameters that the competition declares, as values of

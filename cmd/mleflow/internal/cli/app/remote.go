@@ -136,7 +136,7 @@ func finishRemote(ctx context.Context, t *Terminal, b *Backend) error {
 			s.Hits, s.Fetched, view.Bytes(s.BytesIn), s.Pushed, view.Bytes(s.BytesOut), s.Requests)
 	}
 	if left > 0 {
-		t.Warn(fmt.Sprintf("%s not in the remote cache %s; mleflow cache push --all stores what is missing", resultsAre(left), b.Remote.Location()))
+		t.Warn(fmt.Sprintf("%s not in the remote cache %s; mleflow cache push --all stores what is missing", view.Verb(left, "result", "is", "are"), b.Remote.Location()))
 	}
 	return nil
 }
@@ -157,14 +157,6 @@ func Fetching(t *Terminal, b *Backend) func([]*cache.Record) func() {
 			return w
 		})
 	}
-}
-
-// resultsAre says that n results are or one result is.
-func resultsAre(n int) string {
-	if n == 1 {
-		return "1 result is"
-	}
-	return fmt.Sprintf("%d results are", n)
 }
 
 func waitForRemote(t *Terminal) (time.Duration, error) {

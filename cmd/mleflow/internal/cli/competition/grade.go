@@ -95,18 +95,12 @@ func runGrade(ctx context.Context, a *app.App, o gradeOptions) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		if err := app.WriteJSON(a.Stdout, summary); err != nil {
-			return err
-		}
-	} else {
-		showTotals(a.Terminal, summary, path)
-	}
+	err = a.Show(summary, func() { showTotals(a.Terminal, summary, path) })
 	showFailures(a.Terminal, summary, "line")
-	if len(summary.Failures) > 0 {
-		return app.ErrSilent
+	if err == nil && len(summary.Failures) > 0 {
+		err = app.ErrSilent
 	}
-	return nil
+	return err
 }
 
 // tellGraded tells of each of n submissions once it is graded.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -70,10 +70,7 @@ func runPrepare(ctx context.Context, a *app.App, o prepareOptions) error {
 	if err != nil {
 		return err
 	}
-	params, err := o.data.Parameters()
-	if err == nil {
-		err = params.Known(defs)
-	}
+	params, err := o.data.Parameters(defs...)
 	if err != nil {
 		return err
 	}
@@ -128,7 +125,7 @@ func (o prepareOptions) job(def *competitions.Definition, version string, layout
 		at = at.Rehearsed()
 	}
 	to := layout.At(at)
-	if shared := layout.Raw(def.ID); raw == "" && to != layout && isFolder(shared) {
+	if shared := layout.Raw(def.ID); raw == "" && to != layout && app.IsFolder(shared) {
 		raw = shared
 	}
 	return dataset.Job{Def: at, Layout: to, Raw: raw, KeepRaw: o.keepRaw, SkipVerification: o.skipVerification}, nil
@@ -182,7 +179,7 @@ func (o prepareOptions) ids(catalog *competitions.Catalog) ([]string, error) {
 // below the given one, which a single competition need not have.
 func (o prepareOptions) rawOf(id string, n int) string {
 	named := filepath.Join(o.raw, id)
-	if info, err := os.Stat(named); o.raw == "" || n == 1 && (err != nil || !info.IsDir()) {
+	if o.raw == "" || n == 1 && !app.IsFolder(named) {
 		return o.raw
 	}
 	return named
@@ -312,10 +309,9 @@ func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing er
 // conclude prints the results and returns the gravest error: an interruption,
 // a failure, a mismatch.
 func (p *preparation) conclude(ctx context.Context) error {
-	if p.app.JSON {
-		if err := app.WriteJSON(p.app.Stdout, map[string]any{"competitions": p.results}); err != nil {
-			return err
-		}
+	err := p.app.Show(map[string]any{"competitions": p.results}, func() {})
+	if err != nil {
+		return err
 	}
 	var worst error
 	for _, r := range p.results {
@@ -338,7 +334,11 @@ func (p *preparation) show(r Prepared) {
 	var diags hcl.Diagnostics
 	switch {
 	case errors.As(r.err, &diags):
-		a.ShowDiagnostics(diags, competitionSources(a.Library, r.Competition))
+		var files diag.Sources
+		if def, err := a.Definition(r.Competition); err == nil {
+			files = def.Files()
+		}
+		a.ShowDiagnostics(diags, files)
 	case r.err != nil || a.JSON: // the progress view has told of failures
 	case r.Verified:
 		fmt.Fprintf(a.Stdout, "%s: %s (%s verified)\n", r.Competition, r.Path, view.Plural(r.Checked, "file"))
@@ -354,17 +354,4 @@ func (p *preparation) show(r Prepared) {
 			fmt.Fprintf(a.Stderr, "  %s\n", view.OneLine(line))
 		}
 	}
-}
-
-// competitionSources returns a competition's text, for diagnostics.
-func competitionSources(l *app.Library, id string) map[string]*hcl.File {
-	catalog, err := l.Catalog()
-	if err != nil {
-		return nil
-	}
-	def, err := catalog.Get(id)
-	if err != nil {
-		return nil
-	}
-	return def.Files()
 }

@@ -73,7 +73,7 @@ func showAudit(term *app.Terminal, audited []AuditedJSON) error {
 	for _, one := range audited {
 		left := ""
 		if one.NotCounted > 0 {
-			left = "; " + view.Plural(one.NotCounted, "attempt") + map[bool]string{true: " does", false: " do"}[one.NotCounted == 1] + " not count: not final, or a fork"
+			left = "; " + view.Verb(one.NotCounted, "attempt", "does", "do") + " not count: not final, or a fork"
 		}
 		fmt.Fprintf(term.Stdout, "%s, %s%s\n\n", style.Bold(view.Text(one.Agent)), view.Plural(len(one.Competitions), "competition"), left)
 		t := view.NewTable("If", ">Attempts", ">Seeds", ">Any medal %", ">95 %, other runs", ">Other competitions", ">Change", ">Above median %", ">Valid %", ">Choices of seeds")

@@ -40,7 +40,7 @@ type Gathered struct {
 func Gather(ctx context.Context, a *app.App, paths []string, rules RuleFlags) (g Gathered, err error) {
 	for _, path := range paths {
 		var list []*results.Attempt
-		if app.NamesFile(path) || isFolder(path) {
+		if app.NamesFile(path) || app.IsFolder(path) {
 			found, err := isBundle(path)
 			if err != nil || !found { // what cannot be opened is an error of the reader of files
 				if len(rules.Exclude) > 0 {

@@ -102,11 +102,14 @@ func (t Tried) ThrownAway() int { return t.Began - t.Published }
 
 // String is the account in a sentence.
 func (t Tried) String() string {
-	by := "this cache"
+	by, verb := "this cache", "are"
 	if t.Elsewhere > 0 {
 		by = "caches"
 	}
-	text := fmt.Sprintf("%s at %s %s: %d of %s that %s began %s published", t.Agent, t.Competition, t.Version, t.Published, view.Plural(t.Began, "attempt"), by, map[bool]string{true: "is", false: "are"}[t.Published == 1])
+	if t.Published == 1 {
+		verb = "is"
+	}
+	text := fmt.Sprintf("%s at %s %s: %d of %s that %s began %s published", t.Agent, t.Competition, t.Version, t.Published, view.Plural(t.Began, "attempt"), by, verb)
 	for _, n := range []struct {
 		n    int
 		what string
