@@ -14,16 +14,7 @@ import (
 )
 
 func newCachePull(a *app.App) *cobra.Command {
-	return newTransfer(a, "pull", "Fetch results from the remote cache", pull)
-}
-
-func pull(ctx context.Context, a *app.App, t *remote.Tier, f transferFlags, args []string) error {
-	recs, err := remoteRecords(ctx, t, f, args)
-	if err != nil {
-		return err
-	}
-	tr := &transfer{app: a, tier: t, verb: "pull", one: t.Pull, size: t.Unfetched}
-	return tr.run(ctx, recs, f.dryRun)
+	return newTransfer(a, "pull", "Fetch results from the remote cache", remoteRecords)
 }
 
 // remoteRecords returns the chosen records of the remote cache.

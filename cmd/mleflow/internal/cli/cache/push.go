@@ -16,23 +16,15 @@ import (
 )
 
 func newCachePush(a *app.App) *cobra.Command {
-	return newTransfer(a, "push", "Store results in the remote cache", push)
-}
-
-func push(ctx context.Context, a *app.App, t *remote.Tier, f transferFlags, args []string) error {
-	if t.Location().ReadOnly {
-		return app.Usagef("cache push: %s is opened with mode=read", t.Location())
-	}
-	recs, err := localRecords(ctx, t.Cache, f, args)
-	if err != nil {
-		return err
-	}
-	tr := &transfer{app: a, tier: t, verb: "push", one: t.Push, size: t.Unsent}
-	return tr.run(ctx, recs, f.dryRun)
+	return newTransfer(a, "push", "Store results in the remote cache", localRecords)
 }
 
 // localRecords returns the chosen records of the local cache.
-func localRecords(ctx context.Context, c *disk.Cache, f transferFlags, args []string) ([]*cache.Record, error) {
+func localRecords(ctx context.Context, t *remote.Tier, f transferFlags, args []string) ([]*cache.Record, error) {
+	if t.Location().ReadOnly {
+		return nil, app.Usagef("cache push: %s is opened with mode=read", t.Location())
+	}
+	c := t.Cache
 	items, err := c.List(ctx)
 	if err != nil {
 		return nil, err
