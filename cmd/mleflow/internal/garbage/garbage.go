@@ -1,6 +1,4 @@
-// Package garbage says when garbage is collected, unless GOGC does. It imports
-// next to nothing and is therefore initialised before most other packages, whose
-// initialisation alone would otherwise make the first collection.
+// Package garbage says when garbage is collected, unless GOGC does.
 package garbage
 
 import (
@@ -32,7 +30,8 @@ var (
 	applied int
 )
 
-func init() {
+// Start puts off the first collection. It must be the first thing that a program does.
+func Start() {
 	if given() {
 		return
 	}

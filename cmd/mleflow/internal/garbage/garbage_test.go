@@ -9,6 +9,7 @@ func TestGrowOutlastsFirstCollection(t *testing.T) {
 	if given() {
 		t.Skip("GOGC is set")
 	}
+	Start()
 	now := func() int {
 		old := debug.SetGCPercent(usual)
 		debug.SetGCPercent(old)
