@@ -24,10 +24,13 @@ const ReferenceProfile = "pandas-2.2 numpy-1.26 scikit-learn-1.5 scipy-1.14"
 // "inf" and "-inf" where it is not finite.
 type Number float64
 
+// Finite reports whether it is neither infinite nor NaN.
+func (n Number) Finite() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
+
 // MarshalJSON implements json.Marshaler.
 func (n Number) MarshalJSON() ([]byte, error) {
 	text := table.FormatFloat(float64(n))
-	if v := float64(n); math.IsNaN(v) || math.IsInf(v, 0) {
+	if !n.Finite() {
 		text = strconv.Quote(text)
 	}
 	return []byte(text), nil
@@ -215,7 +218,7 @@ func (r *Report) score(s metric.Score, medals competitions.Medals) {
 	if r.Crowd != nil {
 		r.Crowd.place(float64(rounded), medals)
 	}
-	r.NonFinite = math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || math.IsInf(float64(rounded), 0)
+	r.NonFinite = !exact.Finite() || !rounded.Finite()
 }
 
 // refuse enters why there is no score.

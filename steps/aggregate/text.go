@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 )
@@ -115,7 +116,7 @@ func (b *Board) writeConditions(out *strings.Builder, width int) {
 	names := map[string]string{}
 	for _, a := range b.Agents {
 		for _, r := range a.Competitions {
-			names[r.name()] = r.better()
+			names[r.name()] = competitions.Direction(r.LowerIsBetter).String()
 		}
 	}
 	about := "Competitions: " + plain.List(slices.Sorted(maps.Keys(names))) + "."
@@ -268,16 +269,9 @@ func (r Result) row(agent string) []string {
 		place = results.Place(r.BestRank, r.Teams)
 	}
 	return []string{
-		agent, r.name(), r.Isolation, r.Task, r.scoreText(), r.better(), number(r.Best), place, r.nextMedal(),
+		agent, r.name(), r.Isolation, r.Task, r.scoreText(), competitions.Direction(r.LowerIsBetter).String(), number(r.Best), place, r.nextMedal(),
 		medals(r.Gold), medals(r.Silver), medals(r.Bronze), medals(r.AboveMedian), of(r.Valid),
 	}
-}
-
-func (r Result) better() string {
-	if r.LowerIsBetter {
-		return "lower"
-	}
-	return "higher"
 }
 
 // name returns the name of the competition with the flags of its version.
