@@ -176,7 +176,7 @@ func (b *Board) Text(title string, how Layout) string {
 	out.WriteString("\n")
 	shares := [][]string{{"agent", b.GroupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
 	scores := [][]string{{"agent", "competition", "isolation", "task", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
-	lacking := b.anyUnscored()
+	lacking := b.anyResult(func(r Result) bool { return len(r.Unscored) > 0 })
 	if lacking {
 		scores[0] = append(scores[0], "no score")
 	}
@@ -204,7 +204,8 @@ func (b *Board) Text(title string, how Layout) string {
 	writeTable(&out, scores, 4, how.Width)
 	for _, c := range b.Comparisons {
 		fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(b.Sentence(c)), how.Width))
-		c.write(&out, how.Width)
+		fmt.Fprintf(&out, "\n%s and %s, %s\n\n", plain.Line(c.First), plain.Line(c.Second), Basis(c.Comparison))
+		writeTable(&out, ComparisonRows(c.First, c.Second, c.Comparison), 1, how.Width)
 	}
 	closing := "Mean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is the gap " +
 		"between the best score and the next medal. G/S/B are gold, silver and bronze medals. " + orderText

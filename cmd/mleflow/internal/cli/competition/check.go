@@ -70,11 +70,7 @@ func testCompetitions(ctx context.Context, a *app.App, o testOptions, defs []*co
 var errNoData = errors.New("nothing is prepared")
 
 func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.Definition, layout dataset.Layout) (_ []kit.Check, err error) {
-	given, err := o.data.Parameters()
-	if err != nil {
-		return nil, err
-	}
-	values, err := given.Values(def)
+	values, err := o.data.Values(def)
 	if err != nil {
 		return nil, err
 	}

@@ -55,11 +55,7 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 	if def, layout.Dir, err = def.Place(layout.Dir, o.data.Version); err != nil {
 		return app.Wrong(err)
 	}
-	params, err := o.data.Parameters(def)
-	if err != nil {
-		return err
-	}
-	values, err := params.Values(def)
+	values, err := o.data.Values(def, def)
 	if err != nil {
 		return err
 	}

@@ -70,10 +70,6 @@ func runPrepare(ctx context.Context, a *app.App, o prepareOptions) error {
 	if err != nil {
 		return err
 	}
-	params, err := o.data.Parameters(defs...)
-	if err != nil {
-		return err
-	}
 	layout, err := o.data.Layout(a)
 	if err != nil {
 		return err
@@ -93,7 +89,7 @@ func runPrepare(ctx context.Context, a *app.App, o prepareOptions) error {
 	}
 	jobs := make([]dataset.Job, len(defs))
 	for i, def := range defs {
-		values, err := params.Values(def)
+		values, err := o.data.Values(def, defs...)
 		if err != nil {
 			return err
 		}
@@ -187,66 +183,60 @@ func (o prepareOptions) rawOf(id string, n int) string {
 
 // prepareAll prepares competitions side by side and shows progress as events.
 func prepareAll(ctx context.Context, a *app.App, jobs []dataset.Job) error {
-	p := newPreparation(a, jobs)
-	waits, done, err := p.fetch(ctx, jobs)
+	p := &preparation{app: a, texts: app.NewDescriber(a), results: make([]Prepared, len(jobs)), display: app.NewDisplayOn(a, a.Stderr, false, nil)}
+	p.emit(event.RunStarted{At: now(), Pipeline: view.Plural(len(jobs), "competition"), Steps: len(jobs), ToRun: len(jobs)})
+	workers := max(1, min(len(jobs), runtime.GOMAXPROCS(0)))
+	slots := make(chan struct{}, workers)
+	var group sync.WaitGroup
+	start := func(i int, raw *dataset.Fetched, missing error) {
+		group.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			jobs[i].Fetched = raw
+			jobs[i].Parallelism = max(1, runtime.GOMAXPROCS(0)/workers)
+			p.do(ctx, i, jobs[i], missing)
+		})
+	}
+	waiting := map[string]int{}
+	f := &app.Fetcher{Sink: p.emit, Ready: func(id string, raw *dataset.Fetched, err error) { start(waiting[id], raw, err) }}
+	err := p.fetch(f, jobs, waiting)
 	if err != nil {
 		p.display.Close()
 		return err
 	}
-	workers := max(1, min(len(jobs), runtime.GOMAXPROCS(0)))
-	slots := make(chan struct{}, workers)
-	var group sync.WaitGroup
-	for i := range jobs {
-		group.Go(func() {
-			var raw arrival
-			if wait := waits[jobs[i].Def.ID]; wait != nil {
-				raw = <-wait
-			}
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			jobs[i].Fetched = raw.data
-			jobs[i].Parallelism = max(1, runtime.GOMAXPROCS(0)/workers)
-			p.do(ctx, i, jobs[i], raw.err)
-		})
+	for i, job := range jobs {
+		if _, waits := waiting[job.Def.ID]; !waits {
+			start(i, nil, nil)
+		}
+	}
+	if f.Backend != nil {
+		f.Run(ctx)
 	}
 	group.Wait() // failures are in p.results
 	p.display.Close()
-	return errors.Join(p.texts.Close(), p.conclude(ctx), done())
+	err = errors.Join(p.texts.Close(), p.conclude(ctx))
+	if f.Backend != nil {
+		err = errors.Join(err, f.Backend.Close())
+	}
+	return err
 }
 
-// arrival is raw data that was fetched, or why it was not.
-type arrival struct {
-	data *dataset.Fetched
-	err  error
-}
-
-// fetch begins to fetch the raw data that the jobs lack and returns where each
-// arrives; done ends it.
-func (p *preparation) fetch(ctx context.Context, jobs []dataset.Job) (waits map[string]chan arrival, done func() error, err error) {
-	waits = map[string]chan arrival{}
-	f := &app.Fetcher{Sink: p.emit, Ready: func(id string, raw *dataset.Fetched, err error) { waits[id] <- arrival{raw, err} }}
-	for _, job := range jobs {
+// fetch asks for the raw data that jobs lack, which wait for it by competition.
+func (p *preparation) fetch(f *app.Fetcher, jobs []dataset.Job, waiting map[string]int) (err error) {
+	for i, job := range jobs {
 		needs, err := job.NeedsRaw()
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		if needs {
-			waits[job.Def.ID] = make(chan arrival, 1)
+			waiting[job.Def.ID] = i
 			f.Add(job.Def, job.Layout, job.KeepRaw)
 		}
 	}
-	if len(waits) == 0 {
-		return waits, func() error { return nil }, nil
+	if len(waiting) > 0 {
+		f.Backend, err = p.app.OpenBackend()
 	}
-	if f.Backend, err = p.app.OpenBackend(); err != nil {
-		return nil, nil, err
-	}
-	var running sync.WaitGroup
-	running.Go(func() { f.Run(ctx) })
-	return waits, func() error {
-		running.Wait()
-		return f.Backend.Close()
-	}, nil
+	return err
 }
 
 // preparation is what prepareAll keeps: one result a job.
@@ -263,12 +253,6 @@ type Prepared struct {
 	dataset.Outcome
 	Error string `json:"error,omitempty"`
 	err   error
-}
-
-func newPreparation(a *app.App, jobs []dataset.Job) *preparation {
-	p := &preparation{app: a, texts: app.NewDescriber(a), results: make([]Prepared, len(jobs)), display: app.NewDisplayOn(a, a.Stderr, false, nil)}
-	p.emit(event.RunStarted{At: now(), Pipeline: view.Plural(len(jobs), "competition"), Steps: len(jobs), ToRun: len(jobs)})
-	return p
 }
 
 func now() event.At { return event.At{Time: time.Now()} }
