@@ -73,14 +73,6 @@ func (l *Library) UsePipeline(path string) {
 	}
 }
 
-// pipelineFolder lists the absolute path of the pipeline's folder, if there is one.
-func (l *Library) pipelineFolder() (list []string) {
-	if dir, err := filepath.Abs(l.folder); err == nil && l.folder != "" {
-		list = append(list, dir)
-	}
-	return list
-}
-
 // UseRun notes the competitions that the pipeline of a past run names, as far
 // as they are still where they were.
 func (l *Library) UseRun(past *ledger.Past) error {

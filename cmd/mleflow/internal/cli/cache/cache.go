@@ -14,7 +14,7 @@ import (
 
 // NewCache returns the command cache.
 func NewCache(a *app.App) *cobra.Command {
-	return app.Group(a, "cache", "Manage the cache: info, ls, verify, gc, pin, unpin, push, pull", newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a), newCachePush(a), newCachePull(a))
+	return app.Group(a, "cache", "Manage the cache: info, ls, verify, gc, pin, unpin, push, pull", newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a), newTransfer(a, "push", "Store results in the remote cache", localRecords), newTransfer(a, "pull", "Fetch results from the remote cache", remoteRecords))
 }
 
 func newCacheInfo(a *app.App) *cobra.Command {

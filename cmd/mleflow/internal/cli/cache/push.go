@@ -6,18 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 )
-
-func newCachePush(a *app.App) *cobra.Command {
-	return newTransfer(a, "push", "Store results in the remote cache", localRecords)
-}
 
 // localRecords returns the chosen records of the local cache.
 func localRecords(ctx context.Context, t *remote.Tier, f transferFlags, args []string) ([]*cache.Record, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -174,7 +175,7 @@ func (c *Chain) without(records []record) {
 // countAll adds the accounts of all agents.
 func (c *Chain) countAll(records []record, w *walk) {
 	for _, r := range records {
-		if r.Kind == kindAgentRun {
+		if r.Kind == conditions.AttemptKind {
 			c.count(r, w, records)
 		}
 	}
@@ -184,7 +185,7 @@ func (c *Chain) countAll(records []record, w *walk) {
 func newChain(records []record) *Chain {
 	c := &Chain{Agents: []Tried{}, Gaps: []string{}, Unpublished: map[string]int{}, agents: map[string]string{}, gaps: map[string]string{}}
 	for _, r := range records {
-		if r.Kind == kindAgentRun {
+		if r.Kind == conditions.AttemptKind {
 			c.agents[r.Address] = ledger.Mark(agentrun.Counted(r.Fields)[1])
 		}
 	}
@@ -241,7 +242,7 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 	var strange, lacking []string
 	subjects := map[string]bool{}
 	for _, r := range records {
-		if r.Kind != kindAgentRun {
+		if r.Kind != conditions.AttemptKind {
 			continue
 		}
 		switch t := w.find(r); {
@@ -290,7 +291,7 @@ func (c *Chain) declared(x *Examined) {
 	for _, r := range x.records {
 		if _, found := slices.BinarySearch(c.own.Steps, ledger.Mark(r.Address)); found {
 			absent--
-		} else if r.Kind == kindAgentRun {
+		} else if r.Kind == conditions.AttemptKind {
 			more++
 		}
 	}

@@ -241,8 +241,7 @@ func (c *collector) logs() error {
 				if err = errors.Join(err, r.Close()); err != nil {
 					return nil, err
 				}
-				masked, _ := c.mask.lines(b)
-				return io.NopCloser(bytes.NewReader(masked)), nil
+				return io.NopCloser(bytes.NewReader(c.mask.bytes(b))), nil
 			}
 			b, err := slurp(open)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/conditions"
 )
 
 // checkContent compares outputs, packs and trees with the records: nothing may be
@@ -50,7 +51,7 @@ const usageFile = "usage.json"
 func graded(records []record) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, r := range records {
-		if r.Kind != kindGrade {
+		if r.Kind != conditions.GradeKind {
 			continue
 		}
 		tree := r.field("submission")

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -38,23 +37,6 @@ func (a account) definitions() []definition {
 		return cmp.Or(strings.Compare(a.Competition, b.Competition), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Digest, b.Digest))
 	})
 	return slices.Compact(list)
-}
-
-// fetched is a file of a download step's output "files".
-type fetched struct {
-	Name   string `json:"name"`
-	SHA256 string `json:"sha256"`
-	MD5    string `json:"md5"`
-	Bytes  int64  `json:"bytes"`
-}
-
-// rawFiles are the files that a download step fetched.
-func rawFiles(r record) []fetched {
-	var files []fetched
-	if r.Kind != kindDownload || json.Unmarshal(r.Outputs["files"].Value, &files) != nil {
-		return nil
-	}
-	return files
 }
 
 // compareAddresses orders addresses as a lock file does.

@@ -254,7 +254,7 @@ func (a account) disclosure(ctx context.Context, store cache.Store) (*Disclosure
 		}
 	}
 	for _, r := range a.records {
-		if r.Kind != kindAgentRun {
+		if r.Kind != conditions.AttemptKind {
 			continue
 		}
 		attempt := attemptOf(r)

@@ -198,7 +198,7 @@ func (x *Examined) checkRecords() error {
 		default:
 			x.Actions++
 		}
-		if c := r.field("competition"); r.Kind == kindGrade && !slices.Contains(x.Competitions, c) {
+		if c := r.field("competition"); r.Kind == conditions.GradeKind && !slices.Contains(x.Competitions, c) {
 			x.Competitions = append(x.Competitions, c)
 		}
 	}

@@ -121,7 +121,7 @@ func (d *Disclosure) about() Section {
 func (d *Disclosure) isolation() string {
 	var t conditions.Tally
 	for i := range d.Attempts {
-		t.Add(kindAgentRun, d.Attempts[i].Conditions)
+		t.Add(conditions.AttemptKind, d.Attempts[i].Conditions)
 	}
 	return t.String()
 }
@@ -225,7 +225,7 @@ func (a *Attempt) by(limit string) string {
 
 // short returns the name and key of an address.
 func short(address string) string {
-	return strings.NewReplacer("step."+kindAgentRun+".", "", `"`, "").Replace(address)
+	return strings.NewReplacer("step."+conditions.AttemptKind+".", "", `"`, "").Replace(address)
 }
 
 // cut returns the beginning of a digest, enough to distinguish two.

@@ -1,11 +1,13 @@
 package bundle
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions/conditions"
 )
 
 // The types of in-toto and SLSA that the provenance has.
@@ -128,14 +130,18 @@ func (a account) subjects(contents []byte) []resource {
 func (a account) dependencies() []resource {
 	var list []resource
 	for _, r := range a.records {
-		for _, f := range rawFiles(r) {
+		var fetched []struct{ Name, SHA256, MD5 string }
+		if r.Kind == conditions.DownloadKind && json.Unmarshal(r.Outputs["files"].Value, &fetched) != nil {
+			fetched = nil
+		}
+		for _, f := range fetched {
 			d := sha(f.SHA256)
 			if f.MD5 != "" {
 				d["md5"] = f.MD5
 			}
 			list = append(list, resource{Name: "raw data: " + r.field("competition") + "/" + f.Name, Digest: d})
 		}
-		if id := r.Outputs["tree"].Digest; r.Kind == kindDownload && id != nil {
+		if id := r.Outputs["tree"].Digest; r.Kind == conditions.DownloadKind && id != nil {
 			list = append(list, resource{Name: "raw data: " + r.field("competition"), Digest: map[string]string{"mleflowTree": id.String()}})
 		}
 		if image := strings.TrimPrefix(r.field("image digest"), "sha256:"); image != "" {
