@@ -88,6 +88,13 @@ func (l *linter) report(s Severity, r *hcl.Range, format string, args ...any) {
 	l.found = append(l.found, Finding{Severity: s, Rule: l.rule, Message: fmt.Sprintf(format, args...), Range: r})
 }
 
+// about sets the subject of the last finding, and its excuse if the definition
+// has one.
+func (l *linter) about(file, column string) {
+	f := &l.found[len(l.found)-1]
+	f.File, f.Column, f.Excuse = file, column, l.def.Excuse(l.rule, file, column)
+}
+
 // Lint looks for mistakes in a definition.
 func Lint(def *competitions.Definition, metrics *metric.Registry) []Finding {
 	l := &linter{def: def, metrics: metrics}
@@ -119,9 +126,7 @@ func lintPins(l *linter) {
 	for _, s := range l.def.Sources {
 		if s.MD5 == "" && s.SHA256 == "" {
 			l.report(Error, &s.Range, "source %q has neither md5 nor sha256: a changed download would go unnoticed%s", s.Kind, l.advice(s.Path))
-			last := &l.found[len(l.found)-1]
-			last.File = s.As
-			last.Excuse, _ = l.def.Excuse(l.rule, s.As, "")
+			l.about(s.As, "")
 		}
 	}
 	if len(l.def.Sources) == 0 {
@@ -174,9 +179,7 @@ func lintLayout(l *linter) {
 	}
 	if !competitions.IsPublic(layout.Sample) {
 		l.report(Warning, nil, "the sample submission %s is under private, where agents cannot read it", layout.Sample)
-		last := &l.found[len(l.found)-1]
-		last.File = layout.Sample
-		last.Excuse, _ = l.def.Excuse(l.rule, layout.Sample, "")
+		l.about(layout.Sample, "")
 	}
 }
 
@@ -227,17 +230,13 @@ func lintPointers(l *linter) {
 }
 
 func eachPointer(folder fs.FS, found func(string)) error {
-	return fs.WalkDir(folder, ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
+	return eachFile(folder, ".", func(f dataFile) error {
+		if f.size > 1024 {
+			return nil
 		}
-		info, err := e.Info()
-		if err != nil || info.Size() > 1024 {
-			return err
-		}
-		data, err := fs.ReadFile(folder, name)
+		data, err := fs.ReadFile(folder, f.name)
 		if err == nil && bytes.HasPrefix(data, []byte(pointer)) {
-			found(name)
+			found(f.name)
 		}
 		return err
 	})

@@ -23,12 +23,10 @@ type preparedLinter struct {
 	public *publicData
 }
 
-// leak reports a finding about a file and a column, with its excuse if the
-// definition has one.
+// leak reports a finding about a file and a column.
 func (p *preparedLinter) leak(s Severity, file, column, format string, args ...any) {
-	f := Finding{Severity: s, Rule: p.rule, File: file, Column: column, Message: file + ": " + fmt.Sprintf(format, args...)}
-	f.Excuse, _ = p.def.Excuse(p.rule, file, column)
-	p.found = append(p.found, f)
+	p.report(s, nil, "%s: %s", file, fmt.Sprintf(format, args...))
+	p.about(file, column)
 }
 
 // LintPrepared looks for mistakes in the data that a definition prepared: folder
