@@ -3,7 +3,6 @@ package export
 import (
 	"strings"
 
-	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 )
 
@@ -40,8 +39,8 @@ func used(of func(*results.Usage) *float64) func(*results.Attempt) *float64 {
 	}
 }
 
-// Join lists thresholds in one text.
-func Join(names []grading.Threshold) string {
+// Join lists names in one text.
+func Join[S ~string](names []S) string {
 	var texts []string
 	for _, n := range names {
 		texts = append(texts, string(n))
