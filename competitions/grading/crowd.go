@@ -18,8 +18,8 @@ type Crowd struct {
 	MedalHangs bool `json:"medal_hangs"`
 }
 
-// place enters what stands around a score.
-func (c *Crowd) place(score float64, medals competitions.Medals) {
+// count enters what stands around a score.
+func (c *Crowd) count(score float64, medals competitions.Medals) {
 	near := medals.Near(score)
 	c.Score = &near
 	c.BestPlace, c.LastPlace = medals.Places(score)

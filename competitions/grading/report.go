@@ -216,7 +216,7 @@ func (r *Report) score(s metric.Score, medals competitions.Medals) {
 		r.Rank = &standing.Rank
 	}
 	if r.Crowd != nil {
-		r.Crowd.place(float64(rounded), medals)
+		r.Crowd.count(float64(rounded), medals)
 	}
 	r.NonFinite = !exact.Finite() || !rounded.Finite()
 }

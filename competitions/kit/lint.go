@@ -49,30 +49,30 @@ type Finding struct {
 type Rule struct {
 	Name string
 	Doc  string
-	// look is for rules on the definition, lookPrepared for those on data.
-	look         func(*linter)
-	lookPrepared func(*preparedLinter) error
+	// check is for rules on the definition, checkPrepared for those on data.
+	check         func(*linter)
+	checkPrepared func(*preparedLinter) error
 }
 
 // Rules returns the rules in the order in which they run.
 func Rules() []Rule {
 	return []Rule{
-		{Name: "blocks", Doc: "The prepare and grade blocks decode.", look: lintBlocks},
-		{Name: "pins", Doc: "Every source and table of the full data has its checksum.", look: lintPins},
-		{Name: "layout", Doc: "Answers, sample and gold submission are outputs, the sample under public, the others under private.", look: lintLayout},
-		{Name: "direction", Doc: "The metric's direction matches the leaderboard, which is in rank order.", look: lintDirection},
-		{Name: "same-answers", Doc: "No public output has the same expression as the answers.", look: lintSameAnswers},
-		{Name: "data-file", Doc: "The competition's own files are data, not pointers of Git LFS.", look: lintPointers},
-		{Name: "columns", Doc: "The answers and the sample submission hold the id and target columns.", lookPrepared: lintColumns},
-		{Name: "id-order", Doc: "If the ids must have the answers' order, the sample submission shows it.", lookPrepared: lintOrder},
-		{Name: "ungraded-columns", Doc: "The answers have no column like a target that is neither public nor graded.", lookPrepared: lintUngraded},
-		{Name: "reachable-answers", Doc: "No column of a public table holds the answers of the test rows.", lookPrepared: lintReachable},
-		{Name: "determined-answers", Doc: "No column of a public table, and no size or name of a file, determines the answers, or unusual values of it more than chance would.", lookPrepared: lintDetermined},
-		{Name: "ordered-answers", Doc: "Neither the ids nor the order of the rows sort the answers.", lookPrepared: lintOrdered},
-		{Name: "sample-answers", Doc: "The sample submission is not the answers, nor close to them beyond chance.", lookPrepared: lintSample},
-		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature named as a target, class, label or target.", lookPrepared: lintRecords},
-		{Name: "duplicates", Doc: "No test row or test file is in the training data, where its answer is known.", lookPrepared: lintDuplicates},
-		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS; no public file or zip member has a private file's bytes.", lookPrepared: lintPreparedFiles},
+		{Name: "blocks", Doc: "The prepare and grade blocks decode.", check: lintBlocks},
+		{Name: "pins", Doc: "Every source and table of the full data has its checksum.", check: lintPins},
+		{Name: "layout", Doc: "Answers, sample and gold submission are outputs, the sample under public, the others under private.", check: lintLayout},
+		{Name: "direction", Doc: "The metric's direction matches the leaderboard, which is in rank order.", check: lintDirection},
+		{Name: "same-answers", Doc: "No public output has the same expression as the answers.", check: lintSameAnswers},
+		{Name: "data-file", Doc: "The competition's own files are data, not pointers of Git LFS.", check: lintPointers},
+		{Name: "columns", Doc: "The answers and the sample submission hold the id and target columns.", checkPrepared: lintColumns},
+		{Name: "id-order", Doc: "If the ids must have the answers' order, the sample submission shows it.", checkPrepared: lintOrder},
+		{Name: "ungraded-columns", Doc: "The answers have no column like a target that is neither public nor graded.", checkPrepared: lintUngraded},
+		{Name: "reachable-answers", Doc: "No column of a public table holds the answers of the test rows.", checkPrepared: lintReachable},
+		{Name: "determined-answers", Doc: "No column of a public table, and no size or name of a file, determines the answers, or unusual values of it more than chance would.", checkPrepared: lintDetermined},
+		{Name: "ordered-answers", Doc: "Neither the ids nor the order of the rows sort the answers.", checkPrepared: lintOrdered},
+		{Name: "sample-answers", Doc: "The sample submission is not the answers, nor close to them beyond chance.", checkPrepared: lintSample},
+		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature named as a target, class, label or target.", checkPrepared: lintRecords},
+		{Name: "duplicates", Doc: "No test row or test file is in the training data, where its answer is known.", checkPrepared: lintDuplicates},
+		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS; no public file or zip member has a private file's bytes.", checkPrepared: lintPreparedFiles},
 	}
 }
 
@@ -99,8 +99,8 @@ func (l *linter) about(file, column string) {
 func Lint(def *competitions.Definition, metrics *metric.Registry) []Finding {
 	l := &linter{def: def, metrics: metrics}
 	for _, r := range Rules() {
-		if l.rule = r.Name; r.look != nil {
-			r.look(l)
+		if l.rule = r.Name; r.check != nil {
+			r.check(l)
 		}
 	}
 	return l.found

@@ -49,10 +49,10 @@ func LintPrepared(def *competitions.Definition, metrics *metric.Registry, folder
 		return nil, fmt.Errorf("lint %s: %w", def.ID, err)
 	}
 	for _, r := range Rules() {
-		if p.rule = r.Name; r.lookPrepared == nil {
+		if p.rule = r.Name; r.checkPrepared == nil {
 			continue
 		}
-		if err := r.lookPrepared(p); err != nil {
+		if err := r.checkPrepared(p); err != nil {
 			return nil, fmt.Errorf("lint %s: %w", def.ID, err)
 		}
 	}

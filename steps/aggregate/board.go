@@ -185,7 +185,7 @@ func (b *Board) order() {
 	})
 	classes := b.Classes()
 	for i, class := range classes {
-		place(class)
+		assignPlaces(class)
 		for j := range class {
 			if len(classes) > 1 {
 				class[j].ClassLetter = results.Letter(i)
@@ -217,9 +217,9 @@ func BoardOfEntries(entries []Entry, catalog *competitions.Catalog) (*Board, err
 	return NewBoard(entries, Grouping{By: byComplexity, Of: func(id string) string { return cmp.Or(string(catalog.Complexity(id)), "other") }})
 }
 
-// place numbers the sorted agents of a class. Ties share a place, and the next place counts
+// assignPlaces numbers the sorted agents of a class. Ties share a place, and the next place counts
 // all of them.
-func place(agents []Agent) {
+func assignPlaces(agents []Agent) {
 	for i := range agents {
 		if len(agents[i].Overall.Percentages) == 0 {
 			return

@@ -32,7 +32,7 @@ var (
 
 // Start puts off the first collection. It must be the first thing that a program does.
 func Start() {
-	if given() {
+	if limitSet() {
 		return
 	}
 	late = true
@@ -54,7 +54,7 @@ func watch() {
 	})
 }
 
-func given() bool { return os.Getenv("GOGC") != "" }
+func limitSet() bool { return os.Getenv("GOGC") != "" }
 
 // Usual ends the putting off of the first collection.
 func Usual() {
@@ -84,7 +84,7 @@ func apply() {
 // collected again, from the first collection on. It returns what restores the
 // percentage before.
 func Grow(by int) (restore func()) {
-	if given() {
+	if limitSet() {
 		return func() {}
 	}
 	old := set(by)

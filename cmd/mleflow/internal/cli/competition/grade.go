@@ -122,10 +122,10 @@ func showTotals(t *app.Terminal, s grading.Summary, path string) {
 		view.Plural(s.Runs, "submission"), s.Valid, s.Medals, s.Gold, s.Silver, s.Bronze, s.AboveMedian, path)
 }
 
-// showFailures tells what was not graded, by its place in a list.
-func showFailures(t *app.Terminal, s grading.Summary, place string) {
+// showFailures reports what was not graded, by its position in a list.
+func showFailures(t *app.Terminal, s grading.Summary, position string) {
 	for _, bad := range s.Failures {
-		fmt.Fprintf(t.Stderr, "%s %s %d: %s\n", t.ErrStyle().Bad("Not graded:"), place, bad.Line, view.OneLine(bad.Reason))
+		fmt.Fprintf(t.Stderr, "%s %s %d: %s\n", t.ErrStyle().Bad("Not graded:"), position, bad.Line, view.OneLine(bad.Reason))
 	}
 }
 

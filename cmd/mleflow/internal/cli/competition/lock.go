@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/verify"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -169,7 +170,7 @@ func checkedByRun(ctx context.Context, s *app.Store, run, version string) (locka
 			return lockable{}, errors.Join(err, store.Close())
 		}
 		done, ok := e.(event.StepFinished)
-		if !ok || done.Kind != "checksum" || done.Action == "" {
+		if !ok || done.Kind != conditions.ChecksumKind || done.Action == "" {
 			continue
 		}
 		id, err := digest.ParseActionID(done.Action)

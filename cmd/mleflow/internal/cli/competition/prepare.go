@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/verify"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -267,7 +268,7 @@ func (p *preparation) emit(e event.Event) {
 // do prepares one competition, or tells why its raw data did not come.
 func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing error) {
 	address, start := job.Def.ID, time.Now()
-	p.emit(event.StepStarted{At: now(), Address: address, Kind: "prepare", Attempt: 1})
+	p.emit(event.StepStarted{At: now(), Address: address, Kind: conditions.PrepareKind, Attempt: 1})
 	job.Progress = func(c progress.State) {
 		p.emit(event.StepProgress{At: now(), Address: address, Progress: step.ProgressOf(c)})
 	}
@@ -282,7 +283,7 @@ func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing er
 		err = step.Mismatch(fmt.Errorf("the files do not match the pins (%s)", outcome.Report.Counts()))
 	}
 	p.results[i] = Prepared{Outcome: outcome, err: err}
-	done := event.StepFinished{At: now(), Address: address, Kind: "prepare", Status: event.Ran, DurationMillis: time.Since(start).Milliseconds()}
+	done := event.StepFinished{At: now(), Address: address, Kind: conditions.PrepareKind, Status: event.Ran, DurationMillis: time.Since(start).Milliseconds()}
 	if err != nil {
 		p.results[i].Error = err.Error()
 		done.Status, done.Error = event.Failed, err.Error()

@@ -170,8 +170,8 @@ func (v verdict) claimed() []string {
 		return "what the models of " + r.Attempt + " used: " + r.Money.String()
 	})
 	list = append(list, "that agents ran as configured (command, model, time, network) and that nobody helped them", "isolation of attempts: "+v.Isolation)
-	if said := strings.TrimSpace(v.Run.RunName + " " + v.Run.Said()); said != "" {
-		list = append(list, "name, tags and note of the run: "+view.OneLine(said))
+	if remarks := strings.TrimSpace(v.Run.RunName + " " + v.Run.Said()); remarks != "" {
+		list = append(list, "name, tags and note of the run: "+view.OneLine(remarks))
 	}
 	if n := len(v.report.Other); n > 0 {
 		list = append(list, "what "+view.Plural(n, "step")+" of other kinds gave")

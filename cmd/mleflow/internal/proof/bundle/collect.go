@@ -206,7 +206,7 @@ func (c *collector) journal() error {
 		if err != nil {
 			return err
 		}
-		if e = told(e, c.rules, open); e == nil {
+		if e = redacted(e, c.rules, open); e == nil {
 			continue
 		}
 		line, err := event.Encode(e)

@@ -75,8 +75,8 @@ func checkWithheld(records []record, by map[string]rule) error {
 			}
 		}
 		for name, o := range r.Outputs {
-			told := by[r.Address].value(name, o.cached())
-			if isWithheld(o.Value) && !isWithheld(told.JSON) {
+			found := by[r.Address].value(name, o.cached())
+			if isWithheld(o.Value) && !isWithheld(found.JSON) {
 				return damage(recordsFile, "the output %s of %s is withheld, although it discloses no private data", name, r.Address)
 			}
 		}

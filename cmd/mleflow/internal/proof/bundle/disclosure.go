@@ -367,9 +367,9 @@ func readJournals(ctx context.Context, store cache.Store, r record, a *Attempt) 
 		a.Network.Hosts = append(a.Network.Hosts, *h)
 	}
 	slices.SortFunc(a.Network.Hosts, func(x, y Host) int { return strings.Compare(x.Host, y.Host) })
-	var told shim.Tally
-	err = errors.Join(err, eachLine(ctx, store, r.Outputs["shim_log"], told.Add))
-	a.Shim.Groups = told.Groups()
+	var tally shim.Tally
+	err = errors.Join(err, eachLine(ctx, store, r.Outputs["shim_log"], tally.Add))
+	a.Shim.Groups = tally.Groups()
 	return errors.Join(err, eachLine(ctx, store, r.Outputs["validation_log"], func(call validity.Call) {
 		a.Validity.Calls++
 		switch {

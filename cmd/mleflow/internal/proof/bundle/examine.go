@@ -218,7 +218,7 @@ func (x *Examined) checkEvents(b *Bundle) error {
 	for _, r := range x.records {
 		by[r.Address] = r
 	}
-	told := map[string]bool{}
+	finished := map[string]bool{}
 	for line := range bytes.Lines(text) {
 		e, err := event.Decode(bytes.TrimSuffix(line, []byte("\n")))
 		if err != nil {
@@ -237,11 +237,11 @@ func (x *Examined) checkEvents(b *Bundle) error {
 		if err := agree(f, by[f.Address]); err != nil {
 			return damage(eventsFile, "%w", err)
 		}
-		told[f.Address] = true
+		finished[f.Address] = true
 		x.Summary.Steps = append(x.Summary.Steps, ledger.StepSummary{Address: f.Address, Kind: f.Kind, Status: f.Status, Action: f.Action, Outputs: f.Outputs})
 	}
 	for _, r := range x.records {
-		if !told[r.Address] {
+		if !finished[r.Address] {
 			return damage(recordsFile, "the run did not run %s", r.Address)
 		}
 	}

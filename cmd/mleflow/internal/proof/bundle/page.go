@@ -99,9 +99,9 @@ func (d *Disclosure) about() Section {
 		{"run", d.Run}, {"pipeline", d.Pipeline}, {"state", string(d.State)}, {"started", d.Started.Format(time.RFC3339)}, {"mleflow", d.Version},
 		{"system", e.OS}, {"cpus", strconv.FormatFloat(e.CPUs, 'g', -1, 64)}, {"memory", view.Bytes(e.MemoryBytes)}, {"gpus", cmp.Or(strings.Join(e.GPUs, ", "), "none")},
 	}}
-	for _, said := range [][]string{{"name", d.RunName}, {"tags", ledger.About{Tags: d.Tags}.Said()}, {"note", d.Note}} {
-		if said[1] != "" {
-			s.Rows = append(s.Rows, said)
+	for _, remark := range [][]string{{"name", d.RunName}, {"tags", ledger.About{Tags: d.Tags}.Said()}, {"note", d.Note}} {
+		if remark[1] != "" {
+			s.Rows = append(s.Rows, remark)
 		}
 	}
 	if d.Evaluation != nil {
