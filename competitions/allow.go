@@ -71,18 +71,18 @@ func (d *decoder) names(body *hclsyntax.Body, attr string) (out []string) {
 
 // Excuse returns why a finding of the lint is no news, if the definition says
 // so: it is allowed, or an errata block of a later version fixes its rule.
-func (d *Definition) Excuse(rule, file, column string) (why string, ok bool) {
+func (d *Definition) Excuse(rule, file, column string) string {
 	for _, a := range d.Allowed {
 		if a.covers(rule, file, column) {
-			return "allowed: " + a.Reason, true
+			return "allowed: " + a.Reason
 		}
 	}
 	versions := d.Versions()
 	for _, e := range d.Errata {
 		later := slices.Index(versions, e.Version) > slices.Index(versions, d.Version)
 		if later && slices.Contains(e.Fixes, rule) {
-			return "fixed in " + e.Version + ": " + e.Reference, true
+			return "fixed in " + e.Version + ": " + e.Reference
 		}
 	}
-	return "", false
+	return ""
 }

@@ -2,7 +2,6 @@ package competitions
 
 import (
 	"cmp"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -136,7 +135,7 @@ func (d *decoder) checkPin(r hcl.Range, file, pin string) {
 //	medals { leaderboard = "board.txt" }
 //	medals { scores = [0.99, 0.98]  note = "…" }
 //
-// Without both it is the file leaderboard.txt.
+// Without both, and without the block, it is the file leaderboard.txt.
 func (d *decoder) medals(body *hclsyntax.Body) {
 	d.check(body, bodySchema{attrs: []string{"leaderboard", "scores", "note"}})
 	var scores []float64
@@ -174,12 +173,4 @@ func (d *decoder) medals(body *hclsyntax.Body) {
 	}
 	medals.Note, medals.File = d.text(body, "note", false), file
 	d.def.Medals = medals
-}
-
-// defaultMedals reads the leaderboard of a definition without a medals block, if
-// the file is there.
-func (d *decoder) defaultMedals() {
-	if _, err := fs.Stat(d.def.folder, defaultLeaderboard); err == nil {
-		d.medals(&hclsyntax.Body{SrcRange: d.def.label, EndRange: d.def.label})
-	}
 }

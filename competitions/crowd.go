@@ -11,14 +11,6 @@ import (
 // rounding to five decimals, as submissions are compared.
 const RoundingStep = 1e-5
 
-// crowdedGap is the distance from the gold to the bronze threshold, as a share
-// of the bronze one, up to which a leaderboard is crowded. Of the leaderboards
-// that the reference calls crowded the widest has 0.102 %; of the others two are
-// within (aerial-cactus-identification with none and
-// learning-agency-lab-automated-essay-scoring-2 with 0.134 %), and the next one
-// has 0.275 %.
-const crowdedGap = 0.002
-
 // Crowd says how closely the teams of a leaderboard stand.
 type Crowd struct {
 	// Gap is the distance from the gold to the bronze threshold as a share of
@@ -58,11 +50,6 @@ func gap(gold, bronze float64) float64 {
 	}
 	return math.Abs((gold - bronze) / bronze)
 }
-
-// Crowded reports whether gold and bronze are so close that which medal a
-// submission earns is hardly a matter of its merit: at most 0.2 % of the
-// bronze threshold apart.
-func (c Crowd) Crowded() bool { return c.Gap <= crowdedGap }
 
 // String returns the numbers as a phrase.
 func (c Crowd) String() string {

@@ -49,18 +49,30 @@ func TestCrowdOfShipped(t *testing.T) {
 			t.Errorf("%s: v1 has flags", id)
 		}
 		crowd := def.Medals.Crowd()
-		if crowd.Crowded() {
+		if crowded(crowd) {
 			crowd.Gap = 0
 			got[id] = crowd
 		}
-		if crowd.Crowded() != flaggedCrowded(t, def) {
-			t.Errorf("%s: crowded %v, flagged in v2 %v", id, crowd.Crowded(), flaggedCrowded(t, def))
+		if crowded(crowd) != flaggedCrowded(t, def) {
+			t.Errorf("%s: crowded %v, flagged in v2 %v", id, crowded(crowd), flaggedCrowded(t, def))
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// crowdedGap is the distance from the gold to the bronze threshold, as a share
+// of the bronze one, up to which a leaderboard is crowded. Of the leaderboards
+// that the reference calls crowded the widest has 0.102 %; of the others two are
+// within (aerial-cactus-identification with none and
+// learning-agency-lab-automated-essay-scoring-2 with 0.134 %), and the next one
+// has 0.275 %.
+const crowdedGap = 0.002
+
+// crowded reports whether gold and bronze are so close that which medal a
+// submission earns is hardly a matter of its merit.
+func crowded(c competitions.Crowd) bool { return c.Gap <= crowdedGap }
 
 func flaggedCrowded(t *testing.T, def *competitions.Definition) bool {
 	for _, version := range def.Versions()[1:] {
@@ -83,7 +95,7 @@ func TestCrowd(t *testing.T) {
 		t.Fatal(err)
 	}
 	crowd := m.Crowd() // gold 0.50003, silver 0.50002, bronze 0.50001, median 0.45
-	if !crowd.Crowded() || crowd.Silver != (competitions.Near{Tied: 2, Within: 4}) || crowd.Median != (competitions.Near{}) {
+	if !crowded(crowd) || crowd.Silver != (competitions.Near{Tied: 2, Within: 4}) || crowd.Median != (competitions.Near{}) {
 		t.Errorf("%+v", crowd)
 	}
 	for score, want := range map[float64][2]int{
@@ -100,7 +112,7 @@ func TestCrowd(t *testing.T) {
 	if best, last := lower.Places(0.1); best != 2 || last != 3 {
 		t.Errorf("Places = %d, %d, want 2, 3", best, last)
 	}
-	if c := lower.Crowd(); c.Crowded() || c.Gap != 1 {
+	if c := lower.Crowd(); crowded(c) || c.Gap != 1 {
 		t.Errorf("%+v", c)
 	}
 }

@@ -20,11 +20,8 @@ import (
 // LoadOne reads one competition of a folder of competitions, in version v1.
 func LoadOne(folder fs.FS, id string) (*Definition, hcl.Diagnostics) {
 	src, err := fs.ReadFile(folder, path.Join(id, FileName))
-	if err != nil {
-		return nil, hcl.Diagnostics{diag.General("Cannot read competition", "%v", err)}
-	}
-	own, err := fs.Sub(folder, id)
-	if err != nil {
+	own, subErr := fs.Sub(folder, id)
+	if err = cmp.Or(err, subErr); err != nil {
 		return nil, hcl.Diagnostics{diag.General("Cannot read competition", "%v", err)}
 	}
 	return Parse(src, id, own)
@@ -68,19 +65,16 @@ func soleCompetition(body *hclsyntax.Body, id string) (*hclsyntax.Block, hcl.Dia
 		switch {
 		case b.Type != "competition" || len(b.Labels) != 1:
 			diags = append(diags, diag.Error(b.DefRange(), "Unexpected block", "A competition file contains one block: competition %q { … }.", id))
+			continue
 		case found != nil:
 			diags = append(diags, diag.Error(b.DefRange(), "Second competition", "The first is at line %d; one file defines one competition.", found.DefRange().Start.Line))
-		case id == "" && validID(b.Labels[0]):
-			found = b
-		case id == "":
+			continue
+		case id == "" && !validID(b.Labels[0]):
 			diags = append(diags, diag.Error(b.LabelRanges[0], "Not an identifier", "An identifier contains only letters, digits, dashes and underscores, such as \"my-competition\"."))
-			found = b
-		case b.Labels[0] != id:
+		case id != "" && b.Labels[0] != id:
 			diags = append(diags, diag.Error(b.LabelRanges[0], "Name differs from folder", "The competition is in folder %q and must have that name.", id))
-			found = b
-		default:
-			found = b
 		}
+		found = b
 	}
 	if found == nil && !diags.HasErrors() {
 		diags = append(diags, diag.Error(body.SrcRange, "No competition", "The file must contain a block competition %q { … }.", cmp.Or(id, "my-competition")))
@@ -123,26 +117,24 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 	d.context = &hcl.EvalContext{Functions: new(bounded.Budget).Functions(pureFunctions(d.def.folder))}
 	d.facts(body)
 	d.sources(blocks["source"])
-	for _, one := range blocks["reference"] {
-		d.reference(one.Body)
+	if _, err := fs.Stat(d.def.folder, defaultLeaderboard); err == nil && len(blocks["medals"]) == 0 {
+		d.medals(&hclsyntax.Body{SrcRange: d.def.label, EndRange: d.def.label})
 	}
-	if len(blocks["medals"]) == 0 {
-		d.defaultMedals()
-	}
-	for _, one := range blocks["medals"] {
-		d.medals(one.Body)
-	}
-	for _, one := range blocks["lint"] {
-		d.lint(one.Body)
-	}
-	for _, one := range blocks["mask"] {
-		d.mask(one.Body)
-	}
-	for _, one := range blocks["prepare"] {
-		d.def.Prepare = Block{Body: one.Body, Range: one.DefRange()}
-	}
-	for _, one := range blocks["grade"] {
-		d.def.Grade = Block{Body: one.Body, Range: one.DefRange()}
+	for _, b := range body.Blocks {
+		switch b.Type {
+		case "reference":
+			d.reference(b.Body)
+		case "medals":
+			d.medals(b.Body)
+		case "lint":
+			d.lint(b.Body)
+		case "mask":
+			d.mask(b.Body)
+		case "prepare":
+			d.def.Prepare = blockOf(b)
+		case "grade":
+			d.def.Grade = blockOf(b)
+		}
 	}
 	d.def.direct()
 	d.errata(blocks["errata"])

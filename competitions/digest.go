@@ -70,7 +70,7 @@ func (d *Definition) gradeDigest(params map[string]cty.Value) (digest.ContentID,
 		h.String("team", scoreText(score))
 	}
 	if d.Medals.undecided() {
-		h.String("better", map[bool]string{true: "lower", false: "higher"}[d.Medals.LowerIsBetter])
+		h.String("better", Direction(d.Medals.LowerIsBetter).String())
 	}
 	for _, flag := range d.Flags {
 		h.String("flag", string(flag))

@@ -12,6 +12,14 @@ import (
 
 var metrics = sync.OnceValue(metric.All)
 
+// Direction returns the direction of scores, by whether lower ones are better.
+func Direction(lowerIsBetter bool) metric.Direction {
+	if lowerIsBetter {
+		return metric.Lower
+	}
+	return metric.Higher
+}
+
 // undecided reports whether the leaderboard does not tell the direction of
 // scores: it has none, one team, or teams with equal scores at both ends.
 func (m Medals) undecided() bool {

@@ -2,12 +2,12 @@ package competitions
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -85,12 +85,8 @@ func (d *decoder) referenceURL(body *hclsyntax.Body) string {
 
 // flags decodes the names of flags.
 func (d *decoder) flags(body *hclsyntax.Body) (out []Flag) {
-	v, ok := d.value(body, "flags", cty.List(cty.String))
-	if !ok {
-		return nil
-	}
-	for _, item := range v.AsValueSlice() {
-		flag := Flag(item.AsString())
+	for _, name := range d.names(body, "flags") {
+		flag := Flag(name)
 		if !slices.Contains(flags(), flag) || slices.Contains(out, flag) {
 			d.fail(body.Attributes["flags"].Expr.Range(), "Wrong flag "+string(flag), "Write each once, of %v.", flags())
 			continue
@@ -128,14 +124,8 @@ func (d *Definition) At(version string) (*Definition, error) {
 }
 
 func (d *Definition) apply(c change) {
-	merged := make(locals, len(d.locals)+len(c.locals))
-	for name, attr := range d.locals {
-		merged[name] = attr
-	}
-	for name, attr := range c.locals {
-		merged[name] = attr
-	}
-	d.locals = merged
+	d.locals = maps.Clone(d.locals)
+	maps.Copy(d.locals, c.locals)
 	d.Flags = append(slices.Clip(d.Flags), c.flags...)
 	if c.prepare != nil || c.pins != nil || d.prepareReads(c.locals) {
 		d.Checksums, d.pinsVersion = Checksums{}, c.version

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -127,17 +128,8 @@ func (d *decoder) sum(body *hclsyntax.Body, name, what string, n int) string {
 
 // checkHex reports a pin that is not n hexadecimal digits.
 func (d *decoder) checkHex(r hcl.Range, what, sum string, n int) {
-	if len(sum) == n && isHex(sum) {
+	if len(sum) == n && strings.Trim(sum, "0123456789abcdef") == "" {
 		return
 	}
 	d.fail(r, "Malformed "+what, "A %s is %d lower-case hexadecimal digits; this has %d characters.", what, n, len(sum))
-}
-
-func isHex(s string) bool {
-	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }

@@ -30,7 +30,7 @@ func (d *Definition) Unpacked() []string {
 	if len(bodies) == 0 {
 		return nil
 	}
-	names := extracted(bodies[0])
+	names, _ := extracted(bodies[0])
 	if len(names) == 0 {
 		return nil
 	}
@@ -45,16 +45,23 @@ func (d *Definition) Unpacked() []string {
 	return slices.Compact(names)
 }
 
-// extracted returns the names in a block's extract attribute; none if it has
-// to be computed.
-func extracted(body *hclsyntax.Body) (names []string) {
+// Extracted returns the names of the archives that the prepare block extracts, and whether
+// they are known without computing anything.
+func (d *Definition) Extracted() (names []string, known bool) {
+	if body, ok := d.Prepare.Body.(*hclsyntax.Body); ok {
+		return extracted(body)
+	}
+	return nil, true
+}
+
+func extracted(body *hclsyntax.Body) (names []string, known bool) {
 	attr := body.Attributes["extract"]
 	if attr == nil {
-		return nil
+		return nil, true
 	}
 	v, diags := attr.Expr.Value(nil)
 	if diags.HasErrors() || v.IsNull() || !v.CanIterateElements() {
-		return nil
+		return nil, false
 	}
 	object := v.Type().IsObjectType()
 	for it := v.ElementIterator(); it.Next(); {
@@ -66,7 +73,7 @@ func extracted(body *hclsyntax.Body) (names []string) {
 			names = append(names, path.Clean(name.AsString()))
 		}
 	}
-	return names
+	return names, true
 }
 
 // use reports whether a text that may name raw files means a path.

@@ -289,17 +289,11 @@ func Measures(seeds [][]Flags) map[string]Measure {
 }
 
 func measure(samples []stat.Sample) Measure {
-	m := Measure{Mean: mean(samples)}
-	if half, ok := stat.Within(Level, samples); ok {
-		m.Runs = around(m.Mean, half, 0)
-	}
-	means := make([]float64, len(samples))
+	m, means := Measure{Mean: mean(samples)}, make([]float64, len(samples))
 	for i, s := range samples {
 		means[i] = s.Mean
 	}
-	if half, ok := stat.Across(Level, means); ok {
-		m.Competitions = around(m.Mean, half, 0)
-	}
+	m.Uncertainty = uncertainty(m.Mean, 0, means, samples)
 	return m
 }
 

@@ -186,16 +186,11 @@ func (p figure) compare(first, second [][]Flags) (d Difference, ok bool) {
 	}
 	d.First, d.Second = mean(a), mean(b)
 	d.Difference = d.First - d.Second
-	if half, ok := stat.Within(Level, a, b); ok {
-		d.Runs = around(d.Difference, half, -100)
-	}
 	differences := make([]float64, len(a))
 	for i := range a {
 		differences[i] = a[i].Mean - b[i].Mean
 	}
-	if half, ok := stat.Across(Level, differences); ok {
-		d.Competitions = around(d.Difference, half, -100)
-	}
+	d.Uncertainty = uncertainty(d.Difference, -100, differences, a, b)
 	if p.holds != nil {
 		tested, smallest := stat.Permutation(p.successes(first, second))
 		d.P, d.SmallestP = ref(tested), ref(smallest)
@@ -255,6 +250,18 @@ func mean(samples []stat.Sample) grading.Number {
 		values[i] = s.Mean * 100
 	}
 	return NewEstimate(values).Mean
+}
+
+// uncertainty is that of an estimate between a lowest value and 100, from its values at the
+// competitions and the samples of the agents there.
+func uncertainty(estimate grading.Number, lowest float64, values []float64, samples ...[]stat.Sample) (u Uncertainty) {
+	if half, ok := stat.Within(Level, samples...); ok {
+		u.Runs = around(estimate, half, lowest)
+	}
+	if half, ok := stat.Across(Level, values); ok {
+		u.Competitions = around(estimate, half, lowest)
+	}
+	return u
 }
 
 // around is an interval between a lowest value and 100.

@@ -240,16 +240,24 @@ type Stopped struct {
 	At time.Duration `json:"-"`
 }
 
+// stopped returns the reports had every attempt been stopped at a time.
+func stopped(reports []grading.Graded, at time.Duration) (out []grading.Graded, err error) {
+	out = make([]grading.Graded, len(reports))
+	for i, g := range reports {
+		if out[i], err = g.Stopped(at); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // Stopped returns the boards of an agent had its attempts been stopped early.
 func (q Selection) Stopped(s Standing, times []time.Duration) ([]Stopped, error) {
 	var out []Stopped
 	for _, at := range times {
-		reports := make([]grading.Graded, len(s.File.Reports))
-		for i, g := range s.File.Reports {
-			var err error
-			if reports[i], err = g.Stopped(at); err != nil {
-				return nil, fmt.Errorf("--at: %w", err)
-			}
+		reports, err := stopped(s.File.Reports, at)
+		if err != nil {
+			return nil, fmt.Errorf("--at: %w", err)
 		}
 		b, err := NewBoard(AllFlags(reports), q.Splits, q.Seeds)
 		if err != nil && !q.Partial {
@@ -275,13 +283,11 @@ type RuleTally struct {
 func (s Standing) RuleTally() *RuleTally {
 	t := &RuleTally{Attempts: len(s.File.Reports), Rules: map[string]int{}}
 	for _, g := range s.File.Reports {
-		if g.Origin == nil || !g.Origin.Checked {
+		if !checked(g) {
 			continue
 		}
 		t.Checked++
-		if len(g.Origin.WarnedBy) > 0 {
-			t.Warned++
-		}
+		t.Warned += Count(flagged(g))
 		for _, name := range g.Origin.WarnedBy {
 			t.Rules[name]++
 		}

@@ -106,17 +106,11 @@ func WhatIf(reports []grading.Graded, ids []string, times []time.Duration) []Cas
 		cases = append(cases, c)
 	}
 	for _, at := range times {
-		stopped, why := make([]grading.Graded, len(reports)), error(nil)
-		for i, g := range reports {
-			if stopped[i], why = g.Stopped(at); why != nil {
-				break
-			}
-		}
 		name := "stopped after " + conditions.Limit(at)
-		if why != nil {
+		if early, why := stopped(reports, at); why != nil {
 			add(Case{Name: name, Why: why.Error()})
 		} else {
-			add(newCase(name, stopped, ids))
+			add(newCase(name, early, ids))
 		}
 	}
 	add(withoutFlagged(reports, ids))

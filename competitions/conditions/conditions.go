@@ -57,11 +57,16 @@ func CheckData(sets ...[]string) error {
 	return nil
 }
 
-// The kinds of the steps that run agents and that grade what they submit.
+// The kinds of the steps behind a score: those that run agents and grade what they submit,
+// that make the data, and that make boards.
 const (
-	AttemptKind = "agent-run"
-	CheckKind   = "check"
-	GradeKind   = "grade"
+	AttemptKind   = "agent-run"
+	CheckKind     = "check"
+	GradeKind     = "grade"
+	DownloadKind  = "download"
+	PrepareKind   = "prepare"
+	ChecksumKind  = "checksum"
+	AggregateKind = "aggregate"
 )
 
 // HostVenv is the value of Environment of an agent that saw a virtual environment of

@@ -3,7 +3,6 @@ package export
 import (
 	"strings"
 
-	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 )
 
@@ -13,7 +12,7 @@ func attemptColumns(r *rows[*results.Attempt]) {
 	r.number("wall_seconds", func(r *results.Attempt) *float64 { return r.Made.WallSeconds })
 	r.number("cpu_seconds", func(r *results.Attempt) *float64 { return r.Made.CPUSeconds })
 	r.number("validations", func(r *results.Attempt) *float64 { return knownInt(r.Made.Validations) })
-	said := func(of func(*results.Usage) string) func(*results.Attempt) string {
+	usedText := func(of func(*results.Usage) string) func(*results.Attempt) string {
 		return func(r *results.Attempt) string {
 			if r.Made.Usage == nil {
 				return ""
@@ -21,8 +20,8 @@ func attemptColumns(r *rows[*results.Attempt]) {
 			return of(r.Made.Usage)
 		}
 	}
-	r.text("model", said(func(u *results.Usage) string { return u.Model }))
-	r.text("usage_source", said(func(u *results.Usage) string { return u.Source }))
+	r.text("model", usedText(func(u *results.Usage) string { return u.Model }))
+	r.text("usage_source", usedText(func(u *results.Usage) string { return u.Source }))
 	r.number("requests", used(func(u *results.Usage) *float64 { return u.Requests }))
 	r.number("input_tokens", used(func(u *results.Usage) *float64 { return u.InputTokens }))
 	r.number("cached_input_tokens", used(func(u *results.Usage) *float64 { return u.CachedInputTokens }))
@@ -40,8 +39,8 @@ func used(of func(*results.Usage) *float64) func(*results.Attempt) *float64 {
 	}
 }
 
-// Join lists thresholds in one text.
-func Join(names []grading.Threshold) string {
+// Join lists names in one text.
+func Join[S ~string](names []S) string {
 	var texts []string
 	for _, n := range names {
 		texts = append(texts, string(n))

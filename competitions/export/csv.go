@@ -1,6 +1,7 @@
 package export
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
@@ -12,24 +13,15 @@ import (
 // as OWASP has it: a text that would be a formula gets an apostrophe in front.
 // Texts that are numbers, and all other columns, stay as they are.
 func forSpreadsheets(t *table.Table) (*table.Table, error) {
-	columns := make([]*table.Column, 0, len(t.Columns()))
-	for _, c := range t.Columns() {
+	columns := slices.Clone(t.Columns())
+	for i, c := range columns {
 		if c.Kind() == table.Text {
-			c = guarded(c)
+			r := rows[string]{of: c.Texts()}
+			r.text(c.Name(), guard)
+			columns[i] = r.columns[0]
 		}
-		columns = append(columns, c)
 	}
 	return table.New(columns...)
-}
-
-func guarded(c *table.Column) *table.Column {
-	texts, valid := make([]string, c.Len()), make([]bool, c.Len())
-	for i := range texts {
-		if valid[i] = !c.IsMissing(i); valid[i] {
-			texts[i] = guard(c.Text(i))
-		}
-	}
-	return table.FromTexts(c.Name(), texts, valid)
 }
 
 // number is a text that a spreadsheet takes for a number, whatever its sign.

@@ -35,7 +35,9 @@ func Attempts(records []*results.Attempt, stops ...time.Duration) (*table.Table,
 	r.text("run", func(r *results.Attempt) string { return r.RunID })
 	r.text("address", func(r *results.Attempt) string { return r.Address })
 	r.columns = append(r.columns, shared.Columns()...)
-	costColumns(&r)
+	// The table of runs, which boards have stored, lacks these.
+	r.number("estimated_cost_usd", used(func(u *results.Usage) *float64 { return u.EstimatedUSD }))
+	r.number("list_cost_usd", used(func(u *results.Usage) *float64 { return u.ListUSD }))
 	scoreColumns(&r)
 	settingColumns(&r)
 	originColumns(&r)
@@ -45,13 +47,6 @@ func Attempts(records []*results.Attempt, stops ...time.Duration) (*table.Table,
 		stopColumns(&r, at)
 	}
 	return table.New(r.columns...)
-}
-
-// costColumns say what the cost rests on. The table of runs, which boards have kept, lacks
-// them.
-func costColumns(r *rows[*results.Attempt]) {
-	r.number("estimated_cost_usd", used(func(u *results.Usage) *float64 { return u.EstimatedUSD }))
-	r.number("list_cost_usd", used(func(u *results.Usage) *float64 { return u.ListUSD }))
 }
 
 // scoreColumns hold the report's fields that the table of runs lacks.
@@ -79,13 +74,7 @@ func scoreColumns(r *rows[*results.Attempt]) {
 	threshold("silver_threshold", func(t grading.Thresholds) grading.Cutoff { return t.Silver })
 	threshold("bronze_threshold", func(t grading.Thresholds) grading.Cutoff { return t.Bronze })
 	threshold("median_threshold", func(t grading.Thresholds) grading.Cutoff { return t.Median })
-	r.text("flags", func(r *results.Attempt) string {
-		var words []string
-		for _, f := range r.Report.Flagged {
-			words = append(words, string(f))
-		}
-		return strings.Join(words, " ")
-	})
+	r.text("flags", func(r *results.Attempt) string { return Join(r.Report.Flagged) })
 	r.text("category", func(r *results.Attempt) string { return r.Category })
 	r.text("complexity", func(r *results.Attempt) string { return r.Complexity })
 	r.text("reference_profile", func(r *results.Attempt) string { return r.Report.Profile })

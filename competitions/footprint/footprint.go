@@ -5,9 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/prep"
 )
@@ -28,14 +25,13 @@ func Files(def *competitions.Definition) int64 { return int64(def.Facts.SizeGB *
 // Unpacked returns how large files of the given size are when the archives
 // among them are unpacked as well, with the factor.
 func Unpacked(def *competitions.Definition, files int64) (int64, float64) {
-	names := extracted(def)
-	factor := 1.0
+	names, known := def.Extracted()
+	factor := MixedFactor
 	switch {
-	case len(names) == 0:
-	case !slices.ContainsFunc(names, func(name string) bool { return !isText(name) }):
+	case known && len(names) == 0:
+		factor = 1
+	case known && !slices.ContainsFunc(names, func(name string) bool { return !isText(name) }):
 		factor = TextFactor
-	default:
-		factor = MixedFactor
 	}
 	return int64(float64(files) * factor), factor
 }
@@ -66,30 +62,6 @@ func isText(name string) bool {
 	return slices.ContainsFunc([]string{".csv.", ".tsv.", ".json.", ".jsonl.", ".txt."}, func(ext string) bool {
 		return strings.Contains(strings.ToLower(name), ext)
 	})
-}
-
-// extracted lists the archives that the prepare block unpacks, as far as they
-// are written out.
-func extracted(def *competitions.Definition) []string {
-	body, ok := def.Prepare.Body.(*hclsyntax.Body)
-	if !ok || body.Attributes["extract"] == nil {
-		return nil
-	}
-	v, diags := body.Attributes["extract"].Expr.Value(nil)
-	if diags.HasErrors() || v.IsNull() || !v.CanIterateElements() {
-		return []string{"archives named by an expression"}
-	}
-	var names []string
-	for it := v.ElementIterator(); it.Next(); {
-		key, elem := it.Element()
-		if v.Type().IsObjectType() {
-			elem = key
-		}
-		if elem.Type() == cty.String && !elem.IsNull() {
-			names = append(names, elem.AsString())
-		}
-	}
-	return names
 }
 
 // Basis names the origin of an estimate from size_gb.

@@ -165,14 +165,14 @@ func (s *subject) overlap() (submission, answers *table.Table, err error) {
 	}
 	ids := table.LookupIn(submitted.Kind(), known.Kind())
 	at := rowsByKey(known, ids)
-	var keep []int32
+	var chosen []int32
 	for i := range submitted.Len() {
 		if at[ids.Key(submitted.Value(i))] != nil {
-			keep = append(keep, int32(i))
+			chosen = append(chosen, int32(i))
 		}
 	}
-	kept := take(s.submission, keep)
-	if submission, err = kept.SortBy(s.plan.ID); err != nil {
+	selected := take(s.submission, chosen)
+	if submission, err = selected.SortBy(s.plan.ID); err != nil {
 		return nil, nil, invalid("column %q cannot be sorted: %v", s.plan.ID, err)
 	}
 	if answers, err = s.answers.SortBy(s.plan.ID); err != nil {
@@ -287,7 +287,7 @@ func (f *rowFilter) apply(s *subject, pair *sortedPair) (submission, answers *ta
 	if err != nil {
 		return nil, nil, err
 	}
-	var rows, kept []int
+	var rows, chosen []int
 	for i, m := range marks {
 		if m {
 			rows = append(rows, i)
@@ -301,10 +301,10 @@ func (f *rowFilter) apply(s *subject, pair *sortedPair) (submission, answers *ta
 			return nil, nil, invalid("column %q: %s is not an expected id", s.plan.ID, cell(ids, i))
 		}
 		if mark {
-			kept = append(kept, i)
+			chosen = append(chosen, i)
 		}
 	}
-	return pair.submission.Take(kept), pair.answers.Take(rows), nil
+	return pair.submission.Take(chosen), pair.answers.Take(rows), nil
 }
 
 func (f *rowFilter) marks(answers *table.Table) ([]bool, error) {

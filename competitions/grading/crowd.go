@@ -18,8 +18,8 @@ type Crowd struct {
 	MedalHangs bool `json:"medal_hangs"`
 }
 
-// place enters what stands around a score.
-func (c *Crowd) place(score float64, medals competitions.Medals) {
+// count enters what stands around a score.
+func (c *Crowd) count(score float64, medals competitions.Medals) {
 	near := medals.Near(score)
 	c.Score = &near
 	c.BestPlace, c.LastPlace = medals.Places(score)
@@ -27,16 +27,7 @@ func (c *Crowd) place(score float64, medals competitions.Medals) {
 	c.MedalHangs = medal(score-competitions.RoundingStep, medals) != at || medal(score+competitions.RoundingStep, medals) != at
 }
 
-// medal returns which medal a score earns, 0 for none, after rounding as
-// scores are.
-func medal(score float64, medals competitions.Medals) int {
-	switch s := medals.Rank(metric.RoundPython(score, 5)); {
-	case s.Gold:
-		return 3
-	case s.Silver:
-		return 2
-	case s.Bronze:
-		return 1
-	}
-	return 0
+// medal names the medal that a score earns after rounding as scores are.
+func medal(score float64, medals competitions.Medals) string {
+	return MedalsOf(medals.Rank(metric.RoundPython(score, 5))).Best()
 }

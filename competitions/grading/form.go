@@ -132,7 +132,7 @@ func (e *Invalid) Class() string {
 		return "columns"
 	case "same_rows", "not_empty":
 		return "rows"
-	case "same_ids", "same_id_set", "same_id_order", "known_ids", "all_ids", "unique_ids":
+	case "same_ids", "same_id_set", sameIDOrder, "known_ids", "all_ids", "unique_ids":
 		return "ids"
 	case "between", "rows_sum_to":
 		return "range"

@@ -1,8 +1,6 @@
 package grading
 
 import (
-	"math"
-
 	"github.com/mleflow/mleflow/competitions"
 )
 
@@ -49,7 +47,7 @@ type Margin struct {
 // without a finite score, or where there are no thresholds. medals may
 // be nil; then places are not known.
 func (r Report) Margins(medals *competitions.Medals) map[Threshold]Margin {
-	if r.Score == nil || !finite(float64(*r.Score)) || r.Unranked() || r.Thresholds == (Thresholds{}) {
+	if r.Score == nil || !r.Score.Finite() || r.Unranked() || r.Thresholds == (Thresholds{}) {
 		return nil
 	}
 	out := map[Threshold]Margin{}
@@ -99,7 +97,7 @@ func (r Report) reaches(name Threshold, score Number) bool {
 // HasNonFinite reports whether the score, exact or rounded, is no finite
 // number.
 func (r Report) HasNonFinite() bool {
-	return r.NonFinite || r.ExactScore != nil && !finite(float64(*r.ExactScore)) || r.Score != nil && !finite(float64(*r.Score))
+	return r.NonFinite || r.ExactScore != nil && !r.ExactScore.Finite() || r.Score != nil && !r.Score.Finite()
 }
 
 // MedalOnNonFinite reports whether a medal is based on a score that is not finite
@@ -107,5 +105,3 @@ func (r Report) HasNonFinite() bool {
 func (r Report) MedalOnNonFinite() bool {
 	return (r.GoldMedal || r.SilverMedal || r.BronzeMedal) && r.HasNonFinite()
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

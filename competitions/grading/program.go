@@ -67,12 +67,12 @@ func (p *Program) score(ctx context.Context, def *competitions.Definition, q Req
 		return metric.Score{}, fmt.Errorf("run metric: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	spec, err := p.place(def, q, dir)
+	spec, err := p.stage(def, q, dir)
 	if err != nil {
 		return metric.Score{}, fmt.Errorf("run metric: %w", err)
 	}
 	if p.Python != nil {
-		venv, release, failed := p.Python.place(ctx, def, q.Packages, filepath.Join(dir, "python"))
+		venv, release, failed := p.Python.install(ctx, def, q.Packages, filepath.Join(dir, "python"))
 		if failed != nil {
 			return metric.Score{}, fmt.Errorf("run metric: %w", failed)
 		}
@@ -92,8 +92,8 @@ func (p *Program) score(ctx context.Context, def *competitions.Definition, q Req
 	return verdict(out.Bytes())
 }
 
-// place lays out the program's inputs and returns how to run it.
-func (p *Program) place(def *competitions.Definition, q Request, dir string) (executor.Spec, error) {
+// stage lays out the program's inputs and returns how to run it.
+func (p *Program) stage(def *competitions.Definition, q Request, dir string) (executor.Spec, error) {
 	work, home := filepath.Join(dir, "metric"), filepath.Join(dir, "tmp")
 	for _, folder := range []string{work, home} {
 		if err := os.Mkdir(folder, 0o700); err != nil {

@@ -28,8 +28,8 @@ type Python struct{ Requirements, Version string }
 // the virtual environment. Release ends its use.
 type Packages func(ctx context.Context, r pyenv.Requirements, dir string) (venv string, release func() error, err error)
 
-// place reads the requirements and has packages place their environment.
-func (p *Python) place(ctx context.Context, def *competitions.Definition, packages Packages, dir string) (string, func() error, error) {
+// install reads the requirements and has packages make their environment.
+func (p *Python) install(ctx context.Context, def *competitions.Definition, packages Packages, dir string) (string, func() error, error) {
 	if packages == nil {
 		return "", nil, errors.New("the metric needs Python packages, which are not installed here")
 	}

@@ -24,10 +24,13 @@ const ReferenceProfile = "pandas-2.2 numpy-1.26 scikit-learn-1.5 scipy-1.14"
 // "inf" and "-inf" where it is not finite.
 type Number float64
 
+// Finite reports whether it is neither infinite nor NaN.
+func (n Number) Finite() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
+
 // MarshalJSON implements json.Marshaler.
 func (n Number) MarshalJSON() ([]byte, error) {
 	text := table.FormatFloat(float64(n))
-	if v := float64(n); math.IsNaN(v) || math.IsInf(v, 0) {
+	if !n.Finite() {
 		text = strconv.Quote(text)
 	}
 	return []byte(text), nil
@@ -93,6 +96,11 @@ type Thresholds struct {
 	Median Cutoff `json:"median_threshold"`
 }
 
+// ThresholdsOf returns the thresholds of a leaderboard as reports have them.
+func ThresholdsOf(t competitions.Thresholds) Thresholds {
+	return Thresholds{Gold: Cutoff(t.Gold), Silver: Cutoff(t.Silver), Bronze: Cutoff(t.Bronze), Median: Cutoff(t.Median)}
+}
+
 // Medals holds the medal that the score earns. At most one field is true.
 type Medals struct {
 	AnyMedal    bool `json:"any_medal"`
@@ -100,6 +108,11 @@ type Medals struct {
 	SilverMedal bool `json:"silver_medal"`
 	BronzeMedal bool `json:"bronze_medal"`
 	AboveMedian bool `json:"above_median"`
+}
+
+// MedalsOf returns what a score earns as reports have it.
+func MedalsOf(s competitions.Standing) Medals {
+	return Medals{AnyMedal: s.Any(), GoldMedal: s.Gold, SilverMedal: s.Silver, BronzeMedal: s.Bronze, AboveMedian: s.AboveMedian}
 }
 
 // Best is the name of the best of them: gold, silver, bronze or none.
@@ -175,10 +188,9 @@ func (r *Report) MadeUnder(set []string) {
 
 // newReport returns a report without a score.
 func newReport(def *competitions.Definition, submission string, created time.Time) Report {
-	t := def.Medals.Thresholds
 	r := Report{
 		CompetitionID:  def.ID,
-		Thresholds:     Thresholds{Gold: Cutoff(t.Gold), Silver: Cutoff(t.Silver), Bronze: Cutoff(t.Bronze), Median: Cutoff(t.Median)},
+		Thresholds:     ThresholdsOf(def.Medals.Thresholds),
 		LowerIsBetter:  def.Medals.LowerIsBetter,
 		CreatedAt:      created.Format("2006-01-02T15:04:05.000000"),
 		SubmissionPath: submission,
@@ -199,17 +211,14 @@ func (r *Report) score(s metric.Score, medals competitions.Medals) {
 	standing := medals.Rank(float64(rounded))
 	r.Score, r.ExactScore = &rounded, &exact
 	r.Outcome, r.ValidSubmission = outcome.Scored, true
-	r.Medals = Medals{
-		AnyMedal: standing.Any(), GoldMedal: standing.Gold, SilverMedal: standing.Silver,
-		BronzeMedal: standing.Bronze, AboveMedian: standing.AboveMedian,
-	}
+	r.Medals = MedalsOf(standing)
 	if standing.Rank > 0 {
 		r.Rank = &standing.Rank
 	}
 	if r.Crowd != nil {
-		r.Crowd.place(float64(rounded), medals)
+		r.Crowd.count(float64(rounded), medals)
 	}
-	r.NonFinite = math.IsNaN(s.Value) || math.IsInf(s.Value, 0) || math.IsInf(float64(rounded), 0)
+	r.NonFinite = !exact.Finite() || !rounded.Finite()
 }
 
 // refuse enters why there is no score.

@@ -2,6 +2,7 @@ package grading
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 )
@@ -16,28 +17,7 @@ type Rule struct {
 }
 
 // rules is the list of all kinds, in the order of documentation.
-var rules = []Rule{
-	columnsRule,
-	exactColumnsRule,
-	columnCountRule,
-	columnOrderRule,
-	sameRowsRule,
-	notEmptyRule,
-	sameIDsRule,
-	sameIDSetRule,
-	sameIDOrderRule,
-	knownIDsRule,
-	allIDsRule,
-	uniqueIDsRule,
-	numericRule,
-	numberTypeRule,
-	numberOrTruthTypeRule,
-	textRule,
-	noMissingRule,
-	finiteRule,
-	betweenRule,
-	rowsSumToRule,
-}
+var rules = slices.Concat(shapeRules, idRules, valueRules)
 
 // Rules returns every kind of requirement, for documentation.
 func Rules() []Rule { return append([]Rule(nil), rules...) }

@@ -6,89 +6,90 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
-var sameIDsRule = Rule{
-	Name: "same_ids", Value: "true",
-	Doc: "Sorted by id, the answers' ids row by row. Numbers compare by value (1.0 equals 1), strings exactly; a missing id equals nothing.",
-	build: needsID(func(s *subject) error {
-		pair, err := s.sort()
-		if err != nil {
-			return err
-		}
-		a, _ := pair.submission.Column(s.plan.ID)
-		b, _ := pair.answers.Column(s.plan.ID)
-		if a.Len() != b.Len() {
-			return invalid("there are %d ids; expected %d", a.Len(), b.Len())
-		}
-		if row := firstDifference(a, b); row >= 0 {
-			return invalid("column %q does not contain the expected ids: %s is unknown, repeated, or takes the place of a missing id", s.plan.ID, cell(a, row))
-		}
-		return nil
-	}),
-}
+// sameIDOrder is the name of a rule.
+const sameIDOrder = "same_id_order"
 
-var sameIDOrderRule = Rule{
-	Name: "same_id_order", Value: "true",
-	Doc: "The answers' ids, row by row in the files' order.",
-	build: needsID(func(s *subject) error {
-		a, b, err := s.ids()
-		if err != nil {
-			return err
-		}
-		if a.Len() != b.Len() {
-			return invalid("there are %d ids; expected %d", a.Len(), b.Len())
-		}
-		if row := firstDifference(a, b); row >= 0 {
-			return invalid("column %q: row %d contains %s instead of the expected id", s.plan.ID, row+1, cell(a, row))
-		}
-		return nil
-	}),
-}
-
-var sameIDSetRule = Rule{
-	Name: "same_id_set", Value: "true",
-	Doc: "The answers' ids and no others, however often. A missing id is one of them where ids are strings.",
-	build: needsID(func(s *subject) error {
-		submitted, known, err := s.ids()
-		if err != nil {
-			return err
-		}
-		if row := firstOutside(submitted, known, table.Lookup{}, holdsObjects(submitted) && holdsObjects(known)); row >= 0 {
-			return unexpected(submitted, row)
-		}
-		return checkAll(s)
-	}),
-}
-
-var knownIDsRule = Rule{
-	Name: "known_ids", Value: "true",
-	Doc:   "Only ids of the answers; some may be left out. A missing id is none of them.",
-	build: needsID(checkKnown),
-}
-
-var allIDsRule = Rule{
-	Name: "all_ids", Value: "true",
-	Doc:   "Every id of the answers; there may be others. A missing id is one of them where ids are strings.",
-	build: needsID(checkAll),
-}
-
-var uniqueIDsRule = Rule{
-	Name: "unique_ids", Value: "true",
-	Doc: "No id occurs twice.",
-	build: needsID(func(s *subject) error {
-		ids, err := s.column(s.plan.ID)
-		if err != nil {
-			return err
-		}
-		seen := make(map[table.Value]bool, ids.Len())
-		for i := range ids.Len() {
-			k := ids.Value(i).Exact()
-			if seen[k] {
-				return invalid("column %q: %s occurs twice", s.plan.ID, cell(ids, i))
+// idRules are the rules on ids, in the order of documentation.
+var idRules = []Rule{
+	{
+		Name: "same_ids", Value: "true",
+		Doc: "Sorted by id, the answers' ids row by row. Numbers compare by value (1.0 equals 1), strings exactly; a missing id equals nothing.",
+		build: needsID(func(s *subject) error {
+			pair, err := s.sort()
+			if err != nil {
+				return err
 			}
-			seen[k] = true
-		}
-		return nil
-	}),
+			a, _ := pair.submission.Column(s.plan.ID)
+			b, _ := pair.answers.Column(s.plan.ID)
+			if a.Len() != b.Len() {
+				return invalid("there are %d ids; expected %d", a.Len(), b.Len())
+			}
+			if row := firstDifference(a, b); row >= 0 {
+				return invalid("column %q does not contain the expected ids: %s is unknown, repeated, or takes the place of a missing id", s.plan.ID, cell(a, row))
+			}
+			return nil
+		}),
+	},
+	{
+		Name: "same_id_set", Value: "true",
+		Doc: "The answers' ids and no others, however often. A missing id is one of them where ids are strings.",
+		build: needsID(func(s *subject) error {
+			submitted, known, err := s.ids()
+			if err != nil {
+				return err
+			}
+			if row := firstOutside(submitted, known, table.Lookup{}, holdsObjects(submitted) && holdsObjects(known)); row >= 0 {
+				return unexpected(submitted, row)
+			}
+			return checkAll(s)
+		}),
+	},
+	{
+		Name: sameIDOrder, Value: "true",
+		Doc: "The answers' ids, row by row in the files' order.",
+		build: needsID(func(s *subject) error {
+			a, b, err := s.ids()
+			if err != nil {
+				return err
+			}
+			if a.Len() != b.Len() {
+				return invalid("there are %d ids; expected %d", a.Len(), b.Len())
+			}
+			if row := firstDifference(a, b); row >= 0 {
+				return invalid("column %q: row %d contains %s instead of the expected id", s.plan.ID, row+1, cell(a, row))
+			}
+			return nil
+		}),
+	},
+	{
+		Name: "known_ids", Value: "true",
+		Doc:   "Only ids of the answers; some may be left out. A missing id is none of them.",
+		build: needsID(checkKnown),
+	},
+	{
+		Name: "all_ids", Value: "true",
+		Doc:   "Every id of the answers; there may be others. A missing id is one of them where ids are strings.",
+		build: needsID(checkAll),
+	},
+	{
+		Name: "unique_ids", Value: "true",
+		Doc: "No id occurs twice.",
+		build: needsID(func(s *subject) error {
+			ids, err := s.column(s.plan.ID)
+			if err != nil {
+				return err
+			}
+			seen := make(map[table.Value]bool, ids.Len())
+			for i := range ids.Len() {
+				k := ids.Value(i).Exact()
+				if seen[k] {
+					return invalid("column %q: %s occurs twice", s.plan.ID, cell(ids, i))
+				}
+				seen[k] = true
+			}
+			return nil
+		}),
+	},
 }
 
 func checkKnown(s *subject) error {

@@ -37,18 +37,103 @@ func (s *subject) each(names []string, check func(*table.Column) error) error {
 	return nil
 }
 
-var numericRule = Rule{
-	Name: "numeric", Value: "true (the targets) or a list of names",
-	Doc: "Only numbers, booleans and missing cells.",
-	build: eachColumn(func(c *table.Column) error {
-		if c.Kind() != table.Text && c.Kind() != table.Mixed {
+// valueRules are the rules on cells, in the order of documentation.
+var valueRules = []Rule{
+	{
+		Name: "numeric", Value: "true (the targets) or a list of names",
+		Doc: "Only numbers, booleans and missing cells.",
+		build: eachColumn(func(c *table.Column) error {
+			if c.Kind() != table.Text && c.Kind() != table.Mixed {
+				return nil
+			}
+			if row := firstWord(c); row >= 0 {
+				return invalid("column %q: row %d: %s is not a number", c.Name(), row+1, cell(c, row))
+			}
 			return nil
-		}
-		if row := firstWord(c); row >= 0 {
-			return invalid("column %q: row %d: %s is not a number", c.Name(), row+1, cell(c, row))
-		}
-		return nil
-	}),
+		}),
+	},
+	{
+		Name: "number_type", Value: "true (the targets) or a list of names",
+		Doc: "Of numeric type: no strings, no booleans, at least one row.",
+		build: eachColumn(func(c *table.Column) error {
+			if !c.Kind().IsNumber() {
+				return invalid("column %q is not numeric", c.Name())
+			}
+			return nil
+		}),
+	},
+	{
+		Name: "number_or_truth_type", Value: "true (the targets) or a list of names",
+		Doc: "Of numeric type, or boolean without missing cells; at least one row.",
+		build: eachColumn(func(c *table.Column) error {
+			if !c.Kind().IsNumber() && (c.Kind() != table.Bool || c.MissingCount() > 0) {
+				return invalid("column %q is not numeric", c.Name())
+			}
+			return nil
+		}),
+	},
+	{
+		Name: "text", Value: "true (the targets) or a list of names",
+		Doc: "Strings without missing cells; numeric and boolean columns are refused.",
+		build: eachColumn(func(c *table.Column) error {
+			for i := range c.Len() {
+				if v := c.Value(i); v.Kind() != table.Text {
+					return invalid("column %q: row %d: %s is not a string", c.Name(), i+1, cell(c, i))
+				}
+			}
+			return nil
+		}),
+	},
+	{
+		Name: "no_missing", Value: "true (the targets) or a list of names",
+		Doc: "No missing cells.",
+		build: eachColumn(func(c *table.Column) error {
+			for i := range c.Len() {
+				if c.IsMissing(i) {
+					return invalid("column %q: row %d has no value", c.Name(), i+1)
+				}
+			}
+			return nil
+		}),
+	},
+	{
+		Name: "finite", Value: "true (the targets) or a list of names",
+		Doc: "Finite numbers, none missing.",
+		build: eachColumn(func(c *table.Column) error {
+			v, err := floats(c)
+			if err != nil {
+				return err
+			}
+			for i, x := range v {
+				if math.IsNaN(x) || math.IsInf(x, 0) {
+					return invalid("column %q: row %d: %s is not a finite number", c.Name(), i+1, cell(c, i))
+				}
+			}
+			return nil
+		}),
+	},
+	{
+		Name: "between", Value: "[lowest, highest] or { min, max, missing = \"skip\", columns = [names] }",
+		Doc: `Every cell of the targets, or of columns, is a number in this range, inclusive. Missing cells are refused unless missing = "skip".`,
+		build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
+			r, err := decodeRange(v, p)
+			if err != nil {
+				return nil, err
+			}
+			return r.check, nil
+		},
+	},
+	{
+		Name: "rows_sum_to", Value: "number or { value, atol, rtol, decimals, columns = [names] or \"after_first\" or \"all_but_id\" }",
+		Doc: "In every row the targets, or columns, add up to value; missing cells count as 0. The sum is within atol + rtol·|value| of it (numpy.isclose; defaults 1e-6 and 1e-5). With decimals, the sum so rounded equals value.",
+		build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
+			r, err := decodeRowSum(v, p)
+			if err != nil {
+				return nil, err
+			}
+			return r.check, nil
+		},
+	},
 }
 
 // firstWord returns the first row that holds a text which is not a number, -1
@@ -62,71 +147,6 @@ func firstWord(c *table.Column) int {
 		}
 	}
 	return -1
-}
-
-var numberTypeRule = Rule{
-	Name: "number_type", Value: "true (the targets) or a list of names",
-	Doc: "Of numeric type: no strings, no booleans, at least one row.",
-	build: eachColumn(func(c *table.Column) error {
-		if !c.Kind().IsNumber() {
-			return invalid("column %q is not numeric", c.Name())
-		}
-		return nil
-	}),
-}
-
-var numberOrTruthTypeRule = Rule{
-	Name: "number_or_truth_type", Value: "true (the targets) or a list of names",
-	Doc: "Of numeric type, or boolean without missing cells; at least one row.",
-	build: eachColumn(func(c *table.Column) error {
-		if !c.Kind().IsNumber() && (c.Kind() != table.Bool || c.MissingCount() > 0) {
-			return invalid("column %q is not numeric", c.Name())
-		}
-		return nil
-	}),
-}
-
-var textRule = Rule{
-	Name: "text", Value: "true (the targets) or a list of names",
-	Doc: "Strings without missing cells; numeric and boolean columns are refused.",
-	build: eachColumn(func(c *table.Column) error {
-		for i := range c.Len() {
-			if v := c.Value(i); v.Kind() != table.Text {
-				return invalid("column %q: row %d: %s is not a string", c.Name(), i+1, cell(c, i))
-			}
-		}
-		return nil
-	}),
-}
-
-var noMissingRule = Rule{
-	Name: "no_missing", Value: "true (the targets) or a list of names",
-	Doc: "No missing cells.",
-	build: eachColumn(func(c *table.Column) error {
-		for i := range c.Len() {
-			if c.IsMissing(i) {
-				return invalid("column %q: row %d has no value", c.Name(), i+1)
-			}
-		}
-		return nil
-	}),
-}
-
-var finiteRule = Rule{
-	Name: "finite", Value: "true (the targets) or a list of names",
-	Doc: "Finite numbers, none missing.",
-	build: eachColumn(func(c *table.Column) error {
-		v, err := floats(c)
-		if err != nil {
-			return err
-		}
-		for i, x := range v {
-			if math.IsNaN(x) || math.IsInf(x, 0) {
-				return invalid("column %q: row %d: %s is not a finite number", c.Name(), i+1, cell(c, i))
-			}
-		}
-		return nil
-	}),
 }
 
 // hasTexts reports whether some cell is a string. A long column may be Mixed and
@@ -158,18 +178,6 @@ func numbers(c *table.Column) error {
 		return invalid("column %q: row %d: %s is not a number", c.Name(), row+1, cell(c, row))
 	}
 	return nil
-}
-
-var betweenRule = Rule{
-	Name: "between", Value: "[lowest, highest] or { min, max, missing = \"skip\", columns = [names] }",
-	Doc: `Every cell of the targets, or of columns, is a number in this range, inclusive. Missing cells are refused unless missing = "skip".`,
-	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
-		r, err := decodeRange(v, p)
-		if err != nil {
-			return nil, err
-		}
-		return r.check, nil
-	},
 }
 
 type valueRange struct {
@@ -237,18 +245,6 @@ func (r valueRange) checkColumn(c *table.Column) error {
 		return invalid("column %q: row %d: %s is not between %v and %v", c.Name(), i+1, cell(c, i), r.min, r.max)
 	}
 	return nil
-}
-
-var rowsSumToRule = Rule{
-	Name: "rows_sum_to", Value: "number or { value, atol, rtol, decimals, columns = [names] or \"after_first\" or \"all_but_id\" }",
-	Doc: "In every row the targets, or columns, add up to value; missing cells count as 0. The sum is within atol + rtol·|value| of it (numpy.isclose; defaults 1e-6 and 1e-5). With decimals, the sum so rounded equals value.",
-	build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
-		r, err := decodeRowSum(v, p)
-		if err != nil {
-			return nil, err
-		}
-		return r.check, nil
-	},
 }
 
 type rowSum struct {

@@ -148,8 +148,8 @@ func (p *Plan) inSampleOrder(t *table.Table, sample *table.Column) (*table.Table
 	if slices.Equal(texts, given) {
 		return t, nil
 	}
-	if slices.ContainsFunc(p.requirements, func(r requirement) bool { return r.name == sameIDOrderRule.Name }) {
-		return nil, fmt.Errorf("%s is required, but the sample submission has its ids in another order than the answers, so the validity server would reveal the order of the answers; write both in one order", sameIDOrderRule.Name)
+	if slices.ContainsFunc(p.requirements, func(r requirement) bool { return r.name == sameIDOrder }) {
+		return nil, fmt.Errorf("%s is required, but the sample submission has its ids in another order than the answers, so the validity server would reveal the order of the answers; write both in one order", sameIDOrder)
 	}
 	slices.Sort(given)
 	slices.Sort(texts)

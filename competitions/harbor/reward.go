@@ -125,7 +125,7 @@ func medalReward(r grading.Report) float64 {
 func (s Scale) WriteReward(dir, kind string, r grading.Report) error {
 	reward := s.Reward(kind, r)
 	values := map[string]float64{"reward": reward}
-	if r.ExactScore != nil && !math.IsNaN(float64(*r.ExactScore)) && !math.IsInf(float64(*r.ExactScore), 0) {
+	if r.ExactScore != nil && r.ExactScore.Finite() {
 		values["score"] = float64(*r.ExactScore)
 	}
 	text, err := json.Marshal(values)

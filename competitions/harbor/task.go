@@ -202,16 +202,16 @@ func (d *draft) fill() error {
 	if err != nil {
 		return err
 	}
-	place := copyFile
+	install := copyFile
 	if d.program != "" { // tasks share one copy
-		program, place = d.program, linkFile
+		program, install = d.program, linkFile
 	}
 	slices.Sort(graded)
 	trees := []link{{from: filepath.Join(d.prepared, "public"), to: filepath.Join(d.dir, "environment", "data")}}
 	for _, name := range slices.Compact(graded) {
 		trees = append(trees, link{from: filepath.Join(d.prepared, name), to: filepath.Join(d.dir, "tests", "data", d.def.ID, "prepared", name)})
 	}
-	return errors.Join(linkTrees(d.def.ID, d.Work, trees...), place(program, filepath.Join(d.dir, "tests", "mleflow")))
+	return errors.Join(linkTrees(d.def.ID, d.Work, trees...), install(program, filepath.Join(d.dir, "tests", "mleflow")))
 }
 
 // testScript ends with status 1 and no reward if grading itself fails, which

@@ -15,7 +15,6 @@ const surely = -6
 // as texts.
 type pairs struct {
 	values, truths []string
-	missing        []bool
 }
 
 // shares returns the share of each answer, and whether at least two answers
@@ -73,10 +72,7 @@ func agreement(shares map[string]float64, n int) float64 {
 // of ten of its chance.
 func (p *pairs) unusual(shares map[string]float64) (usual, answer string, rows int, chance float64, ok bool) {
 	count := map[string]int{}
-	for i, v := range p.values {
-		if p.missing[i] {
-			v = ""
-		}
+	for _, v := range p.values {
 		count[v]++
 	}
 	most := 0
@@ -86,9 +82,6 @@ func (p *pairs) unusual(shares map[string]float64) (usual, answer string, rows i
 		}
 	}
 	for i, v := range p.values {
-		if p.missing[i] {
-			v = ""
-		}
 		switch {
 		case v == usual:
 		case rows == 0:

@@ -2,8 +2,6 @@ package kit
 
 import (
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"math"
 	"path"
@@ -28,16 +26,10 @@ func (p *preparedLinter) testSides() (out []side) {
 			continue
 		}
 		s := side{publicTable: t}
-		switch ids, err := t.t.Column(p.plan.ID); {
-		case p.row == nil && p.answers != nil && t.t.Len() == p.answers.Len() && strings.Contains(strings.ToLower(t.name), "test"):
+		s.rows, s.answers = p.paired(t.t)
+		if p.row == nil && p.answers != nil && t.t.Len() == p.answers.Len() && strings.Contains(strings.ToLower(t.name), "test") {
 			for i := range t.t.Len() {
 				s.rows, s.answers = append(s.rows, i), append(s.answers, i)
-			}
-		case p.row != nil && err == nil:
-			for i := range ids.Len() {
-				if k, ok := p.row[ids.Text(i)]; ok {
-					s.rows, s.answers = append(s.rows, i), append(s.answers, k)
-				}
 			}
 		}
 		if p.answers != nil && len(s.rows) > 0 && 10*len(s.rows) >= 9*p.answers.Len() {
@@ -47,25 +39,36 @@ func (p *preparedLinter) testSides() (out []side) {
 	return out
 }
 
+// paired returns the rows of a table whose ids the answers have, next to the
+// rows of the answers.
+func (p *preparedLinter) paired(t *table.Table) (rows, answers []int) {
+	ids, err := t.Column(p.plan.ID)
+	if err != nil {
+		return nil, nil
+	}
+	for i := range ids.Len() {
+		if k, ok := p.row[ids.Text(i)]; ok {
+			rows, answers = append(rows, i), append(answers, k)
+		}
+	}
+	return rows, answers
+}
+
 // labelled reports whether a table holds a graded column, as training data do.
 func (p *preparedLinter) labelled(t *table.Table) bool {
 	return slices.ContainsFunc(slices.Concat(p.plan.Targets, p.plan.Truth), t.Has)
 }
 
-// trainSides returns the tables with graded columns that are not the sample.
+// trainSides returns the tables with graded columns that are not the sample,
+// nor a file of its name in an archive.
 func (p *preparedLinter) trainSides() (out []publicTable) {
+	sample := p.def.Layout.Sample
 	for _, t := range p.public.tables {
-		if t.name != p.def.Layout.Sample && p.labelled(t.t) && !p.isSampleCopy(t) {
+		if t.name != sample && p.labelled(t.t) && !strings.HasSuffix(t.name, "!"+path.Base(sample)) {
 			out = append(out, t)
 		}
 	}
 	return out
-}
-
-// isSampleCopy reports whether a table has the sample's name, such as one in
-// an archive.
-func (p *preparedLinter) isSampleCopy(t publicTable) bool {
-	return strings.HasSuffix(t.name, "!"+path.Base(p.def.Layout.Sample))
 }
 
 // lintReachable looks for a column of a public table that agrees with the
@@ -75,11 +78,9 @@ func lintReachable(p *preparedLinter) error {
 		return nil
 	}
 	for _, t := range p.public.tables {
-		if !t.t.Has(p.plan.ID) {
-			continue
-		}
+		rows, answers := p.paired(t.t)
 		for _, truth := range p.truths() {
-			if column := p.agreeing(t.t, truth); column != "" {
+			if column := p.agreeing(t.t, rows, cellsAt(answers, truth.Text)); column != "" {
 				p.leak(Error, t.name, column, "column %q holds the answers of column %q", column, truth.Name())
 			}
 		}
@@ -90,35 +91,28 @@ func lintReachable(p *preparedLinter) error {
 	return nil
 }
 
-// agreeing returns the column of t that equals the answers on every test row of
-// t, or "". Answers with one value only prove nothing.
-func (p *preparedLinter) agreeing(t *table.Table, truth *table.Column) string {
-	ids, err := t.Column(p.plan.ID)
-	if err != nil {
+// agreeing returns the column of t that equals the answers on all test rows, or
+// "". Few answers prove nothing, nor do answers with one value only.
+func (p *preparedLinter) agreeing(t *table.Table, rows []int, answers []string) string {
+	if len(rows) < 5 || !slices.ContainsFunc(answers, func(a string) bool { return a != answers[0] }) {
 		return ""
 	}
 	for _, c := range t.Columns() {
-		if c.Name() == p.plan.ID {
-			continue
-		}
-		matched, values := 0, map[string]bool{}
-		for i := range t.Len() {
-			k, ok := p.row[ids.Text(i)]
-			if !ok {
-				continue
-			}
-			if c.Text(i) != truth.Text(k) {
-				matched = 0
-				break
-			}
-			matched++
-			values[truth.Text(k)] = true
-		}
-		if matched > 4 && len(values) > 1 {
+		same := func(i int, answer string) bool { return c.Text(i) == answer }
+		if c.Name() != p.plan.ID && slices.EqualFunc(rows, answers, same) {
 			return c.Name()
 		}
 	}
 	return ""
+}
+
+// cellsAt returns the cells of some rows.
+func cellsAt[T any](rows []int, cell func(row int) T) []T {
+	out := make([]T, len(rows))
+	for n, i := range rows {
+		out[n] = cell(i)
+	}
+	return out
 }
 
 // lintDetermined looks for columns, sizes and names that give the answers.
@@ -136,11 +130,7 @@ func lintDetermined(p *preparedLinter) error {
 	}
 	for _, truth := range p.truths() {
 		for _, about := range p.fileFacts() {
-			at := pairs{values: about.values, missing: about.missing}
-			for _, k := range about.answers {
-				at.truths = append(at.truths, truth.Text(k))
-			}
-			p.judge(about.file, about.column, truth.Name(), at)
+			p.judge(about.file, about.column, truth.Name(), pairs{about.values, cellsAt(about.answers, truth.Text)})
 		}
 	}
 	return nil
@@ -149,23 +139,14 @@ func lintDetermined(p *preparedLinter) error {
 // withTraining pairs a column with the answers: of the test rows, and of the
 // training rows where a table has both columns.
 func (p *preparedLinter) withTraining(s side, c, truth *table.Column) pairs {
-	var out pairs
-	add := func(c *table.Column, i int, answer string) {
-		out.values, out.missing = append(out.values, c.Text(i)), append(out.missing, c.IsMissing(i))
-		out.truths = append(out.truths, answer)
-	}
-	for n, i := range s.rows {
-		add(c, i, truth.Text(s.answers[n]))
-	}
+	out := pairs{cellsAt(s.rows, c.Text), cellsAt(s.answers, truth.Text)}
 	for _, t := range p.trainSides() {
 		values, err := t.t.Column(c.Name())
 		labels, other := t.t.Column(truth.Name())
 		if err != nil || other != nil || strings.Contains(t.name, "!") {
 			continue
 		}
-		for i := range values.Len() {
-			add(values, i, labels.Text(i))
-		}
+		out.values, out.truths = append(out.values, values.Texts()...), append(out.truths, labels.Texts()...)
 	}
 	return out
 }
@@ -205,11 +186,7 @@ func (p *preparedLinter) judgeOrder(s side, c, truth *table.Column) {
 	if !c.Kind().IsNumber() || !truth.Kind().IsNumber() {
 		return
 	}
-	x, y := make([]float64, len(s.rows)), make([]float64, len(s.rows))
-	for n, i := range s.rows {
-		x[n], y[n] = c.Float(i), truth.Float(s.answers[n])
-	}
-	if monotone(x, y) {
+	if monotone(cellsAt(s.rows, c.Float), cellsAt(s.answers, truth.Float)) {
 		p.leak(Error, s.name, c.Name(), "column %q orders the test rows exactly as the answers of column %q do", c.Name(), truth.Name())
 	}
 }
@@ -218,7 +195,6 @@ func (p *preparedLinter) judgeOrder(s side, c, truth *table.Column) {
 type fact struct {
 	file, column string
 	values       []string
-	missing      []bool
 	answers      []int
 }
 
@@ -265,7 +241,7 @@ func (p *preparedLinter) fileFacts() []fact {
 }
 
 func (f *fact) add(value string, row int) {
-	f.values, f.missing, f.answers = append(f.values, value), append(f.missing, value == ""), append(f.answers, row)
+	f.values, f.answers = append(f.values, value), append(f.answers, row)
 }
 
 // idsIn returns the ids of test rows in a file's name, as the name with {id} in
@@ -294,38 +270,27 @@ func (p *preparedLinter) idsIn(name string) map[string]int {
 	return out
 }
 
-// privateFiles lists the private files but the sample, which is not a secret.
-func (p *preparedLinter) privateFiles() (out []publicFile, err error) {
-	err = fs.WalkDir(p.folder, "private", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || name == p.def.Layout.Sample {
-			return err
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		out = append(out, publicFile{name, info.Size(), func() (io.ReadCloser, error) { return p.folder.Open(name) }})
-		return nil
-	})
-	return out, err
-}
-
 func lintPreparedFiles(p *preparedLinter) error {
 	if err := eachPointer(p.folder, func(name string) {
 		p.leak(Error, name, "", "it is a pointer of Git LFS, not the data")
 	}); err != nil {
 		return err
 	}
-	private, err := p.privateFiles()
-	if err != nil {
+	files := slices.Clone(p.public.files)
+	if err := eachFile(p.folder, "private", func(f dataFile) error {
+		if f.name != p.def.Layout.Sample { // which is no secret
+			files = append(files, f)
+		}
+		return nil
+	}); err != nil {
 		return err
 	}
-	same, err := twins(slices.Concat(p.public.files, private))
+	same, err := twins(files)
 	if err != nil {
 		return err
 	}
 	for _, group := range same {
-		secret := slices.IndexFunc(group, func(f publicFile) bool { return strings.HasPrefix(f.name, "private/") })
+		secret := slices.IndexFunc(group, func(f dataFile) bool { return strings.HasPrefix(f.name, "private/") })
 		for _, f := range group {
 			if secret >= 0 && strings.HasPrefix(f.name, "public/") {
 				p.leak(Error, f.name, "", "it has the bytes of %s", group[secret].name)
@@ -342,27 +307,20 @@ const spread = 6
 // lintSample compares the sample submission with the answers.
 func lintSample(p *preparedLinter) error {
 	sample, err := readTable(p.folder, p.def.Layout.Sample)
-	if err != nil || p.answers == nil || p.row == nil || !sample.Has(p.plan.ID) {
+	if err != nil || p.row == nil {
 		return nil // columns says so
 	}
-	ids, _ := sample.Column(p.plan.ID)
+	rows, answers := p.paired(sample)
 	for n, truth := range p.truths() {
 		c, err := sample.Column(p.plan.Targets[min(n, len(p.plan.Targets)-1)])
 		if err != nil {
 			continue
 		}
-		var x, y []string
 		var u, v []float64
-		numbers := c.Kind().IsNumber() && truth.Kind().IsNumber()
-		for i := range ids.Len() {
-			if k, ok := p.row[ids.Text(i)]; ok {
-				x, y = append(x, c.Text(i)), append(y, truth.Text(k))
-				if numbers {
-					u, v = append(u, c.Float(i)), append(v, truth.Float(k))
-				}
-			}
+		if c.Kind().IsNumber() && truth.Kind().IsNumber() {
+			u, v = cellsAt(rows, c.Float), cellsAt(answers, truth.Float)
 		}
-		p.judgeSample(c.Name(), x, y, u, v)
+		p.judgeSample(c.Name(), cellsAt(rows, c.Text), cellsAt(answers, truth.Text), u, v)
 	}
 	return nil
 }

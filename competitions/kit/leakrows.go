@@ -21,15 +21,17 @@ func lintUngraded(p *preparedLinter) error {
 	}
 	values := map[string]bool{}
 	for _, c := range truths {
-		for i := range c.Len() {
-			values[c.Text(i)] = true
+		for _, text := range c.Texts() {
+			values[text] = true
 		}
 	}
 	if len(values) > 10 {
 		return nil // no classes
 	}
+	sides := p.testSides()
 	for _, c := range p.answers.Columns() {
-		if c.Name() == p.plan.ID || slices.Contains(p.plan.Truth, c.Name()) || p.isPublicColumn(c.Name()) {
+		if c.Name() == p.plan.ID || slices.Contains(p.plan.Truth, c.Name()) ||
+			slices.ContainsFunc(sides, func(s side) bool { return s.t.Has(c.Name()) }) {
 			continue
 		}
 		like, more := true, false
@@ -42,11 +44,6 @@ func lintUngraded(p *preparedLinter) error {
 		}
 	}
 	return nil
-}
-
-// isPublicColumn reports whether a table of the test rows has a column.
-func (p *preparedLinter) isPublicColumn(name string) bool {
-	return slices.ContainsFunc(p.testSides(), func(s side) bool { return s.t.Has(name) })
 }
 
 // lintOrdered looks for an order of the rows that sorts the answers: that of
@@ -69,17 +66,9 @@ func lintOrdered(p *preparedLinter) error {
 	})
 	p.judgeSorted(p.def.Layout.Answers, p.plan.ID, "the order of the ids", byID)
 	for _, t := range p.public.tables {
-		own, err := t.t.Column(p.plan.ID)
-		if err != nil || p.labelled(t.t) && t.name != p.def.Layout.Sample {
-			continue
+		if _, rows := p.paired(t.t); !p.labelled(t.t) || t.name == p.def.Layout.Sample {
+			p.judgeSorted(t.name, p.plan.ID, "the order of the rows", rows)
 		}
-		var rows []int
-		for i := range own.Len() {
-			if k, ok := p.row[own.Text(i)]; ok {
-				rows = append(rows, k)
-			}
-		}
-		p.judgeSorted(t.name, p.plan.ID, "the order of the rows", rows)
 	}
 	return nil
 }
@@ -108,16 +97,11 @@ func idKeys(ids *table.Column) []idKey {
 // judgeSorted reports rows of the answers whose order sorts them, or nearly.
 func (p *preparedLinter) judgeSorted(file, column, what string, rows []int) {
 	for _, truth := range p.truths() {
-		texts, numbers, places := make([]string, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
-		kinds := map[string]bool{}
-		for n, k := range rows {
-			texts[n], places[n] = truth.Text(k), float64(n)
-			if truth.Kind().IsNumber() {
-				numbers[n] = truth.Float(k)
-			}
-			kinds[texts[n]] = true
+		texts, kinds, order := cellsAt(rows, truth.Text), map[string]bool{}, make([]float64, len(rows))
+		for n, text := range texts {
+			kinds[text], order[n] = true, float64(n)
 		}
-		if truth.Kind().IsNumber() && monotone(places, numbers) {
+		if truth.Kind().IsNumber() && monotone(order, cellsAt(rows, truth.Float)) {
 			p.leak(Error, file, column, "%s sorts the answers of column %q", what, truth.Name())
 			continue
 		}
@@ -204,8 +188,8 @@ func lintDuplicates(p *preparedLinter) error {
 	}
 	count, example := 0, ""
 	for _, group := range same {
-		test := slices.IndexFunc(group, func(f publicFile) bool { return p.sideOf(f.name) > 0 })
-		train := slices.IndexFunc(group, func(f publicFile) bool { return p.sideOf(f.name) < 0 })
+		test := slices.IndexFunc(group, func(f dataFile) bool { return p.sideOf(f.name) > 0 })
+		train := slices.IndexFunc(group, func(f dataFile) bool { return p.sideOf(f.name) < 0 })
 		if test >= 0 && train >= 0 {
 			if count++; example == "" {
 				example = group[test].name + " and " + group[train].name

@@ -31,47 +31,48 @@ const (
 
 // Finding is something that looks wrong.
 type Finding struct {
-	Severity Severity
 	// Rule is the name of the rule that found it.
-	Rule    string
-	Message string
+	Rule     string   `json:"rule"`
+	Severity Severity `json:"severity"`
+	Message  string   `json:"message"`
 	// File and Column are the subject of the finding, for rules on data.
-	File, Column string
+	File   string `json:"file,omitempty"`
+	Column string `json:"column,omitempty"`
 	// Excuse is why the finding is no news, "" if it is: see
 	// competitions.Definition.Excuse.
-	Excuse string
-	// Range is the place in the definition, if there is one.
-	Range *hcl.Range
+	Excuse string `json:"excuse,omitempty"`
+	// Range is its position in the definition, if there is one.
+	Range *hcl.Range `json:"-"`
 }
 
 // Rule is a lint rule.
 type Rule struct {
 	Name string
 	Doc  string
-	// look is for rules on the definition, lookPrepared for those on data.
-	look         func(*linter)
-	lookPrepared func(*preparedLinter) error
+	// check is for rules on the definition, checkPrepared for those on data.
+	check         func(*linter)
+	checkPrepared func(*preparedLinter) error
 }
 
 // Rules returns the rules in the order in which they run.
 func Rules() []Rule {
 	return []Rule{
-		{Name: "blocks", Doc: "The prepare and grade blocks decode.", look: lintBlocks},
-		{Name: "pins", Doc: "Every source and table of the full data has its checksum.", look: lintPins},
-		{Name: "layout", Doc: "Answers, sample and gold submission are outputs, the sample under public, the others under private.", look: lintLayout},
-		{Name: "direction", Doc: "The metric's direction matches the leaderboard, which is in rank order.", look: lintDirection},
-		{Name: "same-answers", Doc: "No public output has the same expression as the answers.", look: lintSameAnswers},
-		{Name: "data-file", Doc: "The competition's own files are data, not pointers of Git LFS.", look: lintPointers},
-		{Name: "columns", Doc: "The answers and the sample submission hold the id and target columns.", lookPrepared: lintColumns},
-		{Name: "id-order", Doc: "If the ids must have the answers' order, the sample submission shows it.", lookPrepared: lintOrder},
-		{Name: "ungraded-columns", Doc: "The answers have no column like a target that is neither public nor graded.", lookPrepared: lintUngraded},
-		{Name: "reachable-answers", Doc: "No column of a public table holds the answers of the test rows.", lookPrepared: lintReachable},
-		{Name: "determined-answers", Doc: "No column of a public table, and no size or name of a file, determines the answers, or unusual values of it more than chance would.", lookPrepared: lintDetermined},
-		{Name: "ordered-answers", Doc: "Neither the ids nor the order of the rows sort the answers.", lookPrepared: lintOrdered},
-		{Name: "sample-answers", Doc: "The sample submission is not the answers, nor close to them beyond chance.", lookPrepared: lintSample},
-		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature named as a target, class, label or target.", lookPrepared: lintRecords},
-		{Name: "duplicates", Doc: "No test row or test file is in the training data, where its answer is known.", lookPrepared: lintDuplicates},
-		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS; no public file or zip member has a private file's bytes.", lookPrepared: lintPreparedFiles},
+		{Name: "blocks", Doc: "The prepare and grade blocks decode.", check: lintBlocks},
+		{Name: "pins", Doc: "Every source and table of the full data has its checksum.", check: lintPins},
+		{Name: "layout", Doc: "Answers, sample and gold submission are outputs, the sample under public, the others under private.", check: lintLayout},
+		{Name: "direction", Doc: "The metric's direction matches the leaderboard, which is in rank order.", check: lintDirection},
+		{Name: "same-answers", Doc: "No public output has the same expression as the answers.", check: lintSameAnswers},
+		{Name: "data-file", Doc: "The competition's own files are data, not pointers of Git LFS.", check: lintPointers},
+		{Name: "columns", Doc: "The answers and the sample submission hold the id and target columns.", checkPrepared: lintColumns},
+		{Name: "id-order", Doc: "If the ids must have the answers' order, the sample submission shows it.", checkPrepared: lintOrder},
+		{Name: "ungraded-columns", Doc: "The answers have no column like a target that is neither public nor graded.", checkPrepared: lintUngraded},
+		{Name: "reachable-answers", Doc: "No column of a public table holds the answers of the test rows.", checkPrepared: lintReachable},
+		{Name: "determined-answers", Doc: "No column of a public table, and no size or name of a file, determines the answers, or unusual values of it more than chance would.", checkPrepared: lintDetermined},
+		{Name: "ordered-answers", Doc: "Neither the ids nor the order of the rows sort the answers.", checkPrepared: lintOrdered},
+		{Name: "sample-answers", Doc: "The sample submission is not the answers, nor close to them beyond chance.", checkPrepared: lintSample},
+		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature named as a target, class, label or target.", checkPrepared: lintRecords},
+		{Name: "duplicates", Doc: "No test row or test file is in the training data, where its answer is known.", checkPrepared: lintDuplicates},
+		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS; no public file or zip member has a private file's bytes.", checkPrepared: lintPreparedFiles},
 	}
 }
 
@@ -87,12 +88,19 @@ func (l *linter) report(s Severity, r *hcl.Range, format string, args ...any) {
 	l.found = append(l.found, Finding{Severity: s, Rule: l.rule, Message: fmt.Sprintf(format, args...), Range: r})
 }
 
+// about sets the subject of the last finding, and its excuse if the definition
+// has one.
+func (l *linter) about(file, column string) {
+	f := &l.found[len(l.found)-1]
+	f.File, f.Column, f.Excuse = file, column, l.def.Excuse(l.rule, file, column)
+}
+
 // Lint looks for mistakes in a definition.
 func Lint(def *competitions.Definition, metrics *metric.Registry) []Finding {
 	l := &linter{def: def, metrics: metrics}
 	for _, r := range Rules() {
-		if l.rule = r.Name; r.look != nil {
-			r.look(l)
+		if l.rule = r.Name; r.check != nil {
+			r.check(l)
 		}
 	}
 	return l.found
@@ -118,9 +126,7 @@ func lintPins(l *linter) {
 	for _, s := range l.def.Sources {
 		if s.MD5 == "" && s.SHA256 == "" {
 			l.report(Error, &s.Range, "source %q has neither md5 nor sha256: a changed download would go unnoticed%s", s.Kind, l.advice(s.Path))
-			last := &l.found[len(l.found)-1]
-			last.File = s.As
-			last.Excuse, _ = l.def.Excuse(l.rule, s.As, "")
+			l.about(s.As, "")
 		}
 	}
 	if len(l.def.Sources) == 0 {
@@ -173,9 +179,7 @@ func lintLayout(l *linter) {
 	}
 	if !competitions.IsPublic(layout.Sample) {
 		l.report(Warning, nil, "the sample submission %s is under private, where agents cannot read it", layout.Sample)
-		last := &l.found[len(l.found)-1]
-		last.File = layout.Sample
-		last.Excuse, _ = l.def.Excuse(l.rule, layout.Sample, "")
+		l.about(layout.Sample, "")
 	}
 }
 
@@ -196,9 +200,9 @@ func lintDirection(l *linter) {
 	if diags.HasErrors() {
 		return
 	}
-	if lower := plan.Metric.Better == metric.Lower; lower != medals.LowerIsBetter {
+	if better := competitions.Direction(medals.LowerIsBetter); better != plan.Metric.Better {
 		l.report(Error, &l.def.Grade.Range, "for metric %s %s is better, but the first team of the leaderboard has a %s score than the last",
-			plan.Metric.Name, plan.Metric.Better, map[bool]string{true: "lower", false: "higher"}[medals.LowerIsBetter])
+			plan.Metric.Name, plan.Metric.Better, better)
 	}
 }
 
@@ -226,17 +230,13 @@ func lintPointers(l *linter) {
 }
 
 func eachPointer(folder fs.FS, found func(string)) error {
-	return fs.WalkDir(folder, ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
+	return eachFile(folder, ".", func(f dataFile) error {
+		if f.size > 1024 {
+			return nil
 		}
-		info, err := e.Info()
-		if err != nil || info.Size() > 1024 {
-			return err
-		}
-		data, err := fs.ReadFile(folder, name)
+		data, err := fs.ReadFile(folder, f.name)
 		if err == nil && bytes.HasPrefix(data, []byte(pointer)) {
-			found(name)
+			found(f.name)
 		}
 		return err
 	})

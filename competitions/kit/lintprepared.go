@@ -23,12 +23,10 @@ type preparedLinter struct {
 	public *publicData
 }
 
-// leak reports a finding about a file and a column, with its excuse if the
-// definition has one.
+// leak reports a finding about a file and a column.
 func (p *preparedLinter) leak(s Severity, file, column, format string, args ...any) {
-	f := Finding{Severity: s, Rule: p.rule, File: file, Column: column, Message: file + ": " + fmt.Sprintf(format, args...)}
-	f.Excuse, _ = p.def.Excuse(p.rule, file, column)
-	p.found = append(p.found, f)
+	p.report(s, nil, "%s: %s", file, fmt.Sprintf(format, args...))
+	p.about(file, column)
 }
 
 // LintPrepared looks for mistakes in the data that a definition prepared: folder
@@ -51,10 +49,10 @@ func LintPrepared(def *competitions.Definition, metrics *metric.Registry, folder
 		return nil, fmt.Errorf("lint %s: %w", def.ID, err)
 	}
 	for _, r := range Rules() {
-		if p.rule = r.Name; r.lookPrepared == nil {
+		if p.rule = r.Name; r.checkPrepared == nil {
 			continue
 		}
-		if err := r.lookPrepared(p); err != nil {
+		if err := r.checkPrepared(p); err != nil {
 			return nil, fmt.Errorf("lint %s: %w", def.ID, err)
 		}
 	}

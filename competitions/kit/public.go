@@ -20,8 +20,8 @@ import (
 // looked at by its name and size only.
 const maxLintTable = 1 << 30
 
-// publicFile is a public file, or a member of a public zip file.
-type publicFile struct {
+// dataFile is a prepared file, or a member of a public zip file.
+type dataFile struct {
 	// name is the path, for a member "archive.zip!member".
 	name string
 	size int64
@@ -36,17 +36,16 @@ type publicTable struct {
 
 // publicData is the data that agents see.
 type publicData struct {
-	files  []publicFile
+	files  []dataFile
 	tables []publicTable
 	// large are the tables that were not read.
 	large []string
 }
 
-// scanPublic lists the public files, in the order of their names, and reads
-// the tables among them: CSV, TSV, and JSON lists of objects.
-func scanPublic(folder fs.FS) (*publicData, error) {
-	p := &publicData{}
-	err := fs.WalkDir(folder, "public", func(name string, e fs.DirEntry, err error) error {
+// eachFile calls do with each file under a folder of the prepared data, in the
+// order of their names.
+func eachFile(data fs.FS, under string, do func(dataFile) error) error {
+	return fs.WalkDir(data, under, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -54,13 +53,21 @@ func scanPublic(folder fs.FS) (*publicData, error) {
 		if err != nil {
 			return err
 		}
-		p.files = append(p.files, publicFile{name, info.Size(), func() (io.ReadCloser, error) { return folder.Open(name) }})
-		if path.Ext(name) == ".zip" {
-			return p.members(folder, name, info.Size())
+		return do(dataFile{name, info.Size(), func() (io.ReadCloser, error) { return data.Open(name) }})
+	})
+}
+
+// scanPublic lists the public files, in the order of their names, and reads
+// the tables among them: CSV, TSV, and JSON lists of objects.
+func scanPublic(folder fs.FS) (*publicData, error) {
+	p := &publicData{}
+	if err := eachFile(folder, "public", func(f dataFile) error {
+		p.files = append(p.files, f)
+		if path.Ext(f.name) == ".zip" {
+			return p.members(f)
 		}
 		return nil
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
 	for _, f := range p.files {
@@ -73,8 +80,8 @@ func scanPublic(folder fs.FS) (*publicData, error) {
 
 // members lists a zip file's members. They stay readable as long as the
 // archive's file is.
-func (p *publicData) members(folder fs.FS, name string, size int64) error {
-	f, err := folder.Open(name)
+func (p *publicData) members(archive dataFile) error {
+	f, err := archive.open()
 	if err != nil {
 		return err
 	}
@@ -82,19 +89,19 @@ func (p *publicData) members(folder fs.FS, name string, size int64) error {
 	if !ok {
 		return f.Close()
 	}
-	r, err := zip.NewReader(at, size)
+	r, err := zip.NewReader(at, archive.size)
 	if err != nil { // not a zip file, whatever its name says
 		return f.Close()
 	}
 	for _, m := range r.File {
 		if !m.FileInfo().IsDir() {
-			p.files = append(p.files, publicFile{name + "!" + m.Name, int64(m.UncompressedSize64), m.Open})
+			p.files = append(p.files, dataFile{archive.name + "!" + m.Name, int64(m.UncompressedSize64), m.Open})
 		}
 	}
 	return nil
 }
 
-func (p *publicData) addTable(f publicFile) error {
+func (p *publicData) addTable(f dataFile) error {
 	ext := path.Ext(f.name)
 	separator, rows := map[string]byte{".csv": ',', ".tsv": '\t'}[ext]
 	if !rows && ext != ".json" {
@@ -163,7 +170,7 @@ func jsonText(raw json.RawMessage) (string, bool) {
 }
 
 // sum returns the digest of a file's content.
-func (f publicFile) sum() (digest.ContentID, error) {
+func (f dataFile) sum() (digest.ContentID, error) {
 	r, err := f.open()
 	if err != nil {
 		return digest.ContentID{}, err
@@ -176,14 +183,14 @@ func (f publicFile) sum() (digest.ContentID, error) {
 
 // twins groups the files of equal content, leaving out empty ones. Only files
 // that share their size are read.
-func twins(files []publicFile) ([][]publicFile, error) {
-	bySize := map[int64][]publicFile{}
+func twins(files []dataFile) ([][]dataFile, error) {
+	bySize := map[int64][]dataFile{}
 	for _, f := range files {
 		if f.size > 0 {
 			bySize[f.size] = append(bySize[f.size], f)
 		}
 	}
-	bySum := map[digest.ContentID][]publicFile{}
+	bySum := map[digest.ContentID][]dataFile{}
 	for _, same := range bySize {
 		if len(same) < 2 {
 			continue
@@ -196,13 +203,13 @@ func twins(files []publicFile) ([][]publicFile, error) {
 			bySum[id] = append(bySum[id], f)
 		}
 	}
-	var out [][]publicFile
+	var out [][]dataFile
 	for _, same := range bySum {
 		if len(same) > 1 {
-			slices.SortFunc(same, func(a, b publicFile) int { return strings.Compare(a.name, b.name) })
+			slices.SortFunc(same, func(a, b dataFile) int { return strings.Compare(a.name, b.name) })
 			out = append(out, same)
 		}
 	}
-	slices.SortFunc(out, func(a, b []publicFile) int { return strings.Compare(a[0].name, b[0].name) })
+	slices.SortFunc(out, func(a, b []dataFile) int { return strings.Compare(a[0].name, b[0].name) })
 	return out, nil
 }

@@ -35,10 +35,10 @@ const (
 
 // Check is a submission that was tried.
 type Check struct {
-	Name    string
-	Verdict Verdict
+	Name    string  `json:"check"`
+	Verdict Verdict `json:"verdict"`
 	// Detail describes the result, or the reason why the check was skipped.
-	Detail string
+	Detail string `json:"detail"`
 }
 
 // TestOptions select the data and the programs for a test.

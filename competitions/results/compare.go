@@ -192,8 +192,8 @@ func (c *Comparison) order() string {
 	return fmt.Sprintf("%s is worse than %s at %d of %s", c.First, c.Second, c.Worse, of)
 }
 
-// place is a competition at a version, as attempts of a class had it.
-type place struct{ class, competition, version string }
+// edition is a version of a competition, as attempts of a class had it.
+type edition struct{ class, competition, version string }
 
 // shared is the class of which both sides have the most attempts that count at the same
 // places, of real data if there is such a class, and "" if there is none; a class may be
@@ -201,13 +201,13 @@ type place struct{ class, competition, version string }
 // have none in common.
 func shared(first, second []*Attempt, class string) (best string, versions map[string]string) {
 	classOf, apart := classing(), map[string]bool{}
-	count := func(list []*Attempt) map[place]int {
-		n := map[place]int{}
+	count := func(list []*Attempt) map[edition]int {
+		n := map[edition]int{}
 		final, _ := counting(list)
 		old := outdated(final, classOf)
 		for _, a := range final {
 			if !old(a) {
-				at := place{classOf(a), a.Competition(), a.Report.CompetitionVersion}
+				at := edition{classOf(a), a.Competition(), a.Report.CompetitionVersion}
 				apart[at.class] = aparts(a) != asideConditions
 				n[at]++
 			}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -83,10 +82,8 @@ func (a *Attempt) Ended() (text string, mood Mood) {
 
 // scored reports whether there is a score that is a finite number, exact or rounded.
 func (a *Attempt) scored() bool {
-	finite := func(s *grading.Number) bool {
-		return s != nil && !math.IsNaN(float64(*s)) && !math.IsInf(float64(*s), 0)
-	}
-	return finite(a.Report.Score) && (a.Report.ExactScore == nil || finite(a.Report.ExactScore))
+	r := &a.Report
+	return r.Score != nil && r.Score.Finite() && (r.ExactScore == nil || r.ExactScore.Finite())
 }
 
 // NoScore says in words why the attempt has no finite score that counts: the end for

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -25,20 +24,8 @@ func (s summed) String() string {
 const unreadable = competitions.ContentPin + "unreadable"
 
 // contentOf returns the digest of a Parquet file's content.
-func contentOf(ctx context.Context, f folder, path string) (summed, error) {
-	file, err := f.open(path)(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		return summed{missing: true}, nil
-	}
-	if err != nil {
-		return summed{}, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || info.IsDir() {
-		return summed{missing: true}, err
-	}
-	at, size, done, err := anywhere(ctx, file, info.Size())
+func contentOf(ctx context.Context, file fs.File, size int64) (summed, error) {
+	at, size, done, err := anywhere(ctx, file, size)
 	if err != nil {
 		return summed{}, err
 	}
@@ -76,7 +63,7 @@ func anywhere(ctx context.Context, file fs.File, size int64) (io.ReaderAt, int64
 
 // parquet describes the content of a Parquet file whose bytes are not the pinned ones.
 func (v *verification) parquet(ctx context.Context, m *Mismatch) string {
-	got, err := contentOf(ctx, v.Data.folder, m.Path)
+	got, err := sumOf(ctx, v.Data.folder, m.Path, competitions.ContentPin, nil)
 	switch {
 	case err != nil || got.missing:
 		return ""

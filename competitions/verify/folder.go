@@ -17,25 +17,17 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/compare"
 )
 
-// node is a file or folder.
-type node struct {
-	name        string
-	dir         bool
-	id          digest.ContentID // zero when identity has to tell
-	size, files int64
-}
-
 // errSealed means that a folder's content is unknown.
 var errSealed = errors.New("the folder's files are not listed")
 
 // folder is something that files are compared in.
 type folder interface {
-	// list gives the entries of a folder in the order of their names. The
-	// first error is errSealed when they are not known.
-	list(ctx context.Context, dir string) iter.Seq2[node, error]
+	// list yields the entries of a folder in the order of their names; those without an ID
+	// have only a name and a type. The first error is errSealed if they are not known.
+	list(ctx context.Context, dir string) iter.Seq2[tree.Entry, error]
 	// identity returns a file or folder with its digest, fs.ErrNotExist when
 	// there is none.
-	identity(ctx context.Context, name string) (node, error)
+	identity(ctx context.Context, name string) (tree.Entry, error)
 	// open returns how to open a file, nil when its bytes are not at hand.
 	open(name string) compare.Opener
 }
@@ -46,41 +38,27 @@ type treeFolder struct {
 	root  cache.Ref
 }
 
-func (t treeFolder) identity(ctx context.Context, name string) (node, error) {
-	e, err := tree.Find(ctx, t.store, t.root, name)
-	return nodeOf(e), err
+func (t treeFolder) identity(ctx context.Context, name string) (tree.Entry, error) {
+	return tree.Find(ctx, t.store, t.root, name)
 }
 
-func nodeOf(e tree.Entry) node {
-	return node{name: e.Name, dir: e.IsDir(), id: e.ID, size: e.Size, files: e.Files}
-}
-
-func (t treeFolder) list(ctx context.Context, dir string) iter.Seq2[node, error] {
-	return func(yield func(node, error) bool) {
+func (t treeFolder) list(ctx context.Context, dir string) iter.Seq2[tree.Entry, error] {
+	return func(yield func(tree.Entry, error) bool) {
 		e, err := tree.Find(ctx, t.store, t.root, dir)
 		if err != nil {
-			yield(node{}, err)
+			yield(e, err)
 			return
 		}
-		eachEntry(ctx, t.store, e.Ref(), yield)
-	}
-}
-
-// eachEntry yields the entries of a directory of a store.
-func eachEntry(ctx context.Context, store cache.Files, ref cache.Ref, yield func(node, error) bool) {
-	r, err := tree.Open(ctx, store, ref)
-	if err != nil {
-		yield(node{}, err)
-		return
-	}
-	defer r.Close()
-	for {
-		e, err := r.Next()
-		if err == io.EOF {
+		r, err := tree.Open(ctx, t.store, e.Ref())
+		if err != nil {
+			yield(e, err)
 			return
 		}
-		if !yield(nodeOf(e), err) || err != nil {
-			return
+		defer r.Close()
+		for err == nil {
+			if e, err = r.Next(); err == io.EOF || !yield(e, err) {
+				return
+			}
 		}
 	}
 }
@@ -103,28 +81,36 @@ type diskFolder struct {
 	work *progress.Work
 
 	mu    sync.Mutex
-	known map[string]node
+	known map[string]tree.Entry
 }
 
 // maxKnown is the number of entries that a diskFolder remembers.
 const maxKnown = 100_000
 
-func (d *diskFolder) list(_ context.Context, dir string) iter.Seq2[node, error] {
-	return func(yield func(node, error) bool) {
+func (d *diskFolder) list(_ context.Context, dir string) iter.Seq2[tree.Entry, error] {
+	return func(yield func(tree.Entry, error) bool) {
 		entries, err := fs.ReadDir(d.fs, dir)
 		if err != nil {
-			yield(node{}, err)
+			yield(tree.Entry{}, err)
 			return
 		}
 		for _, e := range entries {
-			if d.leaves(dir, e.Name()) {
-				continue
-			}
-			if !yield(node{name: e.Name(), dir: e.IsDir()}, nil) {
+			if !d.leaves(dir, e.Name()) && !yield(tree.Entry{Name: e.Name(), Type: typeOf(e.Type())}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// typeOf returns the type that a tree gives a file or folder of a mode.
+func typeOf(mode fs.FileMode) tree.Type {
+	switch {
+	case mode.IsDir():
+		return tree.Directory
+	case mode&0o100 != 0:
+		return tree.Executable
+	}
+	return tree.File
 }
 
 // leaves reports whether an entry of a folder is none of the prepared data's.
@@ -136,52 +122,28 @@ func (d *diskFolder) open(name string) compare.Opener {
 	return func(context.Context) (fs.File, error) { return d.fs.Open(name) }
 }
 
-func (d *diskFolder) identity(ctx context.Context, name string) (node, error) {
+func (d *diskFolder) identity(ctx context.Context, name string) (tree.Entry, error) {
 	info, err := fs.Stat(d.fs, name)
 	if err != nil {
-		return node{}, err
+		return tree.Entry{}, err
 	}
-	e, err := d.entry(ctx, name, info)
-	return nodeOf(e), err
-}
-
-// entry returns a file or folder as a tree would hold it.
-func (d *diskFolder) entry(ctx context.Context, name string, info fs.FileInfo) (tree.Entry, error) {
 	d.mu.Lock()
-	n, ok := d.known[name]
+	e, ok := d.known[name]
 	d.mu.Unlock()
-	kind := tree.File
-	switch {
-	case info.IsDir():
-		kind = tree.Directory
-	case info.Mode()&0o100 != 0:
-		kind = tree.Executable
-	}
-	e := tree.Entry{Name: info.Name(), ID: n.id, Size: n.size, Files: n.files, Type: kind}
-	if ok {
+	if e.Name, e.Type = info.Name(), typeOf(info.Mode()); ok {
 		return e, nil
 	}
-	var err error
 	if info.IsDir() {
 		err = d.directory(ctx, name, &e)
 	} else {
 		e.ID, e.Size, err = d.file(ctx, name)
 	}
-	if err == nil {
-		d.remember(name, nodeOf(e))
-	}
-	return e, err
-}
-
-func (d *diskFolder) remember(name string, n node) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.known == nil {
-		d.known = map[string]node{}
+	if err == nil && len(d.known) < maxKnown {
+		d.known[name] = e
 	}
-	if len(d.known) < maxKnown {
-		d.known[name] = n
-	}
+	return e, err
 }
 
 // directory encodes a folder, and what is below it.
@@ -195,17 +157,12 @@ func (d *diskFolder) directory(ctx context.Context, name string, e *tree.Entry) 
 		if d.leaves(name, child.Name()) {
 			continue
 		}
-		below := path.Join(name, child.Name())
-		info, err := fs.Stat(d.fs, below)
+		below, err := d.identity(ctx, path.Join(name, child.Name()))
 		if err != nil {
 			return err
 		}
-		one, err := d.entry(ctx, below, info)
-		if err != nil {
-			return err
-		}
-		one.Name = child.Name()
-		if err := enc.Write(one); err != nil {
+		below.Name = child.Name()
+		if err := enc.Write(below); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -91,7 +92,8 @@ func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o Lo
 		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
 	}
 	l := &Lock{Pins: len(sums.Public) + len(sums.Private), Changes: changes(def.Checksums.Pinned(), sums.Pinned())}
-	if against := changedReference(o.Reference, sums.Pinned()); len(against) > 0 && !o.Force {
+	against := slices.DeleteFunc(changes(o.Reference, sums.Pinned()), func(c Change) bool { return c.Old == "" })
+	if len(against) > 0 && !o.Force {
 		return nil, &ReferenceError{def.ID, against}
 	}
 	if disk, ok := data.folder.(*diskFolder); ok {
@@ -105,9 +107,11 @@ func NewLock(ctx context.Context, def *competitions.Definition, data *Data, o Lo
 	if sums.Manifest = manifest.Tree; def.Checksums.Manifest != sums.Manifest {
 		l.Changes = append(l.Changes, Change{"manifest", def.Checksums.Manifest, sums.Manifest})
 	}
-	if l.Manifest, err = manifest.encode(); err != nil {
+	text, err := json.MarshalIndent(manifest, "", " ")
+	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", def.ID, err)
 	}
+	l.Manifest = append(text, '\n')
 	old, _ := ReadManifest(def) // one that cannot be read is written again
 	file := def.Lock()
 	file.Prepared[def.Version] = sums
@@ -149,8 +153,8 @@ func toPin(ctx context.Context, def *competitions.Definition, data *Data, o Lock
 			if err != nil {
 				return nil, err
 			}
-			if o.Reference == nil && !n.dir && compare.IsTable(n.name) {
-				paths[path.Join(half, n.name)] = true
+			if o.Reference == nil && !n.IsDir() && compare.IsTable(n.Name) {
+				paths[path.Join(half, n.Name)] = true
 			}
 		}
 	}
@@ -165,16 +169,6 @@ func changes(old, now map[string]string) []Change {
 	for _, name := range slices.Compact(names) {
 		if old[name] != now[name] {
 			out = append(out, Change{name, old[name], now[name]})
-		}
-	}
-	return out
-}
-
-func changedReference(reference, now map[string]string) []Change {
-	var out []Change
-	for _, c := range changes(reference, now) {
-		if c.Old != "" {
-			out = append(out, c)
 		}
 	}
 	return out

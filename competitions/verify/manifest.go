@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/plugins/data/compare"
 )
@@ -61,44 +62,38 @@ func ReadManifest(def *competitions.Definition) (*Manifest, error) {
 	return m, nil
 }
 
-// encode writes a manifest, the same way each time.
-func (m *Manifest) encode() ([]byte, error) {
-	data, err := json.MarshalIndent(m, "", " ")
-	return append(data, '\n'), err
-}
-
 // describe makes the manifest of a prepared folder.
 func describe(ctx context.Context, data *Data) (*Manifest, error) {
 	root, err := data.folder.identity(ctx, ".")
 	if err != nil {
 		return nil, err
 	}
-	m := &Manifest{Format: manifestFormat, Tree: root.id.String(), Folders: map[string]Folder{}, Files: map[string]compare.Summary{}}
+	m := &Manifest{Format: manifestFormat, Tree: root.ID.String(), Folders: map[string]Folder{}, Files: map[string]compare.Summary{}}
 	return m, m.addFolder(ctx, data.folder, ".", root)
 }
 
 // addFolder adds a folder and its content; of a folder that is too large, only the
 // tables.
-func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n node) error {
+func (m *Manifest) addFolder(ctx context.Context, f folder, dir string, n tree.Entry) error {
 	whole, err := m.fits(ctx, f, dir)
 	if err != nil {
 		return err
 	}
 	if dir != "." {
-		m.Folders[dir] = Folder{SHA256: n.id.String(), Size: n.size, Files: n.files, Listed: whole}
+		m.Folders[dir] = Folder{SHA256: n.ID.String(), Size: n.Size, Files: n.Files, Listed: whole}
 	}
 	for child, err := range f.list(ctx, dir) {
 		if err != nil {
 			return err
 		}
-		name := path.Join(dir, child.name)
+		name := path.Join(dir, child.Name)
 		switch {
-		case child.dir && whole:
+		case child.IsDir() && whole:
 			if child, err = f.identity(ctx, name); err == nil {
 				err = m.addFolder(ctx, f, name, child)
 			}
-		case !child.dir && (whole || compare.IsTable(name) && m.left() > 0):
-			err = m.addFile(ctx, f, name)
+		case !child.IsDir() && (whole || compare.IsTable(name) && m.left() > 0):
+			m.Files[name], err = compare.Summarise(ctx, name, f.open(name))
 		}
 		if err != nil {
 			return err
@@ -122,10 +117,4 @@ func (m *Manifest) fits(ctx context.Context, f folder, dir string) (bool, error)
 		}
 	}
 	return true, nil
-}
-
-func (m *Manifest) addFile(ctx context.Context, f folder, name string) error {
-	s, err := compare.Summarise(ctx, name, f.open(name))
-	m.Files[name] = s
-	return err
 }

@@ -71,11 +71,11 @@ func (m Mismatch) String() string {
 	b.WriteString(m.Path + ": ")
 	switch m.Problem {
 	case Missing:
-		b.WriteString("missing" + about(m.Want, m.WantBytes, " (want %s)"))
+		b.WriteString("missing" + sumText(m.Want, m.WantBytes, " (want %s)"))
 	case Unexpected:
-		b.WriteString("unexpected" + about(m.Got, m.GotBytes, " (%s)"))
+		b.WriteString("unexpected" + sumText(m.Got, m.GotBytes, " (%s)"))
 	default:
-		b.WriteString("want " + about(m.Want, m.WantBytes, "%s") + ", got " + about(m.Got, m.GotBytes, "%s"))
+		b.WriteString("want " + sumText(m.Want, m.WantBytes, "%s") + ", got " + sumText(m.Got, m.GotBytes, "%s"))
 	}
 	if m.Explanation != "" {
 		b.WriteString(": " + m.Explanation)
@@ -83,12 +83,15 @@ func (m Mismatch) String() string {
 	return b.String()
 }
 
-// about shows a digest and a size in a format with one verb; nothing when
+// sumText shows a digest and a size in a format with one verb; nothing when
 // neither is known.
-func about(digest string, size int64, format string) string {
+func sumText(digest string, size int64, format string) string {
 	var parts []string
-	if digest != "" {
-		parts = append(parts, map[bool]string{true: "MD5 ", false: "SHA-256 "}[len(digest) == 32]+digest)
+	switch {
+	case len(digest) == 32:
+		parts = append(parts, "MD5 "+digest)
+	case digest != "":
+		parts = append(parts, "SHA-256 "+digest)
 	}
 	if size >= 0 {
 		parts = append(parts, humanize.Comma(size)+" bytes")

@@ -34,7 +34,7 @@ type Data struct{ folder folder }
 // where the definition pins a description of the reference: it is laid there
 // after preparing, and is no output of it.
 func OnDisk(prepared fs.FS, def *competitions.Definition) *Data {
-	return &Data{&diskFolder{fs: prepared, described: def.Facts.Description.SHA256 != ""}}
+	return &Data{&diskFolder{fs: prepared, described: def.Facts.Description.SHA256 != "", known: map[string]tree.Entry{}}}
 }
 
 // InStore returns the prepared data whose halves are trees of a store. It puts
@@ -58,8 +58,8 @@ func InStore(ctx context.Context, store cache.Files, public, private cache.Ref) 
 
 // Half is the tree of public or private, which it reads.
 func (d *Data) Half(ctx context.Context, name string) (cache.Ref, error) {
-	n, err := d.folder.identity(ctx, name)
-	return cache.Ref{Kind: cache.Tree, ID: n.id, Size: n.size, Files: n.files}, err
+	e, err := d.folder.identity(ctx, name)
+	return e.Ref(), err
 }
 
 // Request selects the data to verify.
@@ -226,19 +226,9 @@ func (v *verification) pin(path, want string, got summed) {
 	v.add(m)
 }
 
-// sumOf returns the sum of a file that can be compared with a pin.
+// sumOf returns the sum of a file that can be compared with a pin. MD5, with which the
+// reference pins files, guards against differences, not against forgery.
 func sumOf(ctx context.Context, f folder, path, pin string, work *progress.Work) (summed, error) {
-	if strings.HasPrefix(pin, competitions.ContentPin) {
-		s, err := contentOf(ctx, f, path)
-		work.Add(0, s.size)
-		return s, err
-	}
-	return md5Of(ctx, f, path, work)
-}
-
-// md5Of returns the sum that the reference pins files with; it guards against
-// differences, not against forgery.
-func md5Of(ctx context.Context, f folder, path string, work *progress.Work) (summed, error) {
 	file, err := f.open(path)(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		return summed{missing: true}, nil
@@ -247,8 +237,14 @@ func md5Of(ctx context.Context, f folder, path string, work *progress.Work) (sum
 		return summed{}, err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || info.IsDir() {
+	info, err := file.Stat()
+	if err != nil || info.IsDir() {
 		return summed{missing: true}, err
+	}
+	if strings.HasPrefix(pin, competitions.ContentPin) {
+		s, err := contentOf(ctx, file, info.Size())
+		work.Add(0, s.size)
+		return s, err
 	}
 	sum := md5.New()
 	n, err := cache.Copy(ctx, sum, work.Reader(file))

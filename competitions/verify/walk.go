@@ -33,7 +33,7 @@ func (v *verification) manifest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.report.Manifest = root.id.String()
+	v.report.Manifest = root.ID.String()
 	if want == "" {
 		return nil
 	}
@@ -59,13 +59,10 @@ func (v *verification) manifest(ctx context.Context) error {
 
 // unnamed is the mismatch of the digest when it cannot be said which files make
 // it.
-func (v *verification) unnamed(want string, root node, right folder) Mismatch {
-	m := Mismatch{Path: allFiles, Problem: Wrong, Want: want, Got: root.id.String(), WantBytes: -1, GotBytes: root.size}
-	switch {
-	case right == nil:
+func (v *verification) unnamed(want string, root tree.Entry, right folder) Mismatch {
+	m := Mismatch{Path: allFiles, Problem: Wrong, Want: want, Got: root.ID.String(), WantBytes: -1, GotBytes: root.Size}
+	if m.Explanation = "what it is compared with has the same files"; right == nil {
 		m.Explanation = "whether other files differ is not known: the competition has no manifest file, and there is nothing to compare with"
-	default:
-		m.Explanation = "what it is compared with has the same files"
 	}
 	return m
 }
@@ -111,7 +108,7 @@ func (v *verification) stored(ctx context.Context) folder {
 	for name := range halves {
 		n, err := f.identity(ctx, name)
 		if err == nil {
-			_, err = v.Store.Has(ctx, n.id)
+			_, err = v.Store.Has(ctx, n.ID)
 		}
 		if err != nil {
 			return nil
@@ -137,14 +134,14 @@ func (v *verification) walk(ctx context.Context, right folder, dir string) error
 		}
 		var err error
 		switch {
-		case !gOK || wOK && w.name < g.name:
-			err = v.missing(ctx, right, path.Join(dir, w.name))
+		case !gOK || wOK && w.Name < g.Name:
+			err = v.missing(ctx, right, path.Join(dir, w.Name))
 			w, wErr, wOK = want()
-		case !wOK || g.name < w.name:
-			err = v.unexpected(ctx, path.Join(dir, g.name), g)
+		case !wOK || g.Name < w.Name:
+			err = v.unexpected(ctx, path.Join(dir, g.Name), g)
 			g, gErr, gOK = got()
 		default:
-			err = v.both(ctx, right, path.Join(dir, w.name), w)
+			err = v.both(ctx, right, path.Join(dir, w.Name), w)
 			w, wErr, wOK = want()
 			g, gErr, gOK = got()
 		}
@@ -156,25 +153,28 @@ func (v *verification) walk(ctx context.Context, right folder, dir string) error
 }
 
 // both compares an entry that exists on both sides.
-func (v *verification) both(ctx context.Context, right folder, name string, want node) error {
+func (v *verification) both(ctx context.Context, right folder, name string, want tree.Entry) error {
 	got, err := v.Data.folder.identity(ctx, name)
 	if err != nil {
 		return err
 	}
-	if want.id.IsZero() {
+	if want.ID.IsZero() {
 		if want, err = right.identity(ctx, name); err != nil {
 			return err
 		}
 	}
 	switch {
-	case want.id == got.id && want.dir == got.dir:
+	case want.ID == got.ID && want.IsDir() == got.IsDir():
 		return nil
-	case want.dir && got.dir:
+	case want.IsDir() && got.IsDir():
 		return v.walk(ctx, right, name)
 	}
-	m := Mismatch{Path: name, Problem: Wrong, Want: want.id.String(), Got: got.id.String(), WantBytes: want.size, GotBytes: got.size}
-	if want.dir != got.dir {
-		m.Explanation = map[bool]string{true: "a file where a folder should be", false: "a folder where a file should be"}[want.dir]
+	m := Mismatch{Path: name, Problem: Wrong, Want: want.ID.String(), Got: got.ID.String(), WantBytes: want.Size, GotBytes: got.Size}
+	switch {
+	case want.IsDir():
+		m.Explanation = "a file where a folder should be"
+	case got.IsDir():
+		m.Explanation = "a folder where a file should be"
 	}
 	v.add(m)
 	return nil
@@ -190,29 +190,29 @@ func (v *verification) sealed(ctx context.Context, right folder, dir string) err
 	if err != nil {
 		return err
 	}
-	m := Mismatch{Path: dir + "/", Problem: Wrong, Want: want.id.String(), Got: got.id.String(), WantBytes: want.size, GotBytes: got.size}
+	m := Mismatch{Path: dir + "/", Problem: Wrong, Want: want.ID.String(), Got: got.ID.String(), WantBytes: want.Size, GotBytes: got.Size}
 	if k, ok := right.(knownFolder); ok {
 		if err := v.telling(ctx, k, dir); err != nil {
 			return err
 		}
 	}
-	m.Explanation = fmt.Sprintf("want %s files, got %s; which of them differ is not known", humanize.Comma(want.files), humanize.Comma(got.files))
+	m.Explanation = fmt.Sprintf("want %s files, got %s; which of them differ is not known", humanize.Comma(want.Files), humanize.Comma(got.Files))
 	v.add(m)
 	return nil
 }
 
 func (v *verification) missing(ctx context.Context, right folder, name string) error {
 	n, err := right.identity(ctx, name)
-	v.add(wholeFolder(Mismatch{Path: name, Problem: Missing, Want: n.id.String(), WantBytes: n.size, GotBytes: -1}, n))
+	v.add(wholeFolder(Mismatch{Path: name, Problem: Missing, Want: n.ID.String(), WantBytes: n.Size, GotBytes: -1}, n))
 	return err
 }
 
-func (v *verification) unexpected(ctx context.Context, name string, n node) error {
+func (v *verification) unexpected(ctx context.Context, name string, n tree.Entry) error {
 	n, err := v.Data.folder.identity(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	v.add(wholeFolder(Mismatch{Path: name, Problem: Unexpected, Got: n.id.String(), WantBytes: -1, GotBytes: n.size}, n))
+	v.add(wholeFolder(Mismatch{Path: name, Problem: Unexpected, Got: n.ID.String(), WantBytes: -1, GotBytes: n.Size}, n))
 	return err
 }
 
@@ -240,10 +240,10 @@ func (v *verification) telling(ctx context.Context, known knownFolder, dir strin
 }
 
 // wholeFolder says of a folder that it is one.
-func wholeFolder(m Mismatch, n node) Mismatch {
-	if n.dir {
+func wholeFolder(m Mismatch, n tree.Entry) Mismatch {
+	if n.IsDir() {
 		m.Path += "/"
-		m.Explanation = fmt.Sprintf("a folder of %s files", humanize.Comma(n.files))
+		m.Explanation = fmt.Sprintf("a folder of %s files", humanize.Comma(n.Files))
 	}
 	return m
 }

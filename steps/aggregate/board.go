@@ -185,7 +185,7 @@ func (b *Board) order() {
 	})
 	classes := b.Classes()
 	for i, class := range classes {
-		place(class)
+		assignPlaces(class)
 		for j := range class {
 			if len(classes) > 1 {
 				class[j].ClassLetter = results.Letter(i)
@@ -217,9 +217,9 @@ func BoardOfEntries(entries []Entry, catalog *competitions.Catalog) (*Board, err
 	return NewBoard(entries, Grouping{By: byComplexity, Of: func(id string) string { return cmp.Or(string(catalog.Complexity(id)), "other") }})
 }
 
-// place numbers the sorted agents of a class. Ties share a place, and the next place counts
+// assignPlaces numbers the sorted agents of a class. Ties share a place, and the next place counts
 // all of them.
-func place(agents []Agent) {
+func assignPlaces(agents []Agent) {
 	for i := range agents {
 		if len(agents[i].Overall.Percentages) == 0 {
 			return
@@ -396,9 +396,9 @@ func newResult(runs []Entry) Result {
 		if rep.Rank != nil && rep.Score != nil && !math.IsNaN(float64(*rep.Score)) && (r.BestRank == 0 || *rep.Rank < r.BestRank) {
 			r.BestRank = *rep.Rank
 		}
-		if s := rep.ExactScore; s != nil && !math.IsNaN(float64(*s)) && !math.IsInf(float64(*s), 0) {
+		if s := rep.ExactScore; s != nil && s.Finite() {
 			scores = append(scores, float64(*s))
-			if len(scores) == 1 || r.beats(*s, *r.Best) {
+			if len(scores) == 1 || *s != *r.Best && (*s < *r.Best) == r.LowerIsBetter {
 				r.Best, r.Margins = s, e.Margins
 			}
 		}
@@ -410,13 +410,6 @@ func newResult(runs []Entry) Result {
 	estimate := board.NewEstimate(scores)
 	r.Score = &estimate
 	return r
-}
-
-func (r Result) beats(a, b grading.Number) bool {
-	if r.LowerIsBetter {
-		return a < b
-	}
-	return a > b
 }
 
 // uncertain reports whether a medal depends on rounding or is based on a score

@@ -94,26 +94,21 @@ func (a *aggregation) markdown(whole *Board) (string, error) {
 	}
 	var rows []export.Row
 	for _, agent := range b.Agents {
-		row := export.Row{Agent: agent.Name, Splits: map[string]board.Split{}, Isolation: agent.Overall.Isolation, Task: agent.Overall.Task, Class: agent.Class, Hours: agent.hours(whole.Entries)}
+		own := slices.DeleteFunc(slices.Clone(whole.Entries), func(e Entry) bool { return e.Agent != agent.Name })
+		row := export.Row{Agent: agent.Name, Splits: map[string]board.Split{}, Isolation: agent.Overall.Isolation, Task: agent.Overall.Task, Class: agent.Class, Hours: conditions.Hours(conditionsOf(own)...)}
 		for _, g := range append(agent.Groups, agent.Overall) {
 			if len(g.Percentages) > 0 {
 				row.Splits[g.Name] = g.Percentages
 			}
 		}
-		for _, e := range whole.Entries {
-			if e.Agent == agent.Name && e.Attempt != nil && e.Attempt.Usage != nil && e.Attempt.Usage.Model != "" {
+		for _, e := range own {
+			if e.Attempt != nil && e.Attempt.Usage != nil && e.Attempt.Usage.Model != "" {
 				row.Models = e.Attempt.Usage.Model
 			}
 		}
 		rows = append(rows, row)
 	}
 	return export.Markdown(rows, append(conditions.Notes(b.UnderConditions()), b.externalNotes()...)), nil
-}
-
-// hours is the time limit of the agent's attempts, "" if they differ.
-func (a Agent) hours(all []Entry) string {
-	own := slices.DeleteFunc(slices.Clone(all), func(e Entry) bool { return e.Agent != a.Name })
-	return conditions.Hours(conditionsOf(own)...)
 }
 
 // shown returns the agent's groups and, if there are several, the group of all

@@ -43,16 +43,14 @@ func (c usedColumn) text(u *Used) string {
 
 // usedColumns returns the columns for which at least one run has a value.
 func (b *Board) usedColumns() []usedColumn {
-	return slices.DeleteFunc(slices.Clone(usedColumns), func(c usedColumn) bool { return !b.anyUsed(c) })
+	return slices.DeleteFunc(slices.Clone(usedColumns), func(c usedColumn) bool {
+		return !b.anyResult(func(r Result) bool { return r.Used != nil && c.value(*r.Used) != nil })
+	})
 }
 
-func (b *Board) anyUsed(c usedColumn) bool {
-	for _, a := range b.Agents {
-		if slices.ContainsFunc(a.Competitions, func(r Result) bool { return r.Used != nil && c.value(*r.Used) != nil }) {
-			return true
-		}
-	}
-	return false
+// anyResult reports whether some agent has a result with a property.
+func (b *Board) anyResult(has func(Result) bool) bool {
+	return slices.ContainsFunc(b.Agents, func(a Agent) bool { return slices.ContainsFunc(a.Competitions, has) })
 }
 
 // Notes returns the caveats of a board.
@@ -61,7 +59,7 @@ func (b *Board) Notes() []string {
 	if aside := results.Uncounted(b.attempts("")).String(); aside != "" {
 		notes = append(notes, aside+".")
 	}
-	if b.flagged(competitions.Crowded) {
+	if slices.ContainsFunc(b.Entries, func(e Entry) bool { return slices.Contains(e.Report.Flagged, competitions.Crowded) }) {
 		notes = append(notes, "crowded: gold and bronze are so close on the human leaderboard that a medal may depend on the last digits of a score; the reports have the numbers.")
 	}
 	notes = append(notes, b.externalNotes()...)
@@ -95,7 +93,7 @@ func (b *Board) Notes() []string {
 		}
 		if len(e.RoundingDecides) > 0 && e.Report.ExactScore != nil {
 			notes = append(notes, fmt.Sprintf("%s: the exact score %v is on the other side of %s than the rounded one, which counts.",
-				run, float64(*e.Report.ExactScore), thresholdText(e.RoundingDecides)))
+				run, float64(*e.Report.ExactScore), strings.ReplaceAll(export.Join(e.RoundingDecides), " ", " and ")))
 		}
 	}
 	return notes
@@ -142,19 +140,6 @@ func (b *Board) titled(title string) string {
 	return plain.Line(title)
 }
 
-// flagged reports whether some competition of the board has a flag.
-func (b *Board) flagged(flag competitions.Flag) bool {
-	return slices.ContainsFunc(b.Entries, func(e Entry) bool { return slices.Contains(e.Report.Flagged, flag) })
-}
-
-func thresholdText(names []grading.Threshold) string {
-	var texts []string
-	for _, n := range names {
-		texts = append(texts, string(n))
-	}
-	return strings.Join(texts, " and ")
-}
-
 func (a Agent) missingText() string {
 	runs, parts := 0, []string{}
 	for _, g := range a.Missing {
@@ -173,12 +158,6 @@ func (a Agent) missingText() string {
 		parts = append(parts[:most], fmt.Sprintf("%d more competitions", len(parts)-most))
 	}
 	return fmt.Sprintf("%d runs: %s", runs, strings.Join(parts, ", "))
-}
-
-// write writes a comparison as text.
-func (c Comparison) write(out *strings.Builder, width int) {
-	fmt.Fprintf(out, "\n%s and %s, %s\n\n", plain.Line(c.First), plain.Line(c.Second), Basis(c.Comparison))
-	writeTable(out, ComparisonRows(c.First, c.Second, c.Comparison), 1, width)
 }
 
 // Basis says what a comparison rests on.

@@ -45,7 +45,7 @@ func TestPlacesAreAsShown(t *testing.T) {
 		{"several competitions", []Agent{agentWith("a", two(0)...), agentWith("b", two(1)...), agentWith("c", two(1)...)}, "b 1=, c 1=, a 3"},
 	} {
 		slices.SortStableFunc(tt.agents, compareAgents)
-		place(tt.agents)
+		assignPlaces(tt.agents)
 		var got []string
 		for _, a := range tt.agents {
 			got = append(got, fmt.Sprintf("%s %s", a.Name, a.PlaceText()))

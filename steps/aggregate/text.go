@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 )
@@ -115,7 +116,7 @@ func (b *Board) writeConditions(out *strings.Builder, width int) {
 	names := map[string]string{}
 	for _, a := range b.Agents {
 		for _, r := range a.Competitions {
-			names[r.name()] = r.better()
+			names[r.name()] = competitions.Direction(r.LowerIsBetter).String()
 		}
 	}
 	about := "Competitions: " + plain.List(slices.Sorted(maps.Keys(names))) + "."
@@ -175,7 +176,7 @@ func (b *Board) Text(title string, how Layout) string {
 	out.WriteString("\n")
 	shares := [][]string{{"agent", b.GroupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
 	scores := [][]string{{"agent", "competition", "isolation", "task", "score", "better", "best", "best place", "next", "gold", "silver", "bronze", "above median", "valid"}}
-	lacking := b.anyUnscored()
+	lacking := b.anyResult(func(r Result) bool { return len(r.Unscored) > 0 })
 	if lacking {
 		scores[0] = append(scores[0], "no score")
 	}
@@ -203,7 +204,8 @@ func (b *Board) Text(title string, how Layout) string {
 	writeTable(&out, scores, 4, how.Width)
 	for _, c := range b.Comparisons {
 		fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(b.Sentence(c)), how.Width))
-		c.write(&out, how.Width)
+		fmt.Fprintf(&out, "\n%s and %s, %s\n\n", plain.Line(c.First), plain.Line(c.Second), Basis(c.Comparison))
+		writeTable(&out, ComparisonRows(c.First, c.Second, c.Comparison), 1, how.Width)
 	}
 	closing := "Mean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is the gap " +
 		"between the best score and the next medal. G/S/B are gold, silver and bronze medals. " + orderText
@@ -268,16 +270,9 @@ func (r Result) row(agent string) []string {
 		place = results.Place(r.BestRank, r.Teams)
 	}
 	return []string{
-		agent, r.name(), r.Isolation, r.Task, r.scoreText(), r.better(), number(r.Best), place, r.nextMedal(),
+		agent, r.name(), r.Isolation, r.Task, r.scoreText(), competitions.Direction(r.LowerIsBetter).String(), number(r.Best), place, r.nextMedal(),
 		medals(r.Gold), medals(r.Silver), medals(r.Bronze), medals(r.AboveMedian), of(r.Valid),
 	}
-}
-
-func (r Result) better() string {
-	if r.LowerIsBetter {
-		return "lower"
-	}
-	return "higher"
 }
 
 // name returns the name of the competition with the flags of its version.

@@ -57,13 +57,6 @@ func unscoredText(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// anyUnscored reports whether any run of the board has no finite score.
-func (b *Board) anyUnscored() bool {
-	return slices.ContainsFunc(b.Agents, func(a Agent) bool {
-		return slices.ContainsFunc(a.Competitions, func(r Result) bool { return len(r.Unscored) > 0 })
-	})
-}
-
 // unsubmitted returns a note for each agent with runs that never submitted.
 func (b *Board) unsubmitted() (notes []string) {
 	for own := range chunks(final(b.Entries), func(e Entry) string { return e.Agent }) {

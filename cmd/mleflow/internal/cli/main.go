@@ -18,6 +18,7 @@ import (
 
 // Main runs the command line and returns the exit status.
 func Main(args []string) int {
+	garbage.Start()
 	if len(args) > 0 && hidden[args[0]] != nil {
 		garbage.Usual() // it may run for long, and limit its memory itself
 		return internal(args)

@@ -1,6 +1,4 @@
-// Package garbage says when garbage is collected, unless GOGC does. It imports
-// next to nothing and is therefore initialised before most other packages, whose
-// initialisation alone would otherwise make the first collection.
+// Package garbage says when garbage is collected, unless GOGC does.
 package garbage
 
 import (
@@ -32,8 +30,9 @@ var (
 	applied int
 )
 
-func init() {
-	if given() {
+// Start puts off the first collection. It must be the first thing that a program does.
+func Start() {
+	if limitSet() {
 		return
 	}
 	late = true
@@ -55,7 +54,7 @@ func watch() {
 	})
 }
 
-func given() bool { return os.Getenv("GOGC") != "" }
+func limitSet() bool { return os.Getenv("GOGC") != "" }
 
 // Usual ends the putting off of the first collection.
 func Usual() {
@@ -85,7 +84,7 @@ func apply() {
 // collected again, from the first collection on. It returns what restores the
 // percentage before.
 func Grow(by int) (restore func()) {
-	if given() {
+	if limitSet() {
 		return func() {}
 	}
 	old := set(by)

@@ -87,6 +87,14 @@ func Plural(n int, noun string) string {
 	return Count(int64(n)) + " " + noun + "s"
 }
 
+// Verb is Plural with a verb for one or for many: "1 step is", "2 steps are".
+func Verb(n int, noun, one, many string) string {
+	if n == 1 {
+		many = one
+	}
+	return Plural(n, noun) + " " + many
+}
+
 // amount writes an amount of a unit: sizes in binary units, else a count.
 func amount(n int64, unit string) string {
 	if unit == "bytes" {

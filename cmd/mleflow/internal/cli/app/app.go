@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -104,6 +105,20 @@ func (t *Terminal) Env(name string) string {
 		}
 	}
 	return ""
+}
+
+// EnvTime returns the time in an environment variable, at least the given one, or otherwise
+// if it is not set.
+func (t *Terminal) EnvTime(name, example string, least, otherwise time.Duration) (time.Duration, error) {
+	text := t.Env(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	limit, err := time.ParseDuration(text)
+	if err != nil || limit < least {
+		return 0, Usagef("%s: %q is not a time such as %s", name, text, example)
+	}
+	return limit, nil
 }
 
 // OutStyle is the style of standard output.

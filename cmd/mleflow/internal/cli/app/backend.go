@@ -60,10 +60,10 @@ func (b *Backend) wire(a *App) error {
 			return fmt.Errorf("%w; name another folder in %s, the same for all who use this machine's devices", err, sched.LeasesVariable)
 		}
 	}
-	places := publish.Open(b.Cache.Dir())
+	published := publish.Open(b.Cache.Dir())
 	b.Options = engine.Options{
 		Kinds: parts.Kinds, Functions: parts.Functions, Version: ThisVersion().Version, Shipped: pipelines.Shipped,
-		Private: append(places.Private(), b.Cache.Dir()), Digests: filepath.Join(b.Cache.Dir(), "digests"), Places: places, Cache: b.Cache, Ledger: ledger.New(b.Cache.Dir()), Capacity: capacity, Devices: b.devices,
+		Private: append(published.Private(), b.Cache.Dir()), Digests: filepath.Join(b.Cache.Dir(), "digests"), Places: published, Cache: b.Cache, Ledger: ledger.New(b.Cache.Dir()), Capacity: capacity, Devices: b.devices,
 		Space: b.space,
 	}
 	b.Engine = engine.New(b.Options)

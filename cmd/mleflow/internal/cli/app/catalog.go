@@ -31,6 +31,16 @@ func (l *Library) Catalog() (*competitions.Catalog, error) {
 	return catalog, Shown(err)
 }
 
+// Definition returns a competition by identifier.
+func (l *Library) Definition(id string) (*competitions.Definition, error) {
+	catalog, err := l.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	def, err := catalog.Get(id)
+	return def, Wrong(err)
+}
+
 // OwnFolders are the folders that the environment and the command line name.
 func (l *Library) OwnFolders() []competitions.Folder {
 	var folders []competitions.Folder
@@ -61,14 +71,6 @@ func (l *Library) UsePipeline(path string) {
 	if src, err := config.ReadSource(path); err == nil {
 		l.name(config.CompetitionFolders(path, src, nil, pipelines.Shipped))
 	}
-}
-
-// pipelineFolder lists the absolute path of the pipeline's folder, if there is one.
-func (l *Library) pipelineFolder() (list []string) {
-	if dir, err := filepath.Abs(l.folder); err == nil && l.folder != "" {
-		list = append(list, dir)
-	}
-	return list
 }
 
 // UseRun notes the competitions that the pipeline of a past run names, as far

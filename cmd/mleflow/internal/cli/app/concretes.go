@@ -86,7 +86,7 @@ func (a *App) Concretes() (*Parts, error) {
 			Commands:  process.New(self),
 			Self:      self,
 		})...),
-		Functions: functions(catalog), Runtimes: runtimes,
+		Functions: map[string]function.Function{"competitions": competitionsFunc(catalog)}, Runtimes: runtimes,
 	}, nil
 }
 
@@ -101,7 +101,11 @@ func (a *App) sandboxed(self string) (rt executor.Runtime, err error) {
 	if err != nil {
 		return rt, err
 	}
-	rt = sandbox.New(sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox"), Private: a.pipelineFolder()}).Runtime()
+	options := sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox")}
+	if dir, err := filepath.Abs(a.folder); err == nil && a.folder != "" {
+		options.Private = []string{dir}
+	}
+	rt = sandbox.New(options).Runtime()
 	rt.Available = sync.OnceValue(m.SandboxHere)
 	return rt, nil
 }

@@ -76,67 +76,45 @@ func (f *DataFlags) Layout(a *App) (dataset.Layout, error) {
 	return dataset.Layout{Dir: dir}, nil
 }
 
-// parameters are the values of --param by name, as written.
-type parameters map[string]string
-
-// Parameters reads the values of -param.
-func (f *DataFlags) Parameters() (parameters, error) {
-	out := parameters{}
+// Values returns the values of --param for a competition, of the types of their defaults: a
+// string as it is, anything else in HCL. Each must be declared by one of all competitions,
+// if any are given.
+func (f *DataFlags) Values(def *competitions.Definition, all ...*competitions.Definition) (map[string]cty.Value, error) {
+	given := map[string]string{}
 	for _, text := range f.params {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
 			return nil, Usagef("--param: %q is not NAME=VALUE", text)
 		}
-		out[name] = value
+		given[name] = value
 	}
-	return out, nil
-}
-
-// Known checks that every parameter is declared by one of the competitions.
-func (p parameters) Known(defs []*competitions.Definition) error {
 	var names []string
-	for _, def := range defs {
-		names = append(names, def.ParamNames()...)
+	for _, other := range all {
+		names = append(names, other.ParamNames()...)
 	}
-	for _, name := range slices.Sorted(maps.Keys(p)) {
-		if !slices.Contains(names, name) {
-			return Usagef("--param: no parameter %q. %s", name, diag.Suggest(name, names))
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if len(all) > 0 && !slices.Contains(names, name) {
+			return nil, Usagef("--param: no parameter %q. %s", name, diag.Suggest(name, names))
 		}
 	}
-	return nil
-}
-
-// Values returns the parameters that the competition declares, as values of
-// the types of their defaults: a text as it is, anything else in HCL.
-func (p parameters) Values(def *competitions.Definition) (map[string]cty.Value, error) {
-	out := map[string]cty.Value{}
+	values := map[string]cty.Value{}
 	for _, param := range def.Params {
-		text, given := p[param.Name]
-		switch {
-		case !given:
-		case param.Default.Type() == cty.String:
-			out[param.Name] = cty.StringVal(text)
-		default:
-			value, err := expression(text)
-			if err != nil {
-				return nil, Usagef("--param: %s = %s is not a value of type %s", param.Name, text, param.Default.Type().FriendlyName())
-			}
-			out[param.Name] = value
+		text, ok := given[param.Name]
+		if !ok {
+			continue
+		}
+		if param.Default.Type() == cty.String {
+			values[param.Name] = cty.StringVal(text)
+			continue
+		}
+		expr, diags := bounded.ParseExpression([]byte(text), "--param")
+		if !diags.HasErrors() {
+			new(bounded.Budget).Meter(expr)
+			values[param.Name], diags = bounded.Literal(expr)
+		}
+		if diags.HasErrors() {
+			return nil, Usagef("--param: %s = %s is not a value of type %s", param.Name, text, param.Default.Type().FriendlyName())
 		}
 	}
-	return out, nil
-}
-
-// expression evaluates a constant of HCL.
-func expression(text string) (cty.Value, error) {
-	expr, diags := bounded.ParseExpression([]byte(text), "--param")
-	if diags.HasErrors() {
-		return cty.NilVal, diags
-	}
-	new(bounded.Budget).Meter(expr)
-	value, diags := bounded.Literal(expr)
-	if diags.HasErrors() {
-		return cty.NilVal, diags
-	}
-	return value, nil
+	return values, nil
 }

@@ -99,7 +99,7 @@ func (d *Display) Conclude(ctx context.Context, c *disk.Cache, full bool) error 
 		return err
 	}
 	if len(d.State.Outputs) > 0 {
-		sum, err := past.Summary("aggregate", conditions.AttemptKind)
+		sum, err := past.Summary(conditions.AggregateKind, conditions.AttemptKind)
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func ExitStatus(err error) int {
 
 // Wrong says that an error is a mistake in the command line, if it is no mismatch.
 func Wrong(err error) error {
-	if errors.Is(err, step.ErrMismatch) {
+	if err == nil || errors.Is(err, step.ErrMismatch) {
 		return err
 	}
 	return UsageError{err}

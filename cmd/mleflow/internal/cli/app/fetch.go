@@ -50,7 +50,7 @@ func (f *Fetcher) Add(def *competitions.Definition, layout dataset.Layout, keepA
 	}
 	name := "d" + strconv.Itoa(len(f.ids))
 	f.ids["step.download."+name] = def.ID
-	spec := config.StepSpec{Kind: "download", Name: name, Args: map[string]cty.Value{"competition": cty.StringVal(def.ID)}}
+	spec := config.StepSpec{Kind: conditions.DownloadKind, Name: name, Args: map[string]cty.Value{"competition": cty.StringVal(def.ID)}}
 	if keepArchives {
 		spec.Args["keep_archives"] = cty.True
 	}

@@ -6,14 +6,10 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
+	"github.com/zclconf/go-cty/cty/gocty"
 
 	"github.com/mleflow/mleflow/competitions"
 )
-
-// functions are what the program adds to the language of pipelines.
-func functions(catalog *competitions.Catalog) map[string]function.Function {
-	return map[string]function.Function{"competitions": competitionsFunc(catalog)}
-}
 
 // competitionsFunc returns competitions("low", …): the identifiers of the
 // competitions in the named sets and lists, sorted, each once; of all 75
@@ -28,34 +24,20 @@ func competitionsFunc(catalog *competitions.Catalog) function.Function {
 			if len(args) == 0 {
 				args = []cty.Value{cty.StringVal("all")}
 			}
-			var ids []string
+			ids := []string{}
 			for i, arg := range args {
-				members, err := setOrList(catalog, arg.AsString())
+				text := arg.AsString()
+				members, err := catalog.ParseList(text)
+				if !strings.Contains(text, "\n") && !slices.Contains(catalog.IDs(), text) {
+					members, err = catalog.Set(competitions.Set(text))
+				}
 				if err != nil {
 					return cty.NilVal, function.NewArgError(i, err)
 				}
 				ids = append(ids, members...)
 			}
 			slices.Sort(ids)
-			return listOf(slices.Compact(ids)), nil
+			return gocty.ToCtyValue(slices.Compact(ids), cty.List(cty.String))
 		},
 	})
-}
-
-func setOrList(catalog *competitions.Catalog, text string) ([]string, error) {
-	if strings.Contains(text, "\n") || slices.Contains(catalog.IDs(), text) {
-		return catalog.ParseList(text)
-	}
-	return catalog.Set(competitions.Set(text))
-}
-
-func listOf(texts []string) cty.Value {
-	if len(texts) == 0 {
-		return cty.ListValEmpty(cty.String)
-	}
-	values := make([]cty.Value, len(texts))
-	for i, text := range texts {
-		values[i] = cty.StringVal(text)
-	}
-	return cty.ListVal(values)
 }

@@ -110,7 +110,7 @@ func (t *Terminal) interrupted(signals <-chan os.Signal, cancel context.CancelCa
 			continue
 		case LeaveThem:
 			if attempts > 0 {
-				t.Say(fmt.Sprintf("Leaving: %s on this machine. The next apply continues with them; mleflow runs cleanup --cancel ends them.", GoingOn(attempts, "attempt")))
+				t.Say(fmt.Sprintf("Leaving: %s on this machine. The next apply continues with them; mleflow runs cleanup --cancel ends them.", view.Verb(attempts, "attempt", "goes on", "go on")))
 				cancel(executor.ErrLeave)
 				return first, true
 			}
@@ -151,10 +151,10 @@ func (t *Terminal) decide(sig os.Signal, signals <-chan os.Signal, attempts, job
 	}
 	var running []string
 	if attempts > 0 {
-		running = append(running, runs(attempts, "attempt")+" on this machine")
+		running = append(running, view.Verb(attempts, "attempt", "runs", "run")+" on this machine")
 	}
 	if jobs > 0 {
-		running = append(running, runs(jobs, "job")+" on the cluster")
+		running = append(running, view.Verb(jobs, "job", "runs", "run")+" on the cluster")
 	}
 	t.Say(strings.Join(running, " and ") + ". Leave them running, stop them (attempts with on_loss keep a checkpoint), or continue the run? [leave/stop/continue]")
 	answers := make(chan string, 1)
@@ -200,22 +200,9 @@ func (f *ClusterFlags) CheckInterrupt() (onInterrupt, error) {
 // cancelJobs decides what becomes of the jobs of a run that was interrupted.
 func (t *Terminal) cancelJobs(left bool, jobs int) bool {
 	if left {
-		t.Say(fmt.Sprintf("%s on the cluster. The next apply with --on continues with them; mleflow runs cleanup --cancel --on cancels them.", GoingOn(jobs, "job")))
+		t.Say(fmt.Sprintf("%s on the cluster. The next apply with --on continues with them; mleflow runs cleanup --cancel --on cancels them.", view.Verb(jobs, "job", "goes on", "go on")))
 		return false
 	}
 	t.Say(fmt.Sprintf("Cancelling %s on the cluster.", view.Plural(jobs, "job")))
 	return true
-}
-
-func runs(n int, what string) string { return doing(n, what, "runs", "run") }
-
-// GoingOn says how many of something go on.
-func GoingOn(n int, what string) string { return doing(n, what, "goes on", "go on") }
-
-// doing says what one or many of something do.
-func doing(n int, what, one, many string) string {
-	if n == 1 {
-		return "1 " + what + " " + one
-	}
-	return fmt.Sprintf("%d %ss %s", n, what, many)
 }

@@ -20,13 +20,13 @@ const (
 
 // Meter shows how far a command is, until the function it returns is called: on a
 // terminal in a line that is written over, elsewhere in a line now and then. The
-// work only counts; look reads the counters.
-func (t *Terminal) Meter(name string, look func() view.Work) (stop func()) {
+// work only counts; read reads the counters.
+func (t *Terminal) Meter(name string, read func() view.Work) (stop func()) {
 	live := !t.JSON && t.Env("TERM") != "dumb" && view.IsTerminal(t.Stderr)
 	var pace view.Pace
 	told := time.Now()
 	over := progress.Every(meterEvery, func() {
-		work := look()
+		work := read()
 		work.Time = time.Now()
 		text := pace.Line(name, work, view.Width(t.Stderr))
 		switch {

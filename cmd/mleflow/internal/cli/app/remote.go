@@ -107,16 +107,13 @@ func (s *Store) ReadRemote(b *Backend, pipeline string) error {
 // Warn tells the person of something that is not an error.
 func (t *Terminal) Warn(text string) { t.Say(t.ErrStyle().Warn("Warning:") + " " + view.OneLine(text)) }
 
-// remoteWait is how long a run that is over waits for what it stores in the
-// remote cache; MLEFLOW_REMOTE_CACHE_WAIT gives another time.
-const remoteWait = time.Hour
-
-// finishRemote waits for the uploads and says what was done, and what is left.
+// finishRemote waits for the uploads, an hour or as MLEFLOW_REMOTE_CACHE_WAIT says, and says
+// what was done, and what is left.
 func finishRemote(ctx context.Context, t *Terminal, b *Backend) error {
 	if b.Remote == nil {
 		return nil
 	}
-	limit, err := waitForRemote(t)
+	limit, err := t.EnvTime("MLEFLOW_REMOTE_CACHE_WAIT", "90s or 2h", 0, time.Hour)
 	if err != nil {
 		return err
 	}
@@ -136,7 +133,7 @@ func finishRemote(ctx context.Context, t *Terminal, b *Backend) error {
 			s.Hits, s.Fetched, view.Bytes(s.BytesIn), s.Pushed, view.Bytes(s.BytesOut), s.Requests)
 	}
 	if left > 0 {
-		t.Warn(fmt.Sprintf("%s not in the remote cache %s; mleflow cache push --all stores what is missing", resultsAre(left), b.Remote.Location()))
+		t.Warn(fmt.Sprintf("%s not in the remote cache %s; mleflow cache push --all stores what is missing", view.Verb(left, "result", "is", "are"), b.Remote.Location()))
 	}
 	return nil
 }
@@ -157,26 +154,6 @@ func Fetching(t *Terminal, b *Backend) func([]*cache.Record) func() {
 			return w
 		})
 	}
-}
-
-// resultsAre says that n results are or one result is.
-func resultsAre(n int) string {
-	if n == 1 {
-		return "1 result is"
-	}
-	return fmt.Sprintf("%d results are", n)
-}
-
-func waitForRemote(t *Terminal) (time.Duration, error) {
-	text := t.Env("MLEFLOW_REMOTE_CACHE_WAIT")
-	if text == "" {
-		return remoteWait, nil
-	}
-	limit, err := time.ParseDuration(text)
-	if err != nil || limit < 0 {
-		return 0, Usagef("MLEFLOW_REMOTE_CACHE_WAIT: %q is not a time such as 90s or 2h", text)
-	}
-	return limit, nil
 }
 
 // WithRemote opens the cache and the remote one for a command that is about

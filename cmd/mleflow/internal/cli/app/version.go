@@ -35,21 +35,15 @@ func NewVersion(a *App) *cobra.Command {
 		Short: "Print the version of this binary",
 		Args:  Takes(0, 0),
 		RunE: a.Action(func(*cobra.Command, []string) error {
-			return runVersion(a)
+			v := ThisVersion()
+			return a.Show(v, func() {
+				fmt.Fprintf(a.Stdout, "mleflow %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+				if a.Verbose && v.Commit != "" {
+					fmt.Fprintf(a.Stdout, "commit %s\n", v.Commit)
+				}
+			})
 		}),
 	}
-}
-
-func runVersion(a *App) error {
-	v := ThisVersion()
-	if a.JSON {
-		return WriteJSON(a.Stdout, v)
-	}
-	fmt.Fprintf(a.Stdout, "mleflow %s (%s, %s)\n", v.Version, v.Go, v.Platform)
-	if a.Verbose && v.Commit != "" {
-		fmt.Fprintf(a.Stdout, "commit %s\n", v.Commit)
-	}
-	return nil
 }
 
 // ThisVersion describes the running program.

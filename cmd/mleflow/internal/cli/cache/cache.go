@@ -14,7 +14,7 @@ import (
 
 // NewCache returns the command cache.
 func NewCache(a *app.App) *cobra.Command {
-	return app.Group(a, "cache", "Manage the cache: info, ls, verify, gc, pin, unpin, push, pull", newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a), newCachePush(a), newCachePull(a))
+	return app.Group(a, "cache", "Manage the cache: info, ls, verify, gc, pin, unpin, push, pull", newCacheInfo(a), newCacheLs(a), newCacheVerify(a), newCacheGC(a), newCachePin(a), newCacheUnpin(a), newTransfer(a, "push", "Store results in the remote cache", localRecords), newTransfer(a, "pull", "Fetch results from the remote cache", remoteRecords))
 }
 
 func newCacheInfo(a *app.App) *cobra.Command {
@@ -28,16 +28,13 @@ func newCacheInfo(a *app.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return showCacheInfo(a.Terminal, info)
+				return a.Show(info, func() { writeCacheInfo(a.Terminal, info) })
 			})
 		}),
 	}
 }
 
-func showCacheInfo(t *app.Terminal, i disk.Info) error {
-	if t.JSON {
-		return app.WriteJSON(t.Stdout, i)
-	}
+func writeCacheInfo(t *app.Terminal, i disk.Info) {
 	quota := "none (set MLEFLOW_CACHE_QUOTA, such as 500GiB)"
 	if i.Quota > 0 {
 		quota = fmt.Sprintf("%s, %d %% used", view.Bytes(i.Quota), (i.Bytes+i.Reserved)*100/i.Quota)
@@ -46,32 +43,26 @@ func showCacheInfo(t *app.Terminal, i disk.Info) error {
 	if i.ReadOnly {
 		folder += " (read-only)"
 	}
-	for _, row := range [][2]string{
-		{"folder", folder},
-		{"content", fmt.Sprintf("%s in %s", view.Bytes(i.Bytes-i.CopiedBytes), view.Plural(int(i.Objects), "object"))},
-		{"quota", quota},
-		{"disk", view.Bytes(i.DiskFree) + " free"},
-		{"results", fmt.Sprintf("%s, %s, %s of evicted ones", view.Plural(i.Records, "record"), view.Plural(i.Pins, "pin"), view.Plural(i.Tombstones, "trace"))},
-		{"processes", fmt.Sprintf("%d have it open", i.Processes)},
+	for _, row := range []struct {
+		shown      bool
+		name, text string
+	}{
+		{true, "folder", folder},
+		{true, "content", fmt.Sprintf("%s in %s", view.Bytes(i.Bytes-i.CopiedBytes), view.Plural(int(i.Objects), "object"))},
+		{true, "quota", quota},
+		{true, "disk", view.Bytes(i.DiskFree) + " free"},
+		{true, "results", fmt.Sprintf("%s, %s, %s of evicted ones", view.Plural(i.Records, "record"), view.Plural(i.Pins, "pin"), view.Plural(i.Tombstones, "trace"))},
+		{true, "processes", fmt.Sprintf("%d have it open", i.Processes)},
+		{i.Copies > 0, "copies", fmt.Sprintf("%s in %s with data that attempts share", view.Bytes(i.CopiedBytes), view.Plural(i.Copies, "folder"))},
+		{i.LinkFolders > 0, "links", view.Plural(i.LinkFolders, "folder") + " of links to data, for the next attempts"},
+		{i.Reserved > 0, "reserved", view.Bytes(i.Reserved) + " for running work"},
+		{i.Kept > 0, "kept", view.Plural(i.Kept, "work folder") + " of agents that may continue"},
+		{i.Quarantined > 0, "damaged", t.OutStyle().Warn(view.Plural(i.Quarantined, "object") + " set aside")},
 	} {
-		fmt.Fprintf(t.Stdout, "%-10s %s\n", row[0], row[1])
+		if row.shown {
+			fmt.Fprintf(t.Stdout, "%-10s %s\n", row.name, row.text)
+		}
 	}
-	if i.Copies > 0 {
-		fmt.Fprintf(t.Stdout, "%-10s %s in %s with data that attempts share\n", "copies", view.Bytes(i.CopiedBytes), view.Plural(i.Copies, "folder"))
-	}
-	if i.LinkFolders > 0 {
-		fmt.Fprintf(t.Stdout, "%-10s %s of links to data, for the next attempts\n", "links", view.Plural(i.LinkFolders, "folder"))
-	}
-	if i.Reserved > 0 {
-		fmt.Fprintf(t.Stdout, "%-10s %s for running work\n", "reserved", view.Bytes(i.Reserved))
-	}
-	if i.Kept > 0 {
-		fmt.Fprintf(t.Stdout, "%-10s %s of agents that may continue\n", "kept", view.Plural(i.Kept, "work folder"))
-	}
-	if i.Quarantined > 0 {
-		fmt.Fprintf(t.Stdout, "%-10s %s\n", "damaged", t.OutStyle().Warn(view.Plural(i.Quarantined, "object")+" set aside"))
-	}
-	return nil
 }
 
 func newCacheLs(a *app.App) *cobra.Command {
@@ -85,11 +76,7 @@ func newCacheLs(a *app.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				prefix := ""
-				if len(args) == 1 {
-					prefix = args[0]
-				}
-				return showItems(a.Terminal, items, prefix)
+				return showItems(a.Terminal, items, strings.Join(args, ""))
 			})
 		}),
 	}
@@ -102,13 +89,12 @@ func showItems(term *app.Terminal, items []disk.Item, prefix string) error {
 			shown = append(shown, item)
 		}
 	}
-	if term.JSON {
-		return app.WriteJSON(term.Stdout, map[string]any{"records": shown})
-	}
-	t := view.NewTable("Step", "Action", ">Size", ">Files", "Recorded", "Pins")
-	for _, item := range view.InOrder(shown, func(item disk.Item) string { return item.Address }) {
-		t.Row(item.Address, item.Action.Short(), view.Bytes(item.Size), view.Count(item.Files),
-			time.UnixMilli(item.RecordedUnixMilli).Format("2006-01-02 15:04:05"), strings.Join(item.Pins, ", "))
-	}
-	return t.Write(term.Stdout, term.OutStyle())
+	return term.Show(map[string]any{"records": shown}, func() {
+		t := view.NewTable("Step", "Action", ">Size", ">Files", "Recorded", "Pins")
+		for _, item := range view.InOrder(shown, func(item disk.Item) string { return item.Address }) {
+			t.Row(item.Address, item.Action.Short(), view.Bytes(item.Size), view.Count(item.Files),
+				time.UnixMilli(item.RecordedUnixMilli).Format(time.DateTime), strings.Join(item.Pins, ", "))
+		}
+		term.Table(t)
+	})
 }

@@ -85,10 +85,7 @@ type CollectedJSON struct {
 
 func showCollected(t *app.Terminal, r disk.GCResult, dryRun bool) error {
 	if t.JSON {
-		if r.Evicted == nil {
-			r.Evicted = []disk.Item{}
-		}
-		return app.WriteJSON(t.Stdout, CollectedJSON{r.Evicted, r.Objects, r.Copies, r.Bytes, r.ObjectsLeft, r.BytesLeft, r.DiskBytes, r.Kept, dryRun})
+		return app.WriteJSON(t.Stdout, CollectedJSON{append([]disk.Item{}, r.Evicted...), r.Objects, r.Copies, r.Bytes, r.ObjectsLeft, r.BytesLeft, r.DiskBytes, r.Kept, dryRun})
 	}
 	verb := "Removed"
 	if dryRun {

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,14 +38,11 @@ func newCachePin(a *app.App) *cobra.Command {
 }
 
 func pinResults(ctx context.Context, t *app.Terminal, c *disk.Cache, name string, refs []string) error {
-	if name == "" {
-		name = refs[0]
-	}
 	items, err := c.List(ctx)
 	if err != nil {
 		return err
 	}
-	p := disk.Pin{Name: name, CreatedUnixMilli: time.Now().UnixMilli()}
+	p := disk.Pin{Name: cmp.Or(name, refs[0]), CreatedUnixMilli: time.Now().UnixMilli()}
 	for _, ref := range refs {
 		actions, err := actionsOf(c, items, ref)
 		if err != nil {
@@ -55,11 +53,7 @@ func pinResults(ctx context.Context, t *app.Terminal, c *disk.Cache, name string
 	if err := c.Pin(ctx, p); err != nil {
 		return err
 	}
-	if t.JSON {
-		return app.WriteJSON(t.Stdout, p)
-	}
-	fmt.Fprintf(t.Stdout, "Pinned %s as %s.\n", view.Plural(len(p.Actions), "result"), name)
-	return nil
+	return t.Show(p, func() { fmt.Fprintf(t.Stdout, "Pinned %s as %s.\n", view.Plural(len(p.Actions), "result"), p.Name) })
 }
 
 // actionsOf returns the actions that a run, an address or the beginning of an
@@ -125,17 +119,13 @@ func showPins(ctx context.Context, term *app.Terminal, c *disk.Cache) error {
 	if err != nil {
 		return err
 	}
-	if term.JSON {
-		if pins == nil {
-			pins = []disk.Pin{}
+	return term.Show(map[string]any{"pins": append([]disk.Pin{}, pins...)}, func() {
+		t := view.NewTable("Pin", ">Results", "Made")
+		for _, p := range pins {
+			t.Row(p.Name, fmt.Sprint(len(p.Actions)+len(p.Refs)), time.UnixMilli(p.CreatedUnixMilli).Format(time.DateTime))
 		}
-		return app.WriteJSON(term.Stdout, map[string]any{"pins": pins})
-	}
-	t := view.NewTable("Pin", ">Results", "Made")
-	for _, p := range pins {
-		t.Row(p.Name, fmt.Sprint(len(p.Actions)+len(p.Refs)), time.UnixMilli(p.CreatedUnixMilli).Format("2006-01-02 15:04:05"))
-	}
-	return t.Write(term.Stdout, term.OutStyle())
+		term.Table(t)
+	})
 }
 
 func newCacheUnpin(a *app.App) *cobra.Command {

@@ -5,26 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 )
-
-func newCachePull(a *app.App) *cobra.Command {
-	return newTransfer(a, "pull", "Fetch results from the remote cache", pull)
-}
-
-func pull(ctx context.Context, a *app.App, t *remote.Tier, f transferFlags, args []string) error {
-	recs, err := remoteRecords(ctx, t, f, args)
-	if err != nil {
-		return err
-	}
-	tr := &transfer{app: a, tier: t, verb: "pull", one: t.Pull, size: t.Unfetched}
-	return tr.run(ctx, recs, f.dryRun)
-}
 
 // remoteRecords returns the chosen records of the remote cache.
 func remoteRecords(ctx context.Context, t *remote.Tier, f transferFlags, args []string) ([]*cache.Record, error) {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
@@ -15,24 +13,12 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 )
 
-func newCachePush(a *app.App) *cobra.Command {
-	return newTransfer(a, "push", "Store results in the remote cache", push)
-}
-
-func push(ctx context.Context, a *app.App, t *remote.Tier, f transferFlags, args []string) error {
-	if t.Location().ReadOnly {
-		return app.Usagef("cache push: %s is opened with mode=read", t.Location())
-	}
-	recs, err := localRecords(ctx, t.Cache, f, args)
-	if err != nil {
-		return err
-	}
-	tr := &transfer{app: a, tier: t, verb: "push", one: t.Push, size: t.Unsent}
-	return tr.run(ctx, recs, f.dryRun)
-}
-
 // localRecords returns the chosen records of the local cache.
-func localRecords(ctx context.Context, c *disk.Cache, f transferFlags, args []string) ([]*cache.Record, error) {
+func localRecords(ctx context.Context, t *remote.Tier, f transferFlags, args []string) ([]*cache.Record, error) {
+	if t.Location().ReadOnly {
+		return nil, app.Usagef("cache push: %s is opened with mode=read", t.Location())
+	}
+	c := t.Cache
 	items, err := c.List(ctx)
 	if err != nil {
 		return nil, err

@@ -24,13 +24,6 @@ type transferFlags struct {
 	dryRun bool
 }
 
-func (f *transferFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.remote, "remote", "", "the remote cache's `URL`, as --remote-cache")
-	cmd.Flags().StringVar(&f.run, "run", "", "the results of a `RUN`")
-	cmd.Flags().BoolVar(&f.all, "all", false, "every result there is")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what would be sent")
-}
-
 // check makes sure that one way of choosing is used.
 func (f *transferFlags) check(args []string) error {
 	ways := 0
@@ -45,8 +38,9 @@ func (f *transferFlags) check(args []string) error {
 	return nil
 }
 
-// newTransfer returns the command cache push or cache pull.
-func newTransfer(a *app.App, verb, short string, run func(context.Context, *app.App, *remote.Tier, transferFlags, []string) error) *cobra.Command {
+// newTransfer returns the command cache push or cache pull, which transfers the chosen
+// records.
+func newTransfer(a *app.App, verb, short string, choose func(context.Context, *remote.Tier, transferFlags, []string) ([]*cache.Record, error)) *cobra.Command {
 	var f transferFlags
 	cmd := &cobra.Command{
 		Use:   verb + " [ADDRESS|PIN|ACTION]...",
@@ -55,10 +49,26 @@ func newTransfer(a *app.App, verb, short string, run func(context.Context, *app.
 			if err := f.check(args); err != nil {
 				return err
 			}
-			return a.WithRemote(f.remote, func(t *remote.Tier) error { return run(cmd.Context(), a, t, f, args) })
+			return a.WithRemote(f.remote, func(t *remote.Tier) error {
+				recs, err := choose(cmd.Context(), t, f, args)
+				if err != nil {
+					return err
+				}
+				tr := &transfer{a, t, verb, t.Push, t.Unsent}
+				if verb == "pull" {
+					tr.one, tr.size = t.Pull, t.Unfetched
+				}
+				if f.dryRun {
+					return tr.estimate(cmd.Context(), recs)
+				}
+				return tr.all(cmd.Context(), recs)
+			})
 		}),
 	}
-	f.register(cmd)
+	cmd.Flags().StringVar(&f.remote, "remote", "", "the remote cache's `URL`, as --remote-cache")
+	cmd.Flags().StringVar(&f.run, "run", "", "the results of a `RUN`")
+	cmd.Flags().BoolVar(&f.all, "all", false, "every result there is")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "only say what would be sent")
 	return cmd
 }
 
@@ -86,14 +96,6 @@ type TransferredJSON struct {
 	Bytes  int64         `json:"bytes"`
 	Failed []failureJSON `json:"failed"`
 	DryRun bool          `json:"dry_run"`
-}
-
-// run transfers records, or says what would be transferred.
-func (tr *transfer) run(ctx context.Context, recs []*cache.Record, dry bool) error {
-	if dry {
-		return tr.estimate(ctx, recs)
-	}
-	return tr.all(ctx, recs)
 }
 
 // estimate says what would be transferred.

@@ -64,14 +64,8 @@ type VerifiedJSON struct {
 }
 
 func showVerified(t *app.Terminal, r disk.VerifyResult) error {
-	if t.JSON {
-		if r.Damages == nil {
-			r.Damages = []disk.Damage{}
-		}
-		if err := app.WriteJSON(t.Stdout, VerifiedJSON{r.Objects, r.Hashed, r.Resumed, r.HashedBytes, r.Records, r.Damages, r.Notes}); err != nil {
-			return err
-		}
-	} else {
+	out := VerifiedJSON{r.Objects, r.Hashed, r.Resumed, r.HashedBytes, r.Records, append([]disk.Damage{}, r.Damages...), r.Notes}
+	err := t.Show(out, func() {
 		for _, d := range r.Damages {
 			fmt.Fprintln(t.Stdout, t.OutStyle().Bad("Damaged:")+" "+damageText(d))
 		}
@@ -80,11 +74,11 @@ func showVerified(t *app.Terminal, r disk.VerifyResult) error {
 		}
 		fmt.Fprintf(t.Stdout, "%s and %s checked, %s read: %d damaged.\n", view.Plural(int(r.Objects), "object"),
 			view.Plural(r.Records, "record"), view.Bytes(r.HashedBytes), len(r.Damages))
+	})
+	if err == nil && len(r.Damages) > 0 {
+		err = fmt.Errorf("%w: %w", app.ErrSilent, step.ErrMismatch)
 	}
-	if len(r.Damages) > 0 {
-		return fmt.Errorf("%w: %w", app.ErrSilent, step.ErrMismatch)
-	}
-	return nil
+	return err
 }
 
 func damageText(d disk.Damage) string {

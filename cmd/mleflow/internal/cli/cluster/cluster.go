@@ -43,7 +43,7 @@ func newClusterInit(a *app.App) *cobra.Command {
 			if err != nil {
 				return app.Wrong(err)
 			}
-			_, err = a.Stdout.Write([]byte(text))
+			_, err = io.WriteString(a.Stdout, text)
 			return err
 		}),
 	}

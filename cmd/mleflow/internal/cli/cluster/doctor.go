@@ -111,17 +111,11 @@ func printSettings(a *app.App, what string) error {
 
 func showChecks(t *app.Terminal, checks []machine.Check) error {
 	fit := machine.Fit(checks)
-	if t.JSON {
-		if err := app.WriteJSON(t.Stdout, map[string]any{"ok": fit, "checks": checks}); err != nil {
-			return err
-		}
-	} else {
-		writeChecks(t, checks)
+	err := t.Show(map[string]any{"ok": fit, "checks": checks}, func() { writeChecks(t, checks) })
+	if err == nil && !fit {
+		err = app.ErrSilent
 	}
-	if !fit {
-		return app.ErrSilent
-	}
-	return nil
+	return err
 }
 
 func writeChecks(t *app.Terminal, checks []machine.Check) {

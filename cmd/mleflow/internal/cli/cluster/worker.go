@@ -62,7 +62,7 @@ func runWorker(ctx context.Context, a *app.App, id digest.ActionID, rest []strin
 	if err != nil {
 		return app.Usagef("%q is not the digest of an order: %w", rest[0], err)
 	}
-	interval, err := workerInterval(a)
+	interval, err := a.EnvTime(intervalVariable, "15s", 10*time.Millisecond, work.DefaultInterval)
 	if err != nil {
 		return err
 	}
@@ -94,18 +94,6 @@ func runWorker(ctx context.Context, a *app.App, id digest.ActionID, rest []strin
 		Kinds: w.kinds, Cache: b.Remote, Node: node, Capacity: b.Options.Capacity, Locks: b.Options.Devices, Ready: w.ready, Tidy: w.tidy, Process: claim.Self(), Dead: claim.Dead, Version: app.ThisVersion().Version, Interval: interval,
 		Say: func(text string) { fmt.Fprintf(a.Stderr, "%s %s\n", time.Now().UTC().Format(time.RFC3339), text) },
 	}).Run(ctx, id, order)
-}
-
-func workerInterval(a *app.App) (time.Duration, error) {
-	text := a.Env(intervalVariable)
-	if text == "" {
-		return work.DefaultInterval, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 10*time.Millisecond {
-		return 0, app.Usagef("%s: %q is not a time such as 15s", intervalVariable, text)
-	}
-	return d, nil
 }
 
 // worker is what a worker needs of this program.

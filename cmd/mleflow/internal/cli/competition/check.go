@@ -41,10 +41,8 @@ func newCompetitionTest(a *app.App) *cobra.Command {
 
 // CheckJSON is one check in competition test --json.
 type CheckJSON struct {
-	Competition string      `json:"competition"`
-	Check       string      `json:"check"`
-	Verdict     kit.Verdict `json:"verdict"`
-	Detail      string      `json:"detail"`
+	Competition string `json:"competition"`
+	kit.Check
 }
 
 func testCompetitions(ctx context.Context, a *app.App, o testOptions, defs []*competitions.Definition, named bool) error {
@@ -62,7 +60,7 @@ func testCompetitions(ctx context.Context, a *app.App, o testOptions, defs []*co
 			return fmt.Errorf("test %s: %w", def.ID, err)
 		}
 		for _, c := range found {
-			checks = append(checks, CheckJSON{def.ID, c.Name, c.Verdict, c.Detail})
+			checks = append(checks, CheckJSON{def.ID, c})
 		}
 	}
 	return showChecked(a.Terminal, checks)
@@ -72,11 +70,7 @@ func testCompetitions(ctx context.Context, a *app.App, o testOptions, defs []*co
 var errNoData = errors.New("nothing is prepared")
 
 func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.Definition, layout dataset.Layout) (_ []kit.Check, err error) {
-	given, err := o.data.Parameters()
-	if err != nil {
-		return nil, err
-	}
-	values, err := given.Values(def)
+	values, err := o.data.Values(def)
 	if err != nil {
 		return nil, err
 	}
@@ -105,24 +99,16 @@ func showChecked(t *app.Terminal, checks []CheckJSON) error {
 	for _, c := range checks {
 		counts[c.Verdict]++
 	}
-	if t.JSON {
-		if err := app.WriteJSON(t.Stdout, map[string]any{"checks": checks}); err != nil {
-			return err
+	err := t.Show(map[string]any{"checks": checks}, func() {
+		style := t.OutStyle()
+		paint := map[kit.Verdict]func(string) string{kit.Passed: style.Good, kit.Failed: style.Bad, kit.Odd: style.Warn, kit.Skipped: style.Dim}
+		for _, c := range checks {
+			fmt.Fprintf(t.Stdout, "%s %s: %s: %s\n", paint[c.Verdict](fmt.Sprintf("%-7s", c.Verdict)), c.Competition, c.Name, view.OneLine(c.Detail))
 		}
-	} else {
-		writeChecked(t, checks, counts)
+		fmt.Fprintf(t.Stdout, "%d passed, %d failed, %d odd, %d skipped.\n", counts[kit.Passed], counts[kit.Failed], counts[kit.Odd], counts[kit.Skipped])
+	})
+	if err == nil && counts[kit.Failed] > 0 {
+		err = app.ErrSilent
 	}
-	if counts[kit.Failed] > 0 {
-		return app.ErrSilent
-	}
-	return nil
-}
-
-func writeChecked(t *app.Terminal, checks []CheckJSON, counts map[kit.Verdict]int) {
-	style := t.OutStyle()
-	paint := map[kit.Verdict]func(string) string{kit.Passed: style.Good, kit.Failed: style.Bad, kit.Odd: style.Warn, kit.Skipped: style.Dim}
-	for _, c := range checks {
-		fmt.Fprintf(t.Stdout, "%s %s: %s: %s\n", paint[c.Verdict](fmt.Sprintf("%-7s", c.Verdict)), c.Competition, c.Check, view.OneLine(c.Detail))
-	}
-	fmt.Fprintf(t.Stdout, "%d passed, %d failed, %d odd, %d skipped.\n", counts[kit.Passed], counts[kit.Failed], counts[kit.Odd], counts[kit.Skipped])
+	return err
 }

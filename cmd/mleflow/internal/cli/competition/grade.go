@@ -95,18 +95,12 @@ func runGrade(ctx context.Context, a *app.App, o gradeOptions) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		if err := app.WriteJSON(a.Stdout, summary); err != nil {
-			return err
-		}
-	} else {
-		showTotals(a.Terminal, summary, path)
-	}
+	err = a.Show(summary, func() { showTotals(a.Terminal, summary, path) })
 	showFailures(a.Terminal, summary, "line")
-	if len(summary.Failures) > 0 {
-		return app.ErrSilent
+	if err == nil && len(summary.Failures) > 0 {
+		err = app.ErrSilent
 	}
-	return nil
+	return err
 }
 
 // tellGraded tells of each of n submissions once it is graded.
@@ -128,10 +122,10 @@ func showTotals(t *app.Terminal, s grading.Summary, path string) {
 		view.Plural(s.Runs, "submission"), s.Valid, s.Medals, s.Gold, s.Silver, s.Bronze, s.AboveMedian, path)
 }
 
-// showFailures tells what was not graded, by its place in a list.
-func showFailures(t *app.Terminal, s grading.Summary, place string) {
+// showFailures reports what was not graded, by its position in a list.
+func showFailures(t *app.Terminal, s grading.Summary, position string) {
 	for _, bad := range s.Failures {
-		fmt.Fprintf(t.Stderr, "%s %s %d: %s\n", t.ErrStyle().Bad("Not graded:"), place, bad.Line, view.OneLine(bad.Reason))
+		fmt.Fprintf(t.Stderr, "%s %s %d: %s\n", t.ErrStyle().Bad("Not graded:"), position, bad.Line, view.OneLine(bad.Reason))
 	}
 }
 

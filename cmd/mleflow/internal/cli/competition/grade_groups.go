@@ -91,15 +91,11 @@ func gradeRunGroups(ctx context.Context, t *app.Terminal, o gradeOptions, batch 
 		failed = failed || len(graded.Failures) > left
 		done = append(done, graded)
 	}
-	if t.JSON {
-		if err := app.WriteJSON(t.Stdout, map[string]any{"run_groups": done}); err != nil {
-			return err
-		}
+	err = t.Show(map[string]any{"run_groups": done}, func() {}) // people were shown each group
+	if err == nil && failed {
+		err = app.ErrSilent
 	}
-	if failed {
-		return app.ErrSilent
-	}
-	return nil
+	return err
 }
 
 // gradeRunGroup grades one group and returns how many of its runs were left

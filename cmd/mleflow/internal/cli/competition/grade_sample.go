@@ -44,13 +44,9 @@ func NewGradeSample(a *app.App) *cobra.Command {
 
 func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path, id string) error {
 	app.SpareMemory()
-	catalog, err := a.Catalog()
+	def, err := a.Definition(id)
 	if err != nil {
 		return err
-	}
-	def, err := catalog.Get(id)
-	if err != nil {
-		return app.Wrong(err)
 	}
 	layout, err := o.data.Layout(a)
 	if err != nil {
@@ -59,14 +55,7 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 	if def, layout.Dir, err = def.Place(layout.Dir, o.data.Version); err != nil {
 		return app.Wrong(err)
 	}
-	params, err := o.data.Parameters()
-	if err == nil {
-		err = params.Known([]*competitions.Definition{def})
-	}
-	if err != nil {
-		return err
-	}
-	values, err := params.Values(def)
+	values, err := o.data.Values(def, def)
 	if err != nil {
 		return err
 	}
@@ -106,28 +95,23 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 }
 
 func showReport(t *app.Terminal, r grading.Report, medals competitions.Medals) error {
-	if t.JSON {
-		return app.WriteJSON(t.Stdout, r)
-	}
-	fmt.Fprintf(t.Stdout, "%s: %s\n", r.CompetitionID, verdictText(r))
-	if r.Rank != nil {
-		fmt.Fprintf(t.Stdout, "place %s human teams\n", results.Place(*r.Rank, r.Teams))
-	}
-	better := "higher is better"
-	if r.LowerIsBetter {
-		better = "lower is better"
-	}
-	published := func(c grading.Cutoff) string { return medals.Published(float64(c)) }
-	switch {
-	case conditions.Rehearsed(r.Conditions):
-		fmt.Fprintf(t.Stdout, "no medals: the data are those of a rehearsal (%s)\n", better)
-	case r.Unranked():
-		fmt.Fprintf(t.Stdout, "no medals: the competition has no leaderboard (%s)\n", better)
-	default:
-		fmt.Fprintf(t.Stdout, "gold %s, silver %s, bronze %s, median %s (%s)\n", published(r.Gold), published(r.Silver), published(r.Bronze), published(r.Median), better)
-	}
-	if r.NonFinite {
-		fmt.Fprintln(t.Stdout, t.OutStyle().Warn("The score is not finite; check the submission before trusting a medal."))
-	}
-	return nil
+	return t.Show(r, func() {
+		fmt.Fprintf(t.Stdout, "%s: %s\n", r.CompetitionID, verdictText(r))
+		if r.Rank != nil {
+			fmt.Fprintf(t.Stdout, "place %s human teams\n", results.Place(*r.Rank, r.Teams))
+		}
+		better := competitions.Direction(r.LowerIsBetter)
+		published := func(c grading.Cutoff) string { return medals.Published(float64(c)) }
+		switch {
+		case conditions.Rehearsed(r.Conditions):
+			fmt.Fprintf(t.Stdout, "no medals: the data are those of a rehearsal (%s is better)\n", better)
+		case r.Unranked():
+			fmt.Fprintf(t.Stdout, "no medals: the competition has no leaderboard (%s is better)\n", better)
+		default:
+			fmt.Fprintf(t.Stdout, "gold %s, silver %s, bronze %s, median %s (%s is better)\n", published(r.Gold), published(r.Silver), published(r.Bronze), published(r.Median), better)
+		}
+		if r.NonFinite {
+			fmt.Fprintln(t.Stdout, t.OutStyle().Warn("The score is not finite; check the submission before trusting a medal."))
+		}
+	})
 }

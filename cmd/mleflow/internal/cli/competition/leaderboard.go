@@ -56,20 +56,18 @@ func lockLeaderboards(ctx context.Context, t *app.Terminal, o competitionLockOpt
 		}
 		l.Written = true
 	}
-	if err := showBoardLocks(t, locks); err != nil {
+	err := t.Show(map[string]any{"leaderboards": locks}, func() {
+		for _, l := range locks {
+			showBoardLock(t, l)
+		}
+	})
+	if err != nil {
 		return err
 	}
 	if changed > 0 && !o.accept {
-		return step.Mismatch(fmt.Errorf("%s a different leaderboard than Kaggle now; --accept takes Kaggle's", verbPlural(changed, "competition")))
+		return step.Mismatch(fmt.Errorf("%s a different leaderboard than Kaggle now; --accept takes Kaggle's", view.Verb(changed, "competition", "has", "have")))
 	}
 	return nil
-}
-
-func verbPlural(n int, what string) string {
-	if n == 1 {
-		return view.Plural(n, what) + " has"
-	}
-	return view.Plural(n, what) + " have"
 }
 
 // lockBoard compares one leaderboard.
@@ -108,26 +106,14 @@ func lockBoard(ctx context.Context, o competitionLockOptions, kaggle *source.Kag
 	return l, nil
 }
 
-func showBoardLocks(t *app.Terminal, locks []*BoardLock) error {
-	if t.JSON {
-		return app.WriteJSON(t.Stdout, map[string]any{"leaderboards": locks})
-	}
-	for _, l := range locks {
-		if err := showBoardLock(t, l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func showBoardLock(term *app.Terminal, l *BoardLock) error {
+func showBoardLock(term *app.Terminal, l *BoardLock) {
 	kind := "the private leaderboard"
 	if !l.Private {
 		kind = "the public leaderboard, since it ends on " + l.Deadline.Format(time.DateOnly)
 	}
 	if !l.Changed {
 		fmt.Fprintf(term.Stdout, "%s: %s, unchanged (%s)\n", l.Competition, view.Plural(l.Teams, "team"), kind)
-		return nil
+		return
 	}
 	fmt.Fprintf(term.Stdout, "%s: %d teams before, %d now (%s)\n", l.Competition, l.TeamsBefore, l.Teams, kind)
 	fmt.Fprintf(term.Stdout, "  scores added: %d, removed: %d; places with another score: %d", l.Added, l.Removed, l.Places)
@@ -149,11 +135,8 @@ func showBoardLock(term *app.Terminal, l *BoardLock) error {
 		}
 		t.Row("  "+row.name, fmt.Sprint(row.was), fmt.Sprint(row.now), mark)
 	}
-	if err := t.Write(term.Stdout, term.OutStyle()); err != nil {
-		return err
-	}
+	term.Table(t)
 	if l.Written {
 		fmt.Fprintf(term.Stdout, "  wrote %s; scores are no longer compared with the leaderboard that was published before\n", l.Path)
 	}
-	return nil
 }

@@ -103,15 +103,9 @@ func lintHelp() string {
 
 // FindingJSON is one finding in competition lint --json.
 type FindingJSON struct {
-	Competition string       `json:"competition"`
-	Rule        string       `json:"rule"`
-	Severity    kit.Severity `json:"severity"`
-	Message     string       `json:"message"`
-	File        string       `json:"file,omitempty"`
-	Column      string       `json:"column,omitempty"`
-	// Excuse is why the finding is no news.
-	Excuse string          `json:"excuse,omitempty"`
-	Range  *diag.JSONRange `json:"range,omitempty"`
+	Competition string `json:"competition"`
+	kit.Finding
+	Range *diag.JSONRange `json:"range,omitempty"`
 }
 
 func lint(a *app.App, defs []*competitions.Definition, data app.DataFlags) error {
@@ -124,16 +118,14 @@ func lint(a *app.App, defs []*competitions.Definition, data app.DataFlags) error
 		}
 		failed = failed || kit.HasErrors(findings)
 		for _, f := range findings {
-			found = append(found, FindingJSON{def.ID, f.Rule, f.Severity, f.Message, f.File, f.Column, f.Excuse, rangeJSON(f)})
+			found = append(found, FindingJSON{def.ID, f, rangeJSON(f)})
 		}
 	}
-	if err := showFindings(a.Terminal, found, len(defs)); err != nil {
-		return err
+	err := a.Show(map[string]any{"findings": found}, func() { writeFindings(a.Terminal, found, len(defs)) })
+	if err == nil && failed {
+		err = app.ErrSilent
 	}
-	if failed {
-		return app.ErrSilent
-	}
-	return nil
+	return err
 }
 
 func lintOne(a *app.App, def *competitions.Definition, data app.DataFlags) ([]kit.Finding, error) {
@@ -166,10 +158,7 @@ func rangeJSON(f kit.Finding) *diag.JSONRange {
 	return diag.ToJSON(diag.List{diag.Error(*f.Range, "", "")})[0].Range
 }
 
-func showFindings(t *app.Terminal, found []FindingJSON, n int) error {
-	if t.JSON {
-		return app.WriteJSON(t.Stdout, map[string]any{"findings": found})
-	}
+func writeFindings(t *app.Terminal, found []FindingJSON, n int) {
 	style := t.OutStyle()
 	for _, f := range found {
 		mark := style.Warn(string(f.Severity))
@@ -179,16 +168,15 @@ func showFindings(t *app.Terminal, found []FindingJSON, n int) error {
 		case f.Severity == kit.Error:
 			mark = style.Bad(string(f.Severity))
 		}
-		place := f.Competition
+		at := f.Competition
 		if f.Range != nil {
-			place = fmt.Sprintf("%s:%d", f.Range.Filename, f.Range.Start.Line)
+			at = fmt.Sprintf("%s:%d", f.Range.Filename, f.Range.Start.Line)
 		}
 		message := f.Message
 		if f.Excuse != "" {
 			message += "; " + f.Excuse
 		}
-		fmt.Fprintf(t.Stdout, "%s: %s: %s (%s)\n", place, mark, view.OneLine(message), f.Rule)
+		fmt.Fprintf(t.Stdout, "%s: %s: %s (%s)\n", at, mark, view.OneLine(message), f.Rule)
 	}
 	fmt.Fprintf(t.Stdout, "Checked %s: %s.\n", view.Plural(n, "competition"), view.Plural(len(found), "finding"))
-	return nil
 }

@@ -61,22 +61,16 @@ func toCompetitionJSON(d *competitions.Definition) CompetitionJSON {
 }
 
 func showCompetitions(term *app.Terminal, defs []*competitions.Definition) error {
-	if term.JSON {
-		out := []CompetitionJSON{}
-		for _, d := range defs {
-			out = append(out, toCompetitionJSON(d))
-		}
-		return app.WriteJSON(term.Stdout, map[string]any{"competitions": out})
-	}
+	out := []CompetitionJSON{}
 	t := view.NewTable("Competition", "Complexity", "Category", "Metric", ">Size")
 	for _, d := range defs {
+		out = append(out, toCompetitionJSON(d))
 		t.Row(d.ID, string(d.Complexity), d.Category, d.Facts.MetricName, sizeText(d.Facts.SizeGB))
 	}
-	if err := t.Write(term.Stdout, term.OutStyle()); err != nil {
-		return err
-	}
-	fmt.Fprintf(term.Stdout, "\n%s.\n", view.Plural(len(defs), "competition"))
-	return nil
+	return term.Show(map[string]any{"competitions": out}, func() {
+		term.Table(t)
+		fmt.Fprintf(term.Stdout, "\n%s.\n", view.Plural(len(defs), "competition"))
+	})
 }
 
 // sizeText writes a size in units of 10⁹ bytes; "" when it is not known.

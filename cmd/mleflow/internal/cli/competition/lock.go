@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/verify"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -67,18 +68,13 @@ type LockedJSON struct {
 	Changes     []verify.Change `json:"changes"`
 }
 
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
 func lockCompetitions(ctx context.Context, a *app.App, o competitionLockOptions, ids []string) error {
 	if o.folder.dir == "" && len(a.OwnFolders()) == 0 {
 		o.folder.dir = app.OwnCompetitions
-		if shipped := filepath.Join(o.folder.dir, "shipped"); isFolder(shipped) { // a checkout of mleflow
+		if shipped := filepath.Join(o.folder.dir, "shipped"); app.IsFolder(shipped) { // a checkout of mleflow
 			o.folder.dir = shipped
 		}
-		if !isFolder(o.folder.dir) {
+		if !app.IsFolder(o.folder.dir) {
 			return app.Usagef("there is no folder competitions here, and shipped competitions are part of the program; name the folder to write to with --dir or --competitions")
 		}
 	}
@@ -135,7 +131,7 @@ func dataToLock(ctx context.Context, a *app.App, o competitionLockOptions) (lock
 	layout, err := o.data.Layout(a)
 	return lockable{close: func() {}, of: func(_ context.Context, def *competitions.Definition) (*verify.Data, error) {
 		id, layout := def.ID, layout
-		if below := layout.At(def); isFolder(below.Competition(id)) {
+		if below := layout.At(def); app.IsFolder(below.Competition(id)) {
 			layout = below
 		}
 		dir := layout.Prepared(id)
@@ -145,11 +141,11 @@ func dataToLock(ctx context.Context, a *app.App, o competitionLockOptions) (lock
 			return nil, err
 		case competitions.IsRehearsal(layout.Competition(id)):
 			return nil, app.Usagef("%s has the data of a rehearsal, which are never pinned", dir)
-		case version != def.PinsVersion() && isFolder(dir):
+		case version != def.PinsVersion() && app.IsFolder(dir):
 			return nil, app.Usagef("%s has the data of version %s, not of %s; see mleflow prepare --version %s", dir, version, def.PinsVersion(), def.PinsVersion())
 		}
 		for _, half := range []string{"public", "private"} {
-			if info, err := os.Stat(filepath.Join(dir, half)); err != nil || !info.IsDir() {
+			if !app.IsFolder(filepath.Join(dir, half)) {
 				return nil, app.Usagef("nothing is prepared in %s; see mleflow prepare -c %s, or name a run with --from-run", dir, id)
 			}
 		}
@@ -174,7 +170,7 @@ func checkedByRun(ctx context.Context, s *app.Store, run, version string) (locka
 			return lockable{}, errors.Join(err, store.Close())
 		}
 		done, ok := e.(event.StepFinished)
-		if !ok || done.Kind != "checksum" || done.Action == "" {
+		if !ok || done.Kind != conditions.ChecksumKind || done.Action == "" {
 			continue
 		}
 		id, err := digest.ParseActionID(done.Action)
@@ -255,19 +251,15 @@ func showLockedCompetitions(t *app.Terminal, done []LockedJSON, check bool) erro
 			changed++
 		}
 	}
-	if t.JSON {
-		if err := app.WriteJSON(t.Stdout, map[string]any{"competitions": done}); err != nil {
-			return err
-		}
-	} else {
+	err := t.Show(map[string]any{"competitions": done}, func() {
 		for _, d := range done {
 			writeLocked(t, d, check)
 		}
+	})
+	if err == nil && check && changed > 0 {
+		err = step.Mismatch(fmt.Errorf("%s not locked as prepared", view.Plural(changed, "competition")))
 	}
-	if check && changed > 0 {
-		return step.Mismatch(fmt.Errorf("%s not locked as prepared", view.Plural(changed, "competition")))
-	}
-	return nil
+	return err
 }
 
 func writeLocked(t *app.Terminal, d LockedJSON, check bool) {

@@ -47,11 +47,7 @@ func newMaskSalt(a *app.App) *cobra.Command {
 				return fmt.Errorf("read salt: %w", err)
 			}
 			out := SaltCommitment{args[0], digest.Of(data).String()}
-			if a.JSON {
-				return app.WriteJSON(a.Stdout, out)
-			}
-			_, err = fmt.Fprintf(a.Stdout, "%s  %s\n", out.Digest, out.File)
-			return err
+			return a.Show(out, func() { fmt.Fprintf(a.Stdout, "%s  %s\n", out.Digest, out.File) })
 		}),
 	}
 }
@@ -113,7 +109,8 @@ func maskData(ctx context.Context, a *app.App, id string, o maskDataOptions) err
 		return app.Usagef("-o DIR says where to write")
 	}
 	to := dataset.Layout{Dir: o.output}
-	if same(from.Prepared(id), to.Prepared(id)) {
+	own, _ := filepath.Abs(from.Dir)
+	if other, err := filepath.Abs(to.Dir); err == nil && own == other {
 		return app.Usagef("-o %s is the folder of the data itself; name another", o.output)
 	}
 	if _, err := os.Stat(from.Prepared(id)); err != nil {
@@ -135,30 +132,18 @@ func maskData(ctx context.Context, a *app.App, id string, o maskDataOptions) err
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return app.WriteJSON(a.Stdout, MaskedData{id, def.Version, to.Prepared(id)})
-	}
-	_, err = fmt.Fprintf(a.Stdout, "%s: %s (%s)\n", id, to.Prepared(id), def.Version)
-	return err
-}
-
-func same(a, b string) bool {
-	x, err := filepath.Abs(a)
-	y, err2 := filepath.Abs(b)
-	return err == nil && err2 == nil && x == y
+	return a.Show(MaskedData{id, def.Version, to.Prepared(id)}, func() {
+		fmt.Fprintf(a.Stdout, "%s: %s (%s)\n", id, to.Prepared(id), def.Version)
+	})
 }
 
 // maskable returns the masked version of a competition, and the salt.
 func maskable(a *app.App, id, saltFile string) (*competitions.Definition, mask.Salt, error) {
-	catalog, err := a.Catalog()
+	def, err := a.Definition(id)
 	if err != nil {
 		return nil, nil, err
 	}
-	def, err := catalog.Get(id)
-	if err == nil {
-		def, err = def.At("v1m")
-	}
-	if err != nil {
+	if def, err = def.At("v1m"); err != nil {
 		return nil, nil, app.Wrong(err)
 	}
 	salt, err := readSalt(saltFile)

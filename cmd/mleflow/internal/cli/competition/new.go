@@ -23,7 +23,7 @@ func newCompetitionNew(a *app.App) *cobra.Command {
 		Short: "Write a working skeleton of a competition",
 		Args:  app.Takes(1, 1),
 		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			if raw != "" && !isFolder(raw) {
+			if raw != "" && !app.IsFolder(raw) {
 				return app.Usagef("there is no folder %s; --raw names the folder with the raw data", raw)
 			}
 			if raw != "" && a.JSON {
@@ -74,14 +74,11 @@ func writeCompetition(t *app.Terminal, dir, id, from string) error {
 		return err
 	}
 	path := filepath.Join(dir, id, "competition.hcl")
-	if t.JSON {
-		return app.WriteJSON(t.Stdout, map[string]string{"path": path})
-	}
-	fmt.Fprintf(t.Stdout, "Wrote %s. Next:\n\n  mleflow competition lint %s --competitions %s\n", path, id, dir)
-	if strings.HasPrefix(from, "kaggle:") {
-		fmt.Fprintf(t.Stdout, "  mleflow prepare -c %s --competitions %s --data-dir data\n  mleflow competition test %s --competitions %s --data-dir data\n", id, dir, id, dir)
-		return nil
-	}
-	fmt.Fprintf(t.Stdout, "  mleflow competition test %s --competitions %s\n  mleflow init -c %s --competitions %s\n", id, dir, id, dir)
-	return nil
+	return t.Show(map[string]string{"path": path}, func() {
+		next := "  mleflow competition test %s --competitions %s\n  mleflow init -c %s --competitions %s\n"
+		if strings.HasPrefix(from, "kaggle:") {
+			next = "  mleflow prepare -c %s --competitions %s --data-dir data\n  mleflow competition test %s --competitions %s --data-dir data\n"
+		}
+		fmt.Fprintf(t.Stdout, "Wrote %s. Next:\n\n  mleflow competition lint %s --competitions %s\n"+next, path, id, dir, id, dir, id, dir)
+	})
 }

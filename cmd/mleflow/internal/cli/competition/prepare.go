@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -20,8 +19,10 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -70,13 +71,6 @@ func runPrepare(ctx context.Context, a *app.App, o prepareOptions) error {
 	if err != nil {
 		return err
 	}
-	params, err := o.data.Parameters()
-	if err == nil {
-		err = params.Known(defs)
-	}
-	if err != nil {
-		return err
-	}
 	layout, err := o.data.Layout(a)
 	if err != nil {
 		return err
@@ -96,7 +90,7 @@ func runPrepare(ctx context.Context, a *app.App, o prepareOptions) error {
 	}
 	jobs := make([]dataset.Job, len(defs))
 	for i, def := range defs {
-		values, err := params.Values(def)
+		values, err := o.data.Values(def, defs...)
 		if err != nil {
 			return err
 		}
@@ -128,7 +122,7 @@ func (o prepareOptions) job(def *competitions.Definition, version string, layout
 		at = at.Rehearsed()
 	}
 	to := layout.At(at)
-	if shared := layout.Raw(def.ID); raw == "" && to != layout && isFolder(shared) {
+	if shared := layout.Raw(def.ID); raw == "" && to != layout && app.IsFolder(shared) {
 		raw = shared
 	}
 	return dataset.Job{Def: at, Layout: to, Raw: raw, KeepRaw: o.keepRaw, SkipVerification: o.skipVerification}, nil
@@ -182,7 +176,7 @@ func (o prepareOptions) ids(catalog *competitions.Catalog) ([]string, error) {
 // below the given one, which a single competition need not have.
 func (o prepareOptions) rawOf(id string, n int) string {
 	named := filepath.Join(o.raw, id)
-	if info, err := os.Stat(named); o.raw == "" || n == 1 && (err != nil || !info.IsDir()) {
+	if o.raw == "" || n == 1 && !app.IsFolder(named) {
 		return o.raw
 	}
 	return named
@@ -190,66 +184,60 @@ func (o prepareOptions) rawOf(id string, n int) string {
 
 // prepareAll prepares competitions side by side and shows progress as events.
 func prepareAll(ctx context.Context, a *app.App, jobs []dataset.Job) error {
-	p := newPreparation(a, jobs)
-	waits, done, err := p.fetch(ctx, jobs)
+	p := &preparation{app: a, texts: app.NewDescriber(a), results: make([]Prepared, len(jobs)), display: app.NewDisplayOn(a, a.Stderr, false, nil)}
+	p.emit(event.RunStarted{At: now(), Pipeline: view.Plural(len(jobs), "competition"), Steps: len(jobs), ToRun: len(jobs)})
+	workers := max(1, min(len(jobs), runtime.GOMAXPROCS(0)))
+	slots := make(chan struct{}, workers)
+	var group sync.WaitGroup
+	start := func(i int, raw *dataset.Fetched, missing error) {
+		group.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			jobs[i].Fetched = raw
+			jobs[i].Parallelism = max(1, runtime.GOMAXPROCS(0)/workers)
+			p.do(ctx, i, jobs[i], missing)
+		})
+	}
+	waiting := map[string]int{}
+	f := &app.Fetcher{Sink: p.emit, Ready: func(id string, raw *dataset.Fetched, err error) { start(waiting[id], raw, err) }}
+	err := p.fetch(f, jobs, waiting)
 	if err != nil {
 		p.display.Close()
 		return err
 	}
-	workers := max(1, min(len(jobs), runtime.GOMAXPROCS(0)))
-	slots := make(chan struct{}, workers)
-	var group sync.WaitGroup
-	for i := range jobs {
-		group.Go(func() {
-			var raw arrival
-			if wait := waits[jobs[i].Def.ID]; wait != nil {
-				raw = <-wait
-			}
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			jobs[i].Fetched = raw.data
-			jobs[i].Parallelism = max(1, runtime.GOMAXPROCS(0)/workers)
-			p.do(ctx, i, jobs[i], raw.err)
-		})
+	for i, job := range jobs {
+		if _, waits := waiting[job.Def.ID]; !waits {
+			start(i, nil, nil)
+		}
+	}
+	if f.Backend != nil {
+		f.Run(ctx)
 	}
 	group.Wait() // failures are in p.results
 	p.display.Close()
-	return errors.Join(p.texts.Close(), p.conclude(ctx), done())
+	err = errors.Join(p.texts.Close(), p.conclude(ctx))
+	if f.Backend != nil {
+		err = errors.Join(err, f.Backend.Close())
+	}
+	return err
 }
 
-// arrival is raw data that was fetched, or why it was not.
-type arrival struct {
-	data *dataset.Fetched
-	err  error
-}
-
-// fetch begins to fetch the raw data that the jobs lack and returns where each
-// arrives; done ends it.
-func (p *preparation) fetch(ctx context.Context, jobs []dataset.Job) (waits map[string]chan arrival, done func() error, err error) {
-	waits = map[string]chan arrival{}
-	f := &app.Fetcher{Sink: p.emit, Ready: func(id string, raw *dataset.Fetched, err error) { waits[id] <- arrival{raw, err} }}
-	for _, job := range jobs {
+// fetch asks for the raw data that jobs lack, which wait for it by competition.
+func (p *preparation) fetch(f *app.Fetcher, jobs []dataset.Job, waiting map[string]int) (err error) {
+	for i, job := range jobs {
 		needs, err := job.NeedsRaw()
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
 		if needs {
-			waits[job.Def.ID] = make(chan arrival, 1)
+			waiting[job.Def.ID] = i
 			f.Add(job.Def, job.Layout, job.KeepRaw)
 		}
 	}
-	if len(waits) == 0 {
-		return waits, func() error { return nil }, nil
+	if len(waiting) > 0 {
+		f.Backend, err = p.app.OpenBackend()
 	}
-	if f.Backend, err = p.app.OpenBackend(); err != nil {
-		return nil, nil, err
-	}
-	var running sync.WaitGroup
-	running.Go(func() { f.Run(ctx) })
-	return waits, func() error {
-		running.Wait()
-		return f.Backend.Close()
-	}, nil
+	return err
 }
 
 // preparation is what prepareAll keeps: one result a job.
@@ -268,12 +256,6 @@ type Prepared struct {
 	err   error
 }
 
-func newPreparation(a *app.App, jobs []dataset.Job) *preparation {
-	p := &preparation{app: a, texts: app.NewDescriber(a), results: make([]Prepared, len(jobs)), display: app.NewDisplayOn(a, a.Stderr, false, nil)}
-	p.emit(event.RunStarted{At: now(), Pipeline: view.Plural(len(jobs), "competition"), Steps: len(jobs), ToRun: len(jobs)})
-	return p
-}
-
 func now() event.At { return event.At{Time: time.Now()} }
 
 // emit passes an event on, one at a time.
@@ -286,7 +268,7 @@ func (p *preparation) emit(e event.Event) {
 // do prepares one competition, or tells why its raw data did not come.
 func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing error) {
 	address, start := job.Def.ID, time.Now()
-	p.emit(event.StepStarted{At: now(), Address: address, Kind: "prepare", Attempt: 1})
+	p.emit(event.StepStarted{At: now(), Address: address, Kind: conditions.PrepareKind, Attempt: 1})
 	job.Progress = func(c progress.State) {
 		p.emit(event.StepProgress{At: now(), Address: address, Progress: step.ProgressOf(c)})
 	}
@@ -301,7 +283,7 @@ func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing er
 		err = step.Mismatch(fmt.Errorf("the files do not match the pins (%s)", outcome.Report.Counts()))
 	}
 	p.results[i] = Prepared{Outcome: outcome, err: err}
-	done := event.StepFinished{At: now(), Address: address, Kind: "prepare", Status: event.Ran, DurationMillis: time.Since(start).Milliseconds()}
+	done := event.StepFinished{At: now(), Address: address, Kind: conditions.PrepareKind, Status: event.Ran, DurationMillis: time.Since(start).Milliseconds()}
 	if err != nil {
 		p.results[i].Error = err.Error()
 		done.Status, done.Error = event.Failed, err.Error()
@@ -312,10 +294,9 @@ func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing er
 // conclude prints the results and returns the gravest error: an interruption,
 // a failure, a mismatch.
 func (p *preparation) conclude(ctx context.Context) error {
-	if p.app.JSON {
-		if err := app.WriteJSON(p.app.Stdout, map[string]any{"competitions": p.results}); err != nil {
-			return err
-		}
+	err := p.app.Show(map[string]any{"competitions": p.results}, func() {})
+	if err != nil {
+		return err
 	}
 	var worst error
 	for _, r := range p.results {
@@ -338,7 +319,11 @@ func (p *preparation) show(r Prepared) {
 	var diags hcl.Diagnostics
 	switch {
 	case errors.As(r.err, &diags):
-		a.ShowDiagnostics(diags, competitionSources(a.Library, r.Competition))
+		var files diag.Sources
+		if def, err := a.Definition(r.Competition); err == nil {
+			files = def.Files()
+		}
+		a.ShowDiagnostics(diags, files)
 	case r.err != nil || a.JSON: // the progress view has told of failures
 	case r.Verified:
 		fmt.Fprintf(a.Stdout, "%s: %s (%s verified)\n", r.Competition, r.Path, view.Plural(r.Checked, "file"))
@@ -354,17 +339,4 @@ func (p *preparation) show(r Prepared) {
 			fmt.Fprintf(a.Stderr, "  %s\n", view.OneLine(line))
 		}
 	}
-}
-
-// competitionSources returns a competition's text, for diagnostics.
-func competitionSources(l *app.Library, id string) map[string]*hcl.File {
-	catalog, err := l.Catalog()
-	if err != nil {
-		return nil
-	}
-	def, err := catalog.Get(id)
-	if err != nil {
-		return nil
-	}
-	return def.Files()
 }

@@ -36,11 +36,9 @@ func newCompetitionRank(a *app.App) *cobra.Command {
 				return app.Wrong(err)
 			}
 			ranked := rank(score, medals)
-			if a.JSON {
-				return app.WriteJSON(a.Stdout, ranked)
-			}
-			fmt.Fprintf(a.Stdout, "%s: %s medal, place %d of %d teams\n", args[0], ranked.Best(), ranked.Rank, ranked.Teams)
-			return nil
+			return a.Show(ranked, func() {
+				fmt.Fprintf(a.Stdout, "%s: %s medal, place %d of %d teams\n", args[0], ranked.Best(), ranked.Rank, ranked.Teams)
+			})
 		}),
 	}
 }
@@ -62,11 +60,6 @@ func readBoard(path string) (competitions.Medals, error) {
 }
 
 func rank(score float64, m competitions.Medals) RankJSON {
-	s, t := m.Rank(score), m.Thresholds
-	return RankJSON{
-		Thresholds: grading.Thresholds{Gold: grading.Cutoff(t.Gold), Silver: grading.Cutoff(t.Silver), Bronze: grading.Cutoff(t.Bronze), Median: grading.Cutoff(t.Median)},
-		Medals:     grading.Medals{AnyMedal: s.Any(), GoldMedal: s.Gold, SilverMedal: s.Silver, BronzeMedal: s.Bronze, AboveMedian: s.AboveMedian},
-
-		LowerIsBetter: m.LowerIsBetter, Rank: s.Rank, Teams: len(m.Scores),
-	}
+	s := m.Rank(score)
+	return RankJSON{grading.ThresholdsOf(m.Thresholds), grading.MedalsOf(s), m.LowerIsBetter, s.Rank, len(m.Scores)}
 }

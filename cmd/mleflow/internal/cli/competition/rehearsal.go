@@ -29,7 +29,7 @@ func newCompetitionRehearsal(a *app.App) *cobra.Command {
 			if _, err := os.Stat(filepath.Join(args[0], competitions.FileName)); err != nil {
 				return app.Usagef("there is no %s; name the competition's folder", filepath.Join(args[0], competitions.FileName))
 			}
-			if !isFolder(raw) {
+			if !app.IsFolder(raw) {
 				return app.Usagef("there is no folder %s; --raw names the folder with the raw data", raw)
 			}
 			return makeRehearsal(cmd.Context(), a, args[0], raw, o)
@@ -58,14 +58,12 @@ func makeRehearsal(ctx context.Context, a *app.App, folder, raw string, o rehear
 	if err := wholefile.Replace(set.Path, wholefile.Bytes(set.Packed)); err != nil {
 		return err
 	}
-	if a.JSON {
-		err = app.WriteJSON(a.Stdout, set)
-	} else {
+	err = a.Show(set, func() {
 		fmt.Fprintf(a.Stdout, "Wrote %s: %s, %s.\n", set.Path, view.Plural(set.Files, "file"), view.Bytes(int64(set.Bytes)))
 		for _, c := range set.Copied {
 			fmt.Fprintf(a.Stdout, "Copied the values of %s.\n", view.OneLine(c))
 		}
-	}
+	})
 	work, tempErr := os.MkdirTemp("", "rehearsal-")
 	def, defErr := catalog.Get(o.ID)
 	if err = errors.Join(err, tempErr, defErr); err != nil {

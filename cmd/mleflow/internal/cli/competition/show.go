@@ -20,42 +20,27 @@ func newCompetitionShow(a *app.App) *cobra.Command {
 		Short: "Show a competition: task, metric, medals, parameters, known defects",
 		Args:  app.Takes(1, 1),
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
-			catalog, err := a.Catalog()
+			def, err := a.Definition(args[0])
 			if err != nil {
 				return err
 			}
-			def, err := catalog.Get(args[0])
-			if err != nil {
-				return app.Wrong(err)
+			detail := toDetailJSON(def)
+			if !board {
+				return a.Show(detail, func() { showCompetition(a.Terminal, def) })
 			}
-			if a.JSON {
-				detail := toDetailJSON(def)
-				if board {
-					detail.Scores = numbers(def.Medals.Scores)
-				}
-				return app.WriteJSON(a.Stdout, detail)
+			for _, score := range def.Medals.Scores {
+				detail.Scores = append(detail.Scores, grading.Number(score))
 			}
-			if board {
+			return a.Show(detail, func() {
 				fmt.Fprintln(a.Stdout, "score")
 				for _, score := range def.Medals.Scores {
 					fmt.Fprintln(a.Stdout, table.FormatFloat(score))
 				}
-				return nil
-			}
-			showCompetition(a.Terminal, def)
-			return nil
+			})
 		}),
 	}
 	cmd.Flags().BoolVar(&board, "leaderboard", false, "write the human leaderboard's scores in rank order, as CSV; with --json add them")
 	return cmd
-}
-
-func numbers(scores []float64) []grading.Number {
-	out := make([]grading.Number, len(scores))
-	for i, score := range scores {
-		out[i] = grading.Number(score)
-	}
-	return out
 }
 
 // FilesJSON are the paths of a competition's files below the prepared folder.
@@ -113,13 +98,9 @@ func showCompetition(term *app.Terminal, d *competitions.Definition) {
 			fmt.Fprintf(term.Stdout, "%-12s %s\n", name, view.OneLine(value))
 		}
 	}
-	better := "higher is better"
-	if d.Medals.LowerIsBetter {
-		better = "lower is better"
-	}
 	row("category", d.Category)
 	row("complexity", string(d.Complexity))
-	row("metric", fmt.Sprintf("%s, %s", d.Facts.MetricName, better))
+	row("metric", fmt.Sprintf("%s, %s is better", d.Facts.MetricName, competitions.Direction(d.Medals.LowerIsBetter)))
 	row("download", sizeText(d.Facts.SizeGB))
 	t, published := d.Medals.Thresholds, d.Medals.Published
 	row("medals", fmt.Sprintf("gold %s, silver %s, bronze %s; median %s of %s", published(t.Gold), published(t.Silver), published(t.Bronze), published(t.Median), view.Plural(len(d.Medals.Scores), "team")))

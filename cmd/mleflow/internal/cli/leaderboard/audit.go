@@ -62,18 +62,15 @@ func runAudit(ctx context.Context, a *app.App, arg string, at []time.Duration) e
 		cases := board.WhatIf(by[agent], ids, at)
 		audited = append(audited, AuditedJSON{agent, ids, len(by[agent]) - cases[0].Attempts, cases})
 	}
-	if a.JSON {
-		return app.WriteJSON(a.Stdout, audited)
-	}
-	return showAudit(a.Terminal, audited)
+	return a.Show(audited, func() { writeAudit(a.Terminal, audited) })
 }
 
-func showAudit(term *app.Terminal, audited []AuditedJSON) error {
+func writeAudit(term *app.Terminal, audited []AuditedJSON) {
 	style := term.OutStyle()
 	for _, one := range audited {
 		left := ""
 		if one.NotCounted > 0 {
-			left = "; " + view.Plural(one.NotCounted, "attempt") + map[bool]string{true: " does", false: " do"}[one.NotCounted == 1] + " not count: not final, or a fork"
+			left = "; " + view.Verb(one.NotCounted, "attempt", "does", "do") + " not count: not final, or a fork"
 		}
 		fmt.Fprintf(term.Stdout, "%s, %s%s\n\n", style.Bold(view.Text(one.Agent)), view.Plural(len(one.Competitions), "competition"), left)
 		t := view.NewTable("If", ">Attempts", ">Seeds", ">Any medal %", ">95 %, other runs", ">Other competitions", ">Change", ">Above median %", ">Valid %", ">Choices of seeds")
@@ -101,14 +98,11 @@ func showAudit(term *app.Terminal, audited []AuditedJSON) error {
 			}
 			t.Row(row...)
 		}
-		if err := t.Write(term.Stdout, style); err != nil {
-			return err
-		}
+		term.Table(t)
 		for _, note := range notes {
 			fmt.Fprintf(term.Stdout, "%s\n", style.Dim("– is not known. "+view.OneLine(note)))
 		}
 		fmt.Fprintln(term.Stdout)
 	}
 	fmt.Fprintln(term.Stdout, "Mean ± standard error over seeds, and 95 % intervals. Choices of seeds: the lowest and highest\nchoice, and their standard deviation; they say nothing of other runs.")
-	return nil
 }

@@ -3,7 +3,6 @@ package leaderboard
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
@@ -18,7 +17,7 @@ import (
 // RecordsOf returns the attempts of a run, a bundle, a file of reports or a folder of
 // them.
 func RecordsOf(ctx context.Context, a *app.App, arg string) ([]*results.Attempt, error) {
-	if !isFolder(arg) && !app.NamesFile(arg) {
+	if !app.IsFolder(arg) && !app.NamesFile(arg) {
 		past, err := a.FindRun([]string{arg})
 		if err != nil {
 			return nil, err
@@ -39,14 +38,9 @@ func RecordsOf(ctx context.Context, a *app.App, arg string) ([]*results.Attempt,
 	return bundleRecords(ctx, a, arg, catalog)
 }
 
-func isFolder(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
 // isBundle reports whether a path is that of a bundle.
 func isBundle(path string) (bool, error) {
-	if isFolder(path) {
+	if app.IsFolder(path) {
 		return false, nil
 	}
 	return bundle.Begins(path)

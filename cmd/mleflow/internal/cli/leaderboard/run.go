@@ -40,7 +40,7 @@ type Gathered struct {
 func Gather(ctx context.Context, a *app.App, paths []string, rules RuleFlags) (g Gathered, err error) {
 	for _, path := range paths {
 		var list []*results.Attempt
-		if app.NamesFile(path) || isFolder(path) {
+		if app.NamesFile(path) || app.IsFolder(path) {
 			found, err := isBundle(path)
 			if err != nil || !found { // what cannot be opened is an error of the reader of files
 				if len(rules.Exclude) > 0 {
@@ -212,7 +212,7 @@ func WithoutFound(a *app.App, f RuleFlags, records []*results.Attempt) []*result
 		return records
 	}
 	unchecked := 0
-	kept := slices.DeleteFunc(records, func(r *results.Attempt) bool {
+	listed := slices.DeleteFunc(records, func(r *results.Attempt) bool {
 		found := r.Check.Against(f.Exclude)
 		if len(found) > 0 {
 			fmt.Fprintf(a.Stderr, "%s %s: %s found something in it\n", a.ErrStyle().Warn("Left out:"), view.Text(r.Address), strings.Join(found, ", "))
@@ -224,5 +224,5 @@ func WithoutFound(a *app.App, f RuleFlags, records []*results.Attempt) []*result
 	if unchecked > 0 {
 		fmt.Fprintf(a.Stderr, "%s %s without a check by these rules\n", a.ErrStyle().Warn("Kept:"), view.Plural(unchecked, "attempt"))
 	}
-	return kept
+	return listed
 }

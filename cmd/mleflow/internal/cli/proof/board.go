@@ -351,11 +351,11 @@ func builtError(s *site.Site) error {
 	claimed := s.Standings[audit.Claimed]
 	switch {
 	case refused > 0:
-		return step.Mismatch(fmt.Errorf("%s refused; the board names them", are(refused, "bundle or score")))
+		return step.Mismatch(fmt.Errorf("%s refused; the board names them", view.Verb(refused, "bundle or score", "is", "are")))
 	case others > 0:
 		return fmt.Errorf("%w: %s; the board names them", app.ErrFindings, view.Plural(others, "finding"))
 	case claimed > 0:
-		return fmt.Errorf("%w: %s only claimed, because there are no answers here to grade them with", app.ErrClaimed, are(claimed, "score"))
+		return fmt.Errorf("%w: %s only claimed, because there are no answers here to grade them with", app.ErrClaimed, view.Verb(claimed, "score", "is", "are"))
 	case slices.ContainsFunc(s.Tables, func(t *site.Table) bool { return t.Unchecked }):
 		return fmt.Errorf("%w: there are no public data here to compare those of some attempts with; they are on tables of their own", app.ErrClaimed)
 	}

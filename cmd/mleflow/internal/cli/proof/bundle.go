@@ -69,7 +69,7 @@ func writeBundle(ctx context.Context, a *app.App, o bundleOptions, past *ledger.
 		if err != nil {
 			return err
 		}
-		return showBundle(a.Terminal, written)
+		return a.Show(written, func() { writeBundleText(a.Terminal, written) })
 	})
 }
 
@@ -216,10 +216,7 @@ func references(p *config.Pipeline) (list []string) {
 	return list
 }
 
-func showBundle(t *app.Terminal, w *bundle.Written) error {
-	if t.JSON {
-		return app.WriteJSON(t.Stdout, w)
-	}
+func writeBundleText(t *app.Terminal, w *bundle.Written) {
 	fmt.Fprintf(t.Stdout, "%s holds run %s: %s, %s.\nmanifest  sha256:%s\n", w.File, w.Run, view.Plural(w.Files, "file"), view.Bytes(w.Bytes), w.Manifest)
 	if w.KeyID != "" {
 		fmt.Fprintf(t.Stdout, "signed    by key %s\n", w.KeyID)
@@ -232,7 +229,6 @@ func showBundle(t *app.Terminal, w *bundle.Written) error {
 			fmt.Fprintf(t.Stdout, "  %s: %s\n", view.OneLine(o.What), o.Why)
 		}
 	}
-	return nil
 }
 
 // Disclose prints the disclosure of a run.
@@ -261,9 +257,7 @@ func Disclose(ctx context.Context, a *app.App, past *ledger.Past, markdown bool)
 			for _, row := range s.Rows {
 				t.Row(row...)
 			}
-			if err := t.Write(a.Stdout, a.OutStyle()); err != nil {
-				return err
-			}
+			a.Table(t)
 		}
 		return nil
 	})

@@ -79,16 +79,10 @@ func buildFingerprints(a *app.App, dir string, o fingerprintBuildOptions) error 
 		return fmt.Errorf("write fingerprints: %w", err)
 	}
 	done.Digest = sum.ID().String()
-	return showFingerprints(a, done)
-}
-
-func showFingerprints(a *app.App, done BuiltFingerprints) error {
-	if a.JSON {
-		return app.WriteJSON(a.Stdout, done)
-	}
-	fmt.Fprintf(a.Stdout, "Wrote %s: %s, %s, sha256 %s.\n", done.File, view.Plural(done.Documents, "document"), view.Plural(done.Tokens, "token"), done.Digest)
-	showSkipped(a.Terminal, done.Skipped)
-	return nil
+	return a.Show(done, func() {
+		fmt.Fprintf(a.Stdout, "Wrote %s: %s, %s, sha256 %s.\n", done.File, view.Plural(done.Documents, "document"), view.Plural(done.Tokens, "token"), done.Digest)
+		showSkipped(a.Terminal, done.Skipped)
+	})
 }
 
 // showSkipped warns of files that were not read, which could hide something.

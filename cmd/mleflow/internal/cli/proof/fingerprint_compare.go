@@ -117,9 +117,7 @@ func showComparison(a *app.App, c Comparison, all bool) error {
 	for _, m := range listed {
 		t.Row(view.OneLine(m.Document), percent(m.Copied), percent(m.Owed), view.Plural(m.Longest.Tokens, "token"))
 	}
-	if err := t.Write(a.Stdout, a.OutStyle()); err != nil {
-		return err
-	}
+	a.Table(t)
 	for _, m := range listed {
 		showFragment(a.Terminal, m)
 	}

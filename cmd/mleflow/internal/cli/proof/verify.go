@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -54,7 +55,7 @@ func NewVerify(a *app.App) *cobra.Command {
 }
 
 // gradingKinds are the kinds that --grading-only does again.
-var gradingKinds = []string{"aggregate", "grade"}
+var gradingKinds = []string{conditions.AggregateKind, conditions.GradeKind}
 
 func verifyRun(ctx context.Context, a *app.App, o verifyOptions, past *ledger.Past) error {
 	past, err := app.OwnRun(past, fmt.Sprintf("mleflow bundle %s -o FILE and mleflow verify FILE check it and run none of its steps", past.Info.ID))
@@ -83,15 +84,15 @@ func verifyRun(ctx context.Context, a *app.App, o verifyOptions, past *ledger.Pa
 }
 
 // recorded are the variables of a run as assignments.
-func recorded(run string, variables map[string]json.RawMessage) (given []config.Assignment, err error) {
+func recorded(run string, variables map[string]json.RawMessage) (assigned []config.Assignment, err error) {
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		var value string
 		if err := json.Unmarshal(variables[name], &value); err != nil {
 			return nil, fmt.Errorf("read variable %s of run %s: %w", name, run, err)
 		}
-		given = append(given, config.Assignment{Text: name + "=" + value, Recorded: true})
+		assigned = append(assigned, config.Assignment{Text: name + "=" + value, Recorded: true})
 	}
-	return given, nil
+	return assigned, nil
 }
 
 // showVerdict tells of a step at once when it is not as it was.

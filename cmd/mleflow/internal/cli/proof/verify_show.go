@@ -79,20 +79,13 @@ func (v verdict) err() error {
 	case len(bad) > 0:
 		return step.Mismatch(fmt.Errorf("its scores are wrong:\n%w", errors.Join(bad[:min(len(bad), 20)]...)))
 	case claimed > 0 && !v.regrade:
-		return fmt.Errorf("%w: %s only claimed; grade again with --regrade, with your own data in the cache or in --data-dir", app.ErrClaimed, are(claimed, "score"))
+		return fmt.Errorf("%w: %s only claimed; grade again with --regrade, with your own data in the cache or in --data-dir", app.ErrClaimed, view.Verb(claimed, "score", "is", "are"))
 	case claimed > 0:
-		return fmt.Errorf("%w: %s only claimed, because you have no answers of your own", app.ErrClaimed, are(claimed, "score"))
+		return fmt.Errorf("%w: %s only claimed, because you have no answers of your own", app.ErrClaimed, view.Verb(claimed, "score", "is", "are"))
 	case v.unchecked() > 0:
-		return fmt.Errorf("%w: the public data behind %s not checked, because you have none of your own", app.ErrClaimed, are(v.unchecked(), "score"))
+		return fmt.Errorf("%w: the public data behind %s not checked, because you have none of your own", app.ErrClaimed, view.Verb(v.unchecked(), "score", "is", "are"))
 	}
 	return nil
-}
-
-func are(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " is"
-	}
-	return view.Plural(n, what) + " are"
 }
 
 // recomputed are the statements that were made again here.
@@ -177,8 +170,8 @@ func (v verdict) claimed() []string {
 		return "what the models of " + r.Attempt + " used: " + r.Money.String()
 	})
 	list = append(list, "that agents ran as configured (command, model, time, network) and that nobody helped them", "isolation of attempts: "+v.Isolation)
-	if said := strings.TrimSpace(v.Run.RunName + " " + v.Run.Said()); said != "" {
-		list = append(list, "name, tags and note of the run: "+view.OneLine(said))
+	if remarks := strings.TrimSpace(v.Run.RunName + " " + v.Run.Said()); remarks != "" {
+		list = append(list, "name, tags and note of the run: "+view.OneLine(remarks))
 	}
 	if n := len(v.report.Other); n > 0 {
 		list = append(list, "what "+view.Plural(n, "step")+" of other kinds gave")

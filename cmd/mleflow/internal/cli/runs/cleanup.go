@@ -39,7 +39,7 @@ func newRunsCleanup(a *app.App) *cobra.Command {
 				return app.WriteJSON(a.Stdout, s)
 			}
 			fmt.Fprintf(a.Stdout, "Cancelled %s, removed %s, cleared %s from the remote cache; %s.\n",
-				view.Plural(s.Cancelled, "job"), view.Plural(s.Removed, "job"), view.Plural(s.Cleared, "action"), app.GoingOn(s.Live, "job"))
+				view.Plural(s.Cancelled, "job"), view.Plural(s.Removed, "job"), view.Plural(s.Cleared, "action"), view.Verb(s.Live, "job", "goes on", "go on"))
 			return nil
 		}),
 	}
@@ -66,7 +66,7 @@ func endAbandoned(ctx context.Context, a *app.App, end bool) (err error) {
 	if a.JSON {
 		return app.WriteJSON(a.Stdout, map[string]any{"agents": n, "ended": end})
 	}
-	what := app.GoingOn(n, "agent") + " on this machine"
+	what := view.Verb(n, "agent", "goes on", "go on") + " on this machine"
 	if end {
 		what = "Ended " + view.Plural(n, "agent") + " on this machine"
 	}

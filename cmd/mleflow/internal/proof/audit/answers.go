@@ -84,17 +84,12 @@ func (a *audit) answersOf(ctx context.Context, l chain) (*answers, error) {
 	return &own, err
 }
 
-// rehearsed reports whether a grade is of a rehearsal.
-func (a *audit) rehearsed(grade int) bool {
-	return conditions.Rehearsed(a.Program.Conditions(grade))
-}
-
 func (a *audit) definition(l chain) (*competitions.Definition, error) {
 	def, err := a.Catalog.Get(l.competition)
 	if err == nil {
 		def, err = def.At(l.version)
 	}
-	if err == nil && a.rehearsed(l.grade) {
+	if err == nil && conditions.Rehearsed(a.Program.Conditions(l.grade)) {
 		def = def.Rehearsed()
 	}
 	return def, err

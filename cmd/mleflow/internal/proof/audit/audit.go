@@ -156,7 +156,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 	}
 	onBoard := a.boards()
 	for i := range q.Program.Instances {
-		if a.kind(i) == kindGrade && a.records[i] != nil {
+		if a.kind(i) == conditions.GradeKind && a.records[i] != nil {
 			row, err := a.row(ctx, i, onBoard[i])
 			if err != nil {
 				return nil, err
@@ -177,7 +177,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 func (a *audit) refuseMixed() {
 	var sets [][]string
 	for i := range a.Program.Instances {
-		if a.kind(i) == kindGrade && a.records[i] != nil {
+		if a.kind(i) == conditions.GradeKind && a.records[i] != nil {
 			sets = append(sets, a.Program.Conditions(i))
 		}
 	}
@@ -296,7 +296,7 @@ func (a *audit) keys() error {
 			continue
 		}
 		h, err := a.key(i)
-		if err != nil && a.kind(i) == kindAgentRun {
+		if err != nil && a.kind(i) == conditions.AttemptKind {
 			a.report.Other = append(a.report.Other, a.address(i))
 		} else if err != nil {
 			return fmt.Errorf("%s: %w", a.address(i), err)
@@ -325,7 +325,7 @@ func (a *audit) keys() error {
 func (a *audit) boards() map[int]bool {
 	on := map[int]bool{}
 	for i, rec := range a.records {
-		if rec == nil || a.kind(i) != kindAggregate {
+		if rec == nil || a.kind(i) != conditions.AggregateKind {
 			continue
 		}
 		b := Board{Address: a.address(i), Standing: Claimed}
@@ -348,7 +348,7 @@ func (a *audit) boards() map[int]bool {
 func (a *audit) mislabelled(grade int) error {
 	l, _ := a.of(grade)
 	labels := a.argument(grade, "labels")
-	if l.agent < 0 || a.kind(l.agent) != kindAgentRun || labels.IsNull() || !labels.CanIterateElements() {
+	if l.agent < 0 || a.kind(l.agent) != conditions.AttemptKind || labels.IsNull() || !labels.CanIterateElements() {
 		return nil
 	}
 	said, has := labels.AsValueMap()["seed"]
@@ -372,7 +372,7 @@ func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 		row.Standing, row.Why = Refused, fmt.Sprintf(format, args...)
 		return row, nil
 	}
-	attempt := l.agent >= 0 && a.kind(l.agent) == kindAgentRun
+	attempt := l.agent >= 0 && a.kind(l.agent) == conditions.AttemptKind
 	if attempt {
 		row.Attempt, row.Seed = a.address(l.agent), a.records[l.agent].Field("seed")
 		row.Others = a.disclosed.Others(row.Attempt)

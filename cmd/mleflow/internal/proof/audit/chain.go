@@ -9,19 +9,10 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/step"
-)
-
-// The kinds of steps behind a score.
-const (
-	kindAgentRun  = "agent-run"
-	kindAggregate = "aggregate"
-	kindChecksum  = "checksum"
-	kindDownload  = "download"
-	kindGrade     = "grade"
-	kindPrepare   = "prepare"
 )
 
 // submissionFile is the one file that an attempt submits.
@@ -111,17 +102,17 @@ func (c chains) of(grade int) (chain, error) {
 	if err := c.submitter(&l); err != nil {
 		return l, err
 	}
-	answers, err := c.origin("the answers", c.argument(grade, "answers"), "private", kindChecksum, kindPrepare)
+	answers, err := c.origin("the answers", c.argument(grade, "answers"), "private", conditions.ChecksumKind, conditions.PrepareKind)
 	if err != nil {
 		return l, err
 	}
-	if l.prepare = answers; c.kind(answers) == kindChecksum {
+	if l.prepare = answers; c.kind(answers) == conditions.ChecksumKind {
 		l.checksum = answers
 		if l.prepare, err = c.checked(answers); err != nil {
 			return l, err
 		}
 	}
-	if l.download, err = c.origin("the raw data", c.argument(l.prepare, "raw"), "tree", kindDownload); err != nil {
+	if l.download, err = c.origin("the raw data", c.argument(l.prepare, "raw"), "tree", conditions.DownloadKind); err != nil {
 		return l, err
 	}
 	for _, i := range []int{answers, l.prepare, l.download} {
@@ -132,7 +123,7 @@ func (c chains) of(grade int) (chain, error) {
 			return l, fmt.Errorf("the answers come from %s, which is of version %s", c.address(i), v)
 		}
 	}
-	if l.agent < 0 || c.kind(l.agent) != kindAgentRun {
+	if l.agent < 0 || c.kind(l.agent) != conditions.AttemptKind {
 		return l, nil
 	}
 	return l, cmp.Or(c.submitted(l), c.saw(l))
@@ -144,11 +135,11 @@ func (c chains) checked(checksum int) (int, error) {
 	if prepared.IsNull() || !prepared.Type().IsObjectType() {
 		return -1, errors.New("the checked files do not come from a step")
 	}
-	private, err := c.origin("the checked files", prepared.GetAttr("private"), "private", kindPrepare)
+	private, err := c.origin("the checked files", prepared.GetAttr("private"), "private", conditions.PrepareKind)
 	if err != nil {
 		return -1, err
 	}
-	public, err := c.origin("the checked files", prepared.GetAttr("public"), "public", kindPrepare)
+	public, err := c.origin("the checked files", prepared.GetAttr("public"), "public", conditions.PrepareKind)
 	if err == nil && public != private {
 		err = fmt.Errorf("the checked files come from two steps, %s and %s", c.address(public), c.address(private))
 	}
@@ -179,7 +170,7 @@ func (c chains) submitted(l chain) error {
 		return fmt.Errorf("the submission is the file %s that %s left; what an attempt submits is %s", file, at, submissionFile)
 	}
 	if v := c.argument(l.grade, "snapshots"); !v.IsNull() {
-		if from, err := c.origin("the snapshots", v, "snapshots", kindAgentRun); err != nil || from != l.agent {
+		if from, err := c.origin("the snapshots", v, "snapshots", conditions.AttemptKind); err != nil || from != l.agent {
 			return cmp.Or(err, fmt.Errorf("the snapshots are not those of %s, which made the submission", at))
 		}
 	}
@@ -192,11 +183,11 @@ func (c chains) saw(l chain) error {
 	if id := c.text(l.agent, "competition"); id != l.competition {
 		return fmt.Errorf("the submission is that of %s, an attempt at competition %s", c.address(l.agent), id)
 	}
-	data, err := c.origin("the files that the agent saw", c.argument(l.agent, "data"), "public", kindChecksum, kindPrepare)
+	data, err := c.origin("the files that the agent saw", c.argument(l.agent, "data"), "public", conditions.ChecksumKind, conditions.PrepareKind)
 	if err != nil {
 		return err
 	}
-	if c.kind(data) == kindChecksum {
+	if c.kind(data) == conditions.ChecksumKind {
 		if data, err = c.checked(data); err != nil {
 			return err
 		}
@@ -216,7 +207,7 @@ func (c chains) rows(board int) ([]int, error) {
 	var list []int
 	for it := reports.ElementIterator(); it.Next(); {
 		_, v := it.Element()
-		i, err := c.origin("its reports", v, "report", kindGrade)
+		i, err := c.origin("its reports", v, "report", conditions.GradeKind)
 		if err != nil {
 			return nil, err
 		}

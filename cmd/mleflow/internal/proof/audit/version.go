@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -47,9 +48,5 @@ func CheckVersions(x *bundle.Examined, kinds *step.Registry) error {
 
 // basis reports whether scores rest on steps of a kind.
 func basis(kind string) bool {
-	switch kind {
-	case kindAgentRun, kindAggregate, kindChecksum, kindDownload, kindGrade, kindPrepare:
-		return true
-	}
-	return false
+	return slices.Contains([]string{conditions.AttemptKind, conditions.AggregateKind, conditions.ChecksumKind, conditions.DownloadKind, conditions.GradeKind, conditions.PrepareKind}, kind)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
@@ -102,11 +103,14 @@ func (t Tried) ThrownAway() int { return t.Began - t.Published }
 
 // String is the account in a sentence.
 func (t Tried) String() string {
-	by := "this cache"
+	by, verb := "this cache", "are"
 	if t.Elsewhere > 0 {
 		by = "caches"
 	}
-	text := fmt.Sprintf("%s at %s %s: %d of %s that %s began %s published", t.Agent, t.Competition, t.Version, t.Published, view.Plural(t.Began, "attempt"), by, map[bool]string{true: "is", false: "are"}[t.Published == 1])
+	if t.Published == 1 {
+		verb = "is"
+	}
+	text := fmt.Sprintf("%s at %s %s: %d of %s that %s began %s published", t.Agent, t.Competition, t.Version, t.Published, view.Plural(t.Began, "attempt"), by, verb)
 	for _, n := range []struct {
 		n    int
 		what string
@@ -131,8 +135,8 @@ func (c *collector) chain() error {
 	if err != nil {
 		return err
 	}
-	x := &Examined{Run: c.run, Sources: sources}
-	if err := x.readChain(text, c.records); err != nil {
+	x := &Examined{Sources: sources, account: c.account}
+	if err := x.readChain(text); err != nil {
 		return fmt.Errorf("bundle run %s: %w; to begin a new chain, move chain.jsonl out of the cache: bundles then show when it began", c.sum.ID, err)
 	}
 	c.counted = x.Chain.Agents
@@ -141,16 +145,16 @@ func (c *collector) chain() error {
 }
 
 // checkChain checks the links of the chain and compares them with the records.
-func (x *Examined) checkChain(b *Bundle, records []record) error {
+func (x *Examined) checkChain(b *Bundle) error {
 	if b.Has(chainFile) {
 		text, err := b.Read(chainFile)
 		if err != nil {
 			return err
 		}
-		return x.readChain(text, records)
+		return x.readChain(text)
 	}
-	if c := newChain(records); len(c.agents) > 0 {
-		c.without(records)
+	if c := newChain(x.records); len(c.agents) > 0 {
+		c.without(x.records)
 		x.Chain = c
 	}
 	return nil
@@ -171,7 +175,7 @@ func (c *Chain) without(records []record) {
 // countAll adds the accounts of all agents.
 func (c *Chain) countAll(records []record, w *walk) {
 	for _, r := range records {
-		if r.Kind == kindAgentRun {
+		if r.Kind == conditions.AttemptKind {
 			c.count(r, w, records)
 		}
 	}
@@ -181,22 +185,22 @@ func (c *Chain) countAll(records []record, w *walk) {
 func newChain(records []record) *Chain {
 	c := &Chain{Agents: []Tried{}, Gaps: []string{}, Unpublished: map[string]int{}, agents: map[string]string{}, gaps: map[string]string{}}
 	for _, r := range records {
-		if r.Kind == kindAgentRun {
+		if r.Kind == conditions.AttemptKind {
 			c.agents[r.Address] = ledger.Mark(agentrun.Counted(r.Fields)[1])
 		}
 	}
 	return c
 }
 
-func (x *Examined) readChain(text []byte, records []record) error {
-	x.Chain = newChain(records)
-	if err := x.Chain.compare(text, x.Run.ID, records); err != nil || x.Chain.own == nil {
+func (x *Examined) readChain(text []byte) error {
+	x.Chain = newChain(x.records)
+	if err := x.Chain.compare(text, x.Run.ID, x.records); err != nil || x.Chain.own == nil {
 		return err
 	}
 	if x.Chain.own.Text != x.Run.Text {
 		return damage(chainFile, "it declares another pipeline for run %s", x.Run.ID)
 	}
-	x.Chain.declared(x, records)
+	x.Chain.declared(x)
 	return nil
 }
 
@@ -238,7 +242,7 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 	var strange, lacking []string
 	subjects := map[string]bool{}
 	for _, r := range records {
-		if r.Kind != kindAgentRun {
+		if r.Kind != conditions.AttemptKind {
 			continue
 		}
 		switch t := w.find(r); {
@@ -278,16 +282,16 @@ func (c *Chain) Links() []ledger.Link {
 }
 
 // declared compares the declaration of the bundle's run with what the bundle has.
-func (c *Chain) declared(x *Examined, records []record) {
+func (c *Chain) declared(x *Examined) {
 	o := ledger.Opening{Info: ledger.Info{Pipeline: x.Run.Pipeline, Variables: x.Run.Variables}, Sources: x.Sources}
 	if again := o.Declaration(); again.Plan != c.own.Plan {
 		c.Differs = append(c.Differs, "the run declared other variables or files than the bundle has, or folders in its variables are masked")
 	}
 	absent, more := len(c.own.Steps), 0
-	for _, r := range records {
+	for _, r := range x.records {
 		if _, found := slices.BinarySearch(c.own.Steps, ledger.Mark(r.Address)); found {
 			absent--
-		} else if r.Kind == kindAgentRun {
+		} else if r.Kind == conditions.AttemptKind {
 			more++
 		}
 	}

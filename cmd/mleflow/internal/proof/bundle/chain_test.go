@@ -7,6 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/steps/agentrun"
@@ -15,7 +16,7 @@ import (
 // attemptAt is the record of an attempt at an address, made by a run with a content.
 func attemptAt(run, content string) *cache.Record {
 	return &cache.Record{
-		Action: digest.ActionID(digest.Of([]byte("action"))), Kind: kindAgentRun, Run: run,
+		Action: digest.ActionID(digest.Of([]byte("action"))), Kind: conditions.AttemptKind, Run: run,
 		Fields:  []digest.Field{{Label: "agent.name", Value: `"mine"`}, {Label: "competition", Value: "c"}, {Label: "version", Value: "v1"}, {Label: "data", Value: "d"}},
 		Outputs: cache.Outputs{"submission": {Ref: cache.Ref{Kind: cache.Blob, ID: digest.Of([]byte(content))}}},
 	}

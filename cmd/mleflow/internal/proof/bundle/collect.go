@@ -47,13 +47,12 @@ type Source struct {
 
 // collector gathers the files of a bundle.
 type collector struct {
+	account
 	src     Source
 	ctx     context.Context
 	sum     *ledger.Summary
 	rules   map[string]rule
 	mask    *masker
-	run     Run
-	records []record
 	omitted []Omission
 	items   map[string]item
 	// names are the names of the graded files.
@@ -132,12 +131,12 @@ func (c *collector) about() error {
 	for path, src := range sources {
 		c.add("pipeline/"+path, src)
 	}
-	c.run = runOf(c.src.Past, c.sum, sources[name], c.mask)
+	c.Run, c.environment = runOf(c.src.Past, c.sum, sources[name], c.mask), environmentOf(c.src.Past.Info)
 	pl, err := c.src.Past.Plan()
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.addDocument(runFile, c.run), c.addDocument(environmentFile, environmentOf(c.src.Past.Info)), c.addPlan(pl))
+	return errors.Join(c.addDocument(runFile, c.Run), c.addDocument(environmentFile, c.environment), c.addPlan(pl))
 }
 
 func (c *collector) addPlan(pl *plan.Plan) error {
@@ -160,7 +159,6 @@ func (c *collector) addPlan(pl *plan.Plan) error {
 // readRecords adds the steps' outputs, which must be those in the run's journal.
 func (c *collector) readRecords() error {
 	var lines bytes.Buffer
-	var used []definition
 	steps := slices.Clone(c.sum.Steps)
 	slices.SortFunc(steps, func(a, b ledger.StepSummary) int { return compareAddresses(a.Address, b.Address) })
 	for _, s := range steps {
@@ -182,7 +180,6 @@ func (c *collector) readRecords() error {
 		}
 		r := newRecord(s.Address, rec, c.rules[s.Address], c.mask)
 		c.records = append(c.records, r)
-		used = append(used, definitionOf(r)...)
 		line, err := oneLine(r)
 		if err != nil {
 			return err
@@ -190,12 +187,12 @@ func (c *collector) readRecords() error {
 		lines.Write(line)
 	}
 	c.add(recordsFile, lines.Bytes())
-	lock, err := lockOf(c.run, c.records, c.src.Graph)
+	lock, err := c.lock(c.src.Graph)
 	if err != nil {
 		return fmt.Errorf("bundle lock: %w", err)
 	}
-	c.add(lockFile, lock.Encode())
-	return c.addDocument(competitionsFile, sortDefinitions(used))
+	c.add(lockFile, lock)
+	return c.addDocument(competitionsFile, c.definitions())
 }
 
 // journal adds the events.
@@ -209,7 +206,7 @@ func (c *collector) journal() error {
 		if err != nil {
 			return err
 		}
-		if e = told(e, c.rules, open); e == nil {
+		if e = redacted(e, c.rules, open); e == nil {
 			continue
 		}
 		line, err := event.Encode(e)
@@ -244,8 +241,7 @@ func (c *collector) logs() error {
 				if err = errors.Join(err, r.Close()); err != nil {
 					return nil, err
 				}
-				masked, _ := c.mask.lines(b)
-				return io.NopCloser(bytes.NewReader(masked)), nil
+				return io.NopCloser(bytes.NewReader(c.mask.bytes(b))), nil
 			}
 			b, err := slurp(open)
 			if err != nil {

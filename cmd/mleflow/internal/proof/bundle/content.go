@@ -9,12 +9,13 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/conditions"
 )
 
 // checkContent compares outputs, packs and trees with the records: nothing may be
 // added, renamed or missing.
-func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record, omitted []Omission) error {
-	p := &placed{ctx: ctx, b: b, left: map[string]bool{}, files: map[string]int64{}, seen: map[string]bool{}, wanted: graded(records)}
+func (x *Examined) checkContent(ctx context.Context, b *Bundle, omitted []Omission) error {
+	p := &placed{ctx: ctx, b: b, left: map[string]bool{}, files: map[string]int64{}, seen: map[string]bool{}, wanted: graded(x.records)}
 	b.begin("reading packs", func(path string) bool { return strings.HasPrefix(path, "packs/") })
 	for _, o := range omitted {
 		if o.Files > 0 {
@@ -23,7 +24,7 @@ func (x *Examined) checkContent(ctx context.Context, b *Bundle, records []record
 			p.left[o.What] = true
 		}
 	}
-	for _, r := range records {
+	for _, r := range x.records {
 		for name, o := range r.Outputs {
 			if o.Digest == nil || p.left[r.Address+" "+name] {
 				continue
@@ -50,7 +51,7 @@ const usageFile = "usage.json"
 func graded(records []record) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, r := range records {
-		if r.Kind != kindGrade {
+		if r.Kind != conditions.GradeKind {
 			continue
 		}
 		tree := r.field("submission")

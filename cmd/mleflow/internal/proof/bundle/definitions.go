@@ -1,7 +1,7 @@
 package bundle
 
 import (
-	"encoding/json"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -18,37 +18,25 @@ type definition struct {
 	Digest string `json:"sha256"`
 }
 
-func definitionOf(r record) []definition {
-	id := r.field("definition")
-	if id == "" || r.field("competition") == "" {
-		return nil
-	}
-	return []definition{{r.field("competition"), r.field("version"), r.Kind, id}}
+// account is what the derived documents of a bundle are made of.
+type account struct {
+	Run         Run `json:"run"`
+	environment Environment
+	records     []record
 }
 
-func sortDefinitions(list []definition) []definition {
-	key := func(d definition) string {
-		return strings.Join([]string{d.Competition, d.Version, d.Kind, d.Digest}, "\x00")
+// definitions returns the definitions that steps used, sorted and each once.
+func (a account) definitions() []definition {
+	list := []definition{}
+	for _, r := range a.records {
+		if id := r.field("definition"); id != "" && r.field("competition") != "" {
+			list = append(list, definition{r.field("competition"), r.field("version"), r.Kind, id})
+		}
 	}
-	slices.SortFunc(list, func(a, b definition) int { return strings.Compare(key(a), key(b)) })
-	return append([]definition{}, slices.Compact(list)...)
-}
-
-// fetched is a file of a download step's output "files".
-type fetched struct {
-	Name   string `json:"name"`
-	SHA256 string `json:"sha256"`
-	MD5    string `json:"md5"`
-	Bytes  int64  `json:"bytes"`
-}
-
-// rawFiles are the files that a download step fetched.
-func rawFiles(r record) []fetched {
-	var files []fetched
-	if r.Kind != kindDownload || json.Unmarshal(r.Outputs["files"].Value, &files) != nil {
-		return nil
-	}
-	return files
+	slices.SortFunc(list, func(a, b definition) int {
+		return cmp.Or(strings.Compare(a.Competition, b.Competition), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Digest, b.Digest))
+	})
+	return slices.Compact(list)
 }
 
 // compareAddresses orders addresses as a lock file does.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,22 +18,48 @@ import (
 // of logs again from the records and the pipeline, and compares them. g is the pipeline
 // with its variables.
 func (x *Examined) Derive(ctx context.Context, b *Bundle, g *config.Graph) error {
-	records, err := b.records()
-	if err != nil {
+	by := rules(g)
+	if err := checkWithheld(x.records, by); err != nil {
 		return err
 	}
-	by := rules(g)
-	for _, check := range []func() error{
-		func() error { return checkWithheld(records, by) },
-		func() error { return x.checkLock(b, records, g) },
-		func() error { return x.checkDisclosure(ctx, b, records, by) },
-		func() error { return checkLogs(b, g) },
-	} {
-		if err := check(); err != nil {
+	lock, err := x.lock(g)
+	if err != nil {
+		return damage(recordsFile, "%w", err)
+	}
+	if err := b.derives(lockFile, recordsFile, lock); err != nil {
+		return err
+	}
+	if err := x.checkDisclosure(ctx, b, by); err != nil {
+		return err
+	}
+	return checkLogs(b, g)
+}
+
+// derives checks that a document is the one that others give.
+func (b *Bundle) derives(path, others string, want any) error {
+	again, isText := want.([]byte)
+	if !isText {
+		var err error
+		if again, err = document(want); err != nil {
 			return err
 		}
 	}
+	text, err := b.Read(path)
+	if err != nil {
+		return err
+	}
+	if at := differ(again, text); at >= 0 {
+		return damage(path, "it differs from %s (%s)", others, lineAround(text, at))
+	}
 	return nil
+}
+
+// lineAround is the line of a text that holds byte at.
+func lineAround(text []byte, at int) string {
+	at = min(at, len(text))
+	from := bytes.LastIndexByte(text[:at], '\n') + 1
+	line, _, _ := strings.Cut(string(text[from:]), "\n")
+	return fmt.Sprintf("line %d: %.100s", bytes.Count(text[:from], []byte("\n"))+1, strings.TrimSpace(line))
 }
 
 // checkWithheld checks that nothing is withheld that may be published: content by its
@@ -48,8 +75,8 @@ func checkWithheld(records []record, by map[string]rule) error {
 			}
 		}
 		for name, o := range r.Outputs {
-			told := by[r.Address].value(name, o.cached())
-			if isWithheld(o.Value) && !isWithheld(told.JSON) {
+			found := by[r.Address].value(name, o.cached())
+			if isWithheld(o.Value) && !isWithheld(found.JSON) {
 				return damage(recordsFile, "the output %s of %s is withheld, although it discloses no private data", name, r.Address)
 			}
 		}
@@ -59,29 +86,10 @@ func checkWithheld(records []record, by map[string]rule) error {
 
 func isWithheld(value json.RawMessage) bool { return string(value) == `"`+withheld+`"` }
 
-func (x *Examined) checkLock(b *Bundle, records []record, g *config.Graph) error {
-	text, err := b.Read(lockFile)
-	if err != nil {
-		return err
-	}
-	lock, err := lockOf(x.Run, records, g)
-	if err != nil {
-		return damage(recordsFile, "%w", err)
-	}
-	if !bytes.Equal(lock.Encode(), text) {
-		return damage(lockFile, "it differs from %s", recordsFile)
-	}
-	return nil
-}
-
 // checkDisclosure derives the disclosure again. The number of attempts is in no other
 // file of the bundle and is taken from it unchecked.
-func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []record, by map[string]rule) error {
-	said, err := load[Disclosure](b, disclosureFile)
-	if err != nil {
-		return err
-	}
-	env, err := load[Environment](b, environmentFile)
+func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, by map[string]rule) error {
+	said, err := b.Disclosure()
 	if err != nil {
 		return err
 	}
@@ -89,7 +97,7 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 	if err != nil {
 		return err
 	}
-	d, err := disclosureOf(ctx, x.Run, env, records, store)
+	d, err := x.disclosure(ctx, store)
 	if err != nil {
 		return damage(disclosureFile, "%w", err)
 	}
@@ -107,16 +115,8 @@ func (x *Examined) checkDisclosure(ctx context.Context, b *Bundle, records []rec
 		a.History = said.Attempts[i].History
 		a.History.Run = run
 	}
-	want, err := document(d)
-	if err != nil {
+	if err := b.derives(disclosureFile, recordsFile, d); err != nil {
 		return err
-	}
-	text, err := b.Read(disclosureFile)
-	if err != nil {
-		return err
-	}
-	if at := differ(want, text); at >= 0 {
-		return damage(disclosureFile, "it differs from the records (%s)", lineAround(text, at))
 	}
 	page, err := b.Read(disclosurePage)
 	if err == nil && string(page) != said.Markdown() && string(page) != said.earlier().Markdown() {

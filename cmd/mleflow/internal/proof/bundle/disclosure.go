@@ -211,7 +211,7 @@ type History struct {
 
 // disclose adds the disclosure.
 func (c *collector) disclose() error {
-	d, err := disclosureOf(c.ctx, c.run, environmentOf(c.src.Past.Info), c.records, c.src.Cache)
+	d, err := c.disclosure(c.ctx, c.src.Cache)
 	if err != nil {
 		return err
 	}
@@ -241,27 +241,29 @@ func Disclose(ctx context.Context, src Source) (*Disclosure, error) {
 	return c.disclosed, nil
 }
 
-// disclosureOf derives the disclosure from the records.
-func disclosureOf(ctx context.Context, run Run, env Environment, records []record, store cache.Store) (*Disclosure, error) {
-	d := &Disclosure{Run: run.ID, Pipeline: run.Pipeline, Version: run.Version, State: run.State, Started: run.Started, About: run.About, Environment: env, Attempts: []Attempt{}, Earlier: []EarlierRun{}}
+// disclosure derives the disclosure from the records.
+func (a account) disclosure(ctx context.Context, store cache.Store) (*Disclosure, error) {
+	run := a.Run
+	d := &Disclosure{Run: run.ID, Pipeline: run.Pipeline, Version: run.Version, State: run.State, Started: run.Started, About: run.About, Environment: a.environment, Attempts: []Attempt{}, Earlier: []EarlierRun{}}
 	sizes := map[string]output{}
-	for _, r := range records {
+	for _, r := range a.records {
 		for _, o := range r.Outputs {
 			if o.Digest != nil {
 				sizes[o.Digest.String()] = o
 			}
 		}
 	}
-	for _, r := range records {
-		if r.Kind != kindAgentRun {
+	for _, r := range a.records {
+		if r.Kind != conditions.AttemptKind {
 			continue
 		}
-		a := attemptOf(r)
-		a.Saw.Files, a.Saw.Bytes = sizes[a.Saw.Data].Files, sizes[a.Saw.Data].Size
-		if err := readJournals(ctx, store, r, &a); err != nil {
+		attempt := attemptOf(r)
+		saw := sizes[attempt.Saw.Data]
+		attempt.Saw.Files, attempt.Saw.Bytes = saw.Files, saw.Size
+		if err := readJournals(ctx, store, r, &attempt); err != nil {
 			return nil, fmt.Errorf("disclose %s: %w", r.Address, err)
 		}
-		d.Attempts = append(d.Attempts, a)
+		d.Attempts = append(d.Attempts, attempt)
 	}
 	return d, nil
 }
@@ -365,9 +367,9 @@ func readJournals(ctx context.Context, store cache.Store, r record, a *Attempt) 
 		a.Network.Hosts = append(a.Network.Hosts, *h)
 	}
 	slices.SortFunc(a.Network.Hosts, func(x, y Host) int { return strings.Compare(x.Host, y.Host) })
-	var told shim.Tally
-	err = errors.Join(err, eachLine(ctx, store, r.Outputs["shim_log"], told.Add))
-	a.Shim.Groups = told.Groups()
+	var tally shim.Tally
+	err = errors.Join(err, eachLine(ctx, store, r.Outputs["shim_log"], tally.Add))
+	a.Shim.Groups = tally.Groups()
 	return errors.Join(err, eachLine(ctx, store, r.Outputs["validation_log"], func(call validity.Call) {
 		a.Validity.Calls++
 		switch {

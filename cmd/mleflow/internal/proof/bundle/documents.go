@@ -210,8 +210,8 @@ func environmentOf(info ledger.Info) Environment {
 	return e
 }
 
-// told returns an event as it may be told; nil leaves it out.
-func told(e event.Event, by map[string]rule, open bool) event.Event {
+// redacted returns an event as it may be published; nil leaves it out.
+func redacted(e event.Event, by map[string]rule, open bool) event.Event {
 	switch e := e.(type) {
 	case event.RunStarted:
 		e.Pipeline = filepath.Base(e.Pipeline)

@@ -18,7 +18,7 @@ import (
 
 // Examined is a bundle's own account, checked.
 type Examined struct {
-	Run      Run              `json:"run"`
+	account
 	Manifest digest.ContentID `json:"manifest"`
 	Files    int              `json:"files"`
 	// Signatures is how many it has. Trusted is the id of the key that one of
@@ -52,13 +52,12 @@ type Examined struct {
 	Kinds map[string]string `json:"-"`
 }
 
-// records reads records.jsonl.
-func (b *Bundle) records() ([]record, error) {
+// readRecords reads records.jsonl.
+func (b *Bundle) readRecords() (list []record, err error) {
 	text, err := b.Read(recordsFile)
-	if err != nil {
-		return nil, err
+	if err != nil || b.records != nil {
+		return b.records, err
 	}
-	var list []record
 	for line := range bytes.Lines(text) {
 		var r record
 		dec := json.NewDecoder(bytes.NewReader(line))
@@ -72,6 +71,7 @@ func (b *Bundle) records() ([]record, error) {
 		}
 		list = append(list, r)
 	}
+	b.records = list
 	return list, nil
 }
 
@@ -94,8 +94,10 @@ func (b *Bundle) Examine(ctx context.Context, key *PublicKey) (*Examined, error)
 	if x.Run, err = load[Run](b, runFile); err != nil {
 		return nil, err
 	}
-	records, err := b.records()
-	if err != nil {
+	if x.environment, err = load[Environment](b, environmentFile); err != nil {
+		return nil, err
+	}
+	if x.records, err = b.readRecords(); err != nil {
 		return nil, err
 	}
 	omitted, err := load[[]Omission](b, omittedFile)
@@ -106,12 +108,12 @@ func (b *Bundle) Examine(ctx context.Context, key *PublicKey) (*Examined, error)
 	for _, check := range []func() error{
 		func() error { return x.checkFiles(b) },
 		func() error { return x.checkPipeline(b) },
-		func() error { return x.checkRecords(records) },
-		func() error { return x.checkDefinitions(b, records) },
-		func() error { return x.checkEvents(b, records) },
-		func() error { return x.checkChain(b, records) },
-		func() error { return x.checkContent(ctx, b, records, omitted) },
-		func() error { return x.checkStatement(b, records) },
+		x.checkRecords,
+		func() error { return b.derives(competitionsFile, recordsFile, x.definitions()) },
+		func() error { return x.checkEvents(b) },
+		func() error { return x.checkChain(b) },
+		func() error { return x.checkContent(ctx, b, omitted) },
+		func() error { return b.derives(statementFile, "the bundle's content", x.statement(b.listing)) },
 		func() error { return x.checkSignature(b, key) },
 	} {
 		if err := check(); err != nil {
@@ -177,11 +179,11 @@ func (x *Examined) checkPipeline(b *Bundle) (err error) {
 }
 
 // checkRecords computes the keys of the actions from their inputs.
-func (x *Examined) checkRecords(records []record) error {
+func (x *Examined) checkRecords() error {
 	last := ""
 	x.Kinds = map[string]string{}
 	var attempts conditions.Tally
-	for _, r := range records {
+	for _, r := range x.records {
 		attempts.Add(r.Kind, step.RecordedConditions(r.Fields, r.Tries))
 		x.Kinds[r.Kind] = r.field("kind version")
 		if last != "" && compareAddresses(last, r.Address) >= 0 {
@@ -196,7 +198,7 @@ func (x *Examined) checkRecords(records []record) error {
 		default:
 			x.Actions++
 		}
-		if c := r.field("competition"); r.Kind == kindGrade && !slices.Contains(x.Competitions, c) {
+		if c := r.field("competition"); r.Kind == conditions.GradeKind && !slices.Contains(x.Competitions, c) {
 			x.Competitions = append(x.Competitions, c)
 		}
 	}
@@ -205,30 +207,18 @@ func (x *Examined) checkRecords(records []record) error {
 	return nil
 }
 
-func (x *Examined) checkDefinitions(b *Bundle, records []record) error {
-	var used []definition
-	for _, r := range records {
-		used = append(used, definitionOf(r)...)
-	}
-	said, err := load[[]definition](b, competitionsFile)
-	if err == nil && !slices.Equal(said, sortDefinitions(used)) {
-		err = damage(competitionsFile, "it differs from %s", recordsFile)
-	}
-	return err
-}
-
 // checkEvents compares the outputs in the journal with the records.
-func (x *Examined) checkEvents(b *Bundle, records []record) error {
+func (x *Examined) checkEvents(b *Bundle) error {
 	text, err := b.Read(eventsFile)
 	if err != nil {
 		return err
 	}
 	x.Summary = &ledger.Summary{Entry: ledger.Entry{Info: ledger.Info{ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version}, About: x.Run.About, State: x.Run.State}}
 	by := map[string]record{}
-	for _, r := range records {
+	for _, r := range x.records {
 		by[r.Address] = r
 	}
-	told := map[string]bool{}
+	finished := map[string]bool{}
 	for line := range bytes.Lines(text) {
 		e, err := event.Decode(bytes.TrimSuffix(line, []byte("\n")))
 		if err != nil {
@@ -247,11 +237,11 @@ func (x *Examined) checkEvents(b *Bundle, records []record) error {
 		if err := agree(f, by[f.Address]); err != nil {
 			return damage(eventsFile, "%w", err)
 		}
-		told[f.Address] = true
+		finished[f.Address] = true
 		x.Summary.Steps = append(x.Summary.Steps, ledger.StepSummary{Address: f.Address, Kind: f.Kind, Status: f.Status, Action: f.Action, Outputs: f.Outputs})
 	}
-	for _, r := range records {
-		if !told[r.Address] {
+	for _, r := range x.records {
+		if !finished[r.Address] {
 			return damage(recordsFile, "the run did not run %s", r.Address)
 		}
 	}
@@ -270,39 +260,6 @@ func agree(f event.StepFinished, r record) error {
 		}
 	}
 	return nil
-}
-
-// checkStatement checks the provenance: its subjects, and with the version that
-// wrote it every word.
-func (x *Examined) checkStatement(b *Bundle, records []record) error {
-	text, err := b.Read(statementFile)
-	if err != nil {
-		return err
-	}
-	env, err := load[Environment](b, environmentFile)
-	if err != nil {
-		return err
-	}
-	definitions, err := load[[]definition](b, competitionsFile)
-	if err != nil {
-		return err
-	}
-	want, err := document(statementOf(material{x.Run, env, records, definitions, digest.Of(b.listing)}))
-	if err != nil {
-		return err
-	}
-	if at := differ(want, text); at >= 0 {
-		return damage(statementFile, "it does not match the bundle's content (%s)", lineAround(text, at))
-	}
-	return nil
-}
-
-// lineAround is the line of a text that holds byte at.
-func lineAround(text []byte, at int) string {
-	at = min(at, len(text))
-	from := bytes.LastIndexByte(text[:at], '\n') + 1
-	line, _, _ := strings.Cut(string(text[from:]), "\n")
-	return fmt.Sprintf("line %d: %.100s", bytes.Count(text[:from], []byte("\n"))+1, strings.TrimSpace(line))
 }
 
 // errUnsigned says that a signature was asked for and there is none.

@@ -96,21 +96,19 @@ func (m *model) write(t *testing.T) string {
 		return b
 	}
 	var records, events []byte
-	var used []definition
 	for _, r := range m.records {
 		records = append(records, must(oneLine(r))...)
-		used = append(used, definitionOf(r)...)
 	}
 	for _, e := range m.events {
 		events = append(append(events, must(event.Encode(e))...), '\n')
 	}
-	lock, err := lockOf(m.run, m.records, &config.Graph{})
-	m.files[lockFile] = must(lock.Encode(), err)
+	a := account{m.run, m.env, m.records}
+	m.files[lockFile] = must(a.lock(&config.Graph{}))
 	m.files[recordsFile], m.files[eventsFile] = records, events
 	m.files[runFile], m.files[environmentFile] = must(document(m.run)), must(document(m.env))
-	m.files[competitionsFile] = must(document(sortDefinitions(used)))
+	m.files[competitionsFile] = must(document(a.definitions()))
 	b := &Bundle{blobs: map[digest.ContentID]span{}}
-	d, err := disclosureOf(t.Context(), m.run, m.env, m.records, &Store{b: b})
+	d, err := a.disclosure(t.Context(), &Store{b: b})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +120,7 @@ func (m *model) write(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.files[statementFile] = must(document(statementOf(material{m.run, m.env, m.records, sortDefinitions(used), digest.Of(frame.contents)})))
+	m.files[statementFile] = must(document(a.statement(frame.contents)))
 	if m.key != nil {
 		env, err := m.key.sign(m.files[statementFile])
 		if err != nil {

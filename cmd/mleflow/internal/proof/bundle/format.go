@@ -80,23 +80,9 @@ type File struct {
 	Size   int64            `json:"size"`
 }
 
-// attests reports whether a file speaks about the list of contents, and so
-// cannot be in it.
-func attests(path string) bool { return path == statementFile || path == envelopeFile }
-
-func describe(f File) descriptor {
-	return descriptor{MediaType: mediaType(f.Path), Digest: "sha256:" + f.Digest.String(), Size: f.Size, Annotations: map[string]string{titleKey: f.Path}}
-}
-
-func mediaType(path string) string {
-	switch path {
-	case statementFile:
-		return statementType
-	case envelopeFile:
-		return envelopeType
-	}
-	return fileType
-}
+// attestations are the media types of the files that speak about the list of contents, and
+// so cannot be in it.
+var attestations = map[string]string{statementFile: statementType, envelopeFile: envelopeType}
 
 // sealed is a bundle's frame, which follows from the list of its files.
 type sealed struct {
@@ -110,10 +96,11 @@ func seal(run string, files []File) (sealed, error) {
 	list := contents{Format: formatVersion, Run: run, Files: []File{}}
 	m := manifest{SchemaVersion: 2, MediaType: manifestType, ArtifactType: bundleType, Layers: []descriptor{}}
 	for _, f := range files {
-		m.Layers = append(m.Layers, describe(f))
-		if !attests(f.Path) {
-			list.Files = append(list.Files, f)
+		kind, attests := attestations[f.Path]
+		if !attests {
+			kind, list.Files = fileType, append(list.Files, f)
 		}
+		m.Layers = append(m.Layers, descriptor{MediaType: kind, Digest: "sha256:" + f.Digest.String(), Size: f.Size, Annotations: map[string]string{titleKey: f.Path}})
 	}
 	if s.contents, err = document(list); err != nil {
 		return s, err

@@ -115,7 +115,7 @@ func (h *history) add(s *ledger.Summary, same bool) EarlierRun {
 		if _, ours := h.starts[name]; !ours || name == "" {
 			name = st.Address
 		}
-		if st.Kind != kindAgentRun || st.Started.IsZero() || name == st.Address && !same {
+		if st.Kind != conditions.AttemptKind || st.Started.IsZero() || name == st.Address && !same {
 			continue
 		}
 		run.Attempts++
@@ -137,7 +137,7 @@ func (h *history) add(s *ledger.Summary, same bool) EarlierRun {
 // subject returns the subject of an attempt; empty if it failed or its record is gone.
 func (h *history) subject(s ledger.StepSummary) string {
 	id, err := digest.ParseActionID(s.Action)
-	if err != nil || s.Kind != kindAgentRun {
+	if err != nil || s.Kind != conditions.AttemptKind {
 		return ""
 	}
 	rec, err := h.src.Cache.Lookup(h.ctx, id)

@@ -11,24 +11,24 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// lockOf makes the lock of the records, which are sorted by address. An agent's outputs
+// lock makes the lock of the records, which are sorted by address. An agent's outputs
 // are not pinned, and results derived from them only together with them, so that another
 // attempt is no deviation; see package lockfile.
-func lockOf(run Run, records []record, g *config.Graph) (*lockfile.File, error) {
+func (a account) lock(g *config.Graph) ([]byte, error) {
 	l := locker{by: map[string]record{}, from: map[string][]string{}, dynamic: map[string]bool{}, varies: map[string]bool{}}
-	for _, r := range records {
+	for _, r := range a.records {
 		l.by[r.Address] = r
 	}
 	l.learn(g)
-	steps := make([]lockfile.Step, 0, len(records))
-	for _, r := range records {
+	steps := make([]lockfile.Step, 0, len(a.records))
+	for _, r := range a.records {
 		s, err := l.step(r)
 		if err != nil {
 			return nil, err
 		}
 		steps = append(steps, s)
 	}
-	return lockfile.New(run.Version, run.Pipeline, steps), nil
+	return lockfile.New(a.Run.Version, a.Run.Pipeline, steps).Encode(), nil
 }
 
 // locker makes the entries of a bundle's lock.

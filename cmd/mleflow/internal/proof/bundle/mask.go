@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path"
@@ -97,16 +96,4 @@ func (m *masker) argument(s string) string {
 		return path.Base(filepath.ToSlash(s))
 	}
 	return m.text(s)
-}
-
-// lines masks a text and counts the changed lines.
-func (m *masker) lines(b []byte) (masked []byte, count int) {
-	for line := range bytes.Lines(b) {
-		now := m.bytes(line)
-		if !bytes.Equal(now, line) {
-			count++
-		}
-		masked = append(masked, now...)
-	}
-	return masked, count
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -21,7 +22,7 @@ import (
 func (c *collector) outputs() error {
 	graded := map[string]bool{}
 	for _, r := range c.records {
-		if r.Kind == kindGrade {
+		if r.Kind == conditions.GradeKind {
 			graded[r.field("submission")] = true
 			c.names[path.Base(r.field("file"))] = true
 		}
@@ -124,7 +125,7 @@ func (c *collector) content(path string, ref cache.Ref) {
 
 // isData reports whether a step makes data rather than a submission.
 func isData(r rule) bool {
-	return slices.Contains([]string{kindChecksum, kindDownload, kindPrepare}, r.kind.Name)
+	return slices.Contains([]string{conditions.ChecksumKind, conditions.DownloadKind, conditions.PrepareKind}, r.kind.Name)
 }
 
 // why returns the reason why an output is omitted.

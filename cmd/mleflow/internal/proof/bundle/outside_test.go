@@ -8,12 +8,13 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions/conditions"
 )
 
 // TestOutside reads from the key of an attempt by which ways answers could have come
 // into it.
 func TestOutside(t *testing.T) {
-	rec := &cache.Record{Kind: kindAgentRun, Fields: []digest.Field{
+	rec := &cache.Record{Kind: conditions.AttemptKind, Fields: []digest.Field{
 		{Label: "agent.command", Value: `["sh","-c","echo answers"]`}, {Label: "agent.args", Value: `["1,0,1"]`}, {Label: "resume", Value: `["sh","again"]`},
 		{Label: "agent.python", Value: "0123456789abcdef"}, {Label: "agent.env", Value: `{"A":"agent","B":"agent"}`}, {Label: "env", Value: `{"B":"of the step","HINT":"1,0,1"}`},
 		{Label: "agent.secrets", Value: `{"TOKEN":"env:X"}`}, {Label: "length of agent.files", Value: "1"}, {Label: `agent.files["a.py"]`, Value: digest.Of(nil).String()},
@@ -32,7 +33,7 @@ func TestOutside(t *testing.T) {
 	if diff := cmp.Diff(want, a.Outside()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	a = AttemptOf("step.agent-run.x", &cache.Record{Kind: kindAgentRun, Fields: []digest.Field{
+	a = AttemptOf("step.agent-run.x", &cache.Record{Kind: conditions.AttemptKind, Fields: []digest.Field{
 		{Label: "agent.command", Value: `["mleflow","agent","dummy"]`}, {Label: "built-in agent version", Value: "1"}, {Label: "agent.python", Value: "null"},
 	}})
 	if got := a.Outside(); len(got) > 0 {

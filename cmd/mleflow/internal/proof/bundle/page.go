@@ -99,9 +99,9 @@ func (d *Disclosure) about() Section {
 		{"run", d.Run}, {"pipeline", d.Pipeline}, {"state", string(d.State)}, {"started", d.Started.Format(time.RFC3339)}, {"mleflow", d.Version},
 		{"system", e.OS}, {"cpus", strconv.FormatFloat(e.CPUs, 'g', -1, 64)}, {"memory", view.Bytes(e.MemoryBytes)}, {"gpus", cmp.Or(strings.Join(e.GPUs, ", "), "none")},
 	}}
-	for _, said := range [][]string{{"name", d.RunName}, {"tags", ledger.About{Tags: d.Tags}.Said()}, {"note", d.Note}} {
-		if said[1] != "" {
-			s.Rows = append(s.Rows, said)
+	for _, remark := range [][]string{{"name", d.RunName}, {"tags", ledger.About{Tags: d.Tags}.Said()}, {"note", d.Note}} {
+		if remark[1] != "" {
+			s.Rows = append(s.Rows, remark)
 		}
 	}
 	if d.Evaluation != nil {
@@ -121,7 +121,7 @@ func (d *Disclosure) about() Section {
 func (d *Disclosure) isolation() string {
 	var t conditions.Tally
 	for i := range d.Attempts {
-		t.Add(kindAgentRun, d.Attempts[i].Conditions)
+		t.Add(conditions.AttemptKind, d.Attempts[i].Conditions)
 	}
 	return t.String()
 }
@@ -225,7 +225,7 @@ func (a *Attempt) by(limit string) string {
 
 // short returns the name and key of an address.
 func short(address string) string {
-	return strings.NewReplacer("step."+kindAgentRun+".", "", `"`, "").Replace(address)
+	return strings.NewReplacer("step."+conditions.AttemptKind+".", "", `"`, "").Replace(address)
 }
 
 // cut returns the beginning of a digest, enough to distinguish two.

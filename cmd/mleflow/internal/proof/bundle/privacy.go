@@ -6,19 +6,9 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/step"
-)
-
-// The kinds that a bundle knows.
-const (
-	kindAgentRun  = "agent-run"
-	kindGrade     = "grade"
-	kindAggregate = "aggregate"
-	kindCheck     = "check"
-	kindChecksum  = "checksum"
-	kindDownload  = "download"
-	kindPrepare   = "prepare"
 )
 
 // withheld stands for a value or text that may reveal private data.
@@ -27,18 +17,18 @@ const withheld = "(withheld: made from private data)"
 // published are the private outputs that are published all the same, by kind: scores and
 // the findings of rules are the purpose of a run, and the kinds are ours.
 var published = map[string][]string{
-	kindGrade:     {"report"},
-	kindAggregate: {"board", "files"},
-	kindCheck:     {"findings", "notes", "warnings"},
+	conditions.GradeKind:     {"report"},
+	conditions.AggregateKind: {"board", "files"},
+	conditions.CheckKind:     {"findings", "notes", "warnings"},
 }
 
 // speaking are the kinds that consume private data but whose values and texts reveal
 // none.
-var speaking = []string{kindAggregate, kindDownload, kindGrade, kindPrepare}
+var speaking = []string{conditions.AggregateKind, conditions.DownloadKind, conditions.GradeKind, conditions.PrepareKind}
 
 // quiet are the kinds whose logs are omitted: they describe faults of private data row by
 // row.
-var quiet = []string{kindDownload, kindPrepare}
+var quiet = []string{conditions.DownloadKind, conditions.PrepareKind}
 
 // rule decides which parts of an instance may be published.
 type rule struct {
@@ -74,13 +64,7 @@ func (r rule) logs() bool { return r.tells() && !slices.Contains(quiet, r.kind.N
 
 // content reports whether the content of an output may be published.
 func (r rule) content(output string) bool {
-	if r.kind == nil {
-		return false
-	}
-	if slices.Contains(published[r.kind.Name], output) {
-		return true
-	}
-	return r.kind.Name == kindAgentRun && r.kind.Untrusted && r.open(output)
+	return r.result(output) || r.kind != nil && r.kind.Name == conditions.AttemptKind && r.kind.Untrusted && r.open(output)
 }
 
 // open reports whether an output is public: its kind does not declare it private, and the

@@ -1,11 +1,13 @@
 package bundle
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/competitions/conditions"
 )
 
 // The types of in-toto and SLSA that the provenance has.
@@ -75,37 +77,27 @@ type metadata struct {
 	FinishedOn   string `json:"finishedOn,omitempty"`
 }
 
-// material holds the inputs of the statement; all of them are in the bundle.
-type material struct {
-	run         Run
-	environment Environment
-	records     []record
-	definitions []definition
-	// listing is the digest of the list of contents.
-	listing digest.ContentID
-}
-
-// statementOf makes the statement of a bundle.
-func statementOf(m material) statement {
+// statement makes the statement of a bundle with the given list of contents.
+func (a account) statement(contents []byte) statement {
 	variables := map[string]any{}
-	for name, v := range m.run.Variables {
+	for name, v := range a.Run.Variables {
 		variables[name] = v
 	}
-	s := statement{Type: statementURI, PredicateType: predicateURI, Subject: subjects(m)}
+	s := statement{Type: statementURI, PredicateType: predicateURI, Subject: a.subjects(contents)}
 	s.Predicate.BuildDefinition = buildDefinition{
 		BuildType: buildURI,
 		ExternalParameters: parameters{
-			Pipeline:  resource{Name: m.run.Pipeline, Digest: sha(m.run.Text.String())},
+			Pipeline:  resource{Name: a.Run.Pipeline, Digest: sha(a.Run.Text.String())},
 			Variables: variables,
 		},
 		InternalParameters: map[string]any{
-			"os": m.environment.OS, "cpus": m.environment.CPUs, "memoryBytes": m.environment.MemoryBytes, "gpus": m.environment.GPUs,
+			"os": a.environment.OS, "cpus": a.environment.CPUs, "memoryBytes": a.environment.MemoryBytes, "gpus": a.environment.GPUs,
 		},
-		ResolvedDependencies: dependencies(m),
+		ResolvedDependencies: a.dependencies(),
 	}
 	s.Predicate.RunDetails = runDetails{
-		Builder:  builder{ID: builderURI, Version: map[string]string{"mleflow": m.run.Version}},
-		Metadata: metadata{InvocationID: m.run.ID, StartedOn: stamp(m.run.Started), FinishedOn: stamp(m.run.Last)},
+		Builder:  builder{ID: builderURI, Version: map[string]string{"mleflow": a.Run.Version}},
+		Metadata: metadata{InvocationID: a.Run.ID, StartedOn: stamp(a.Run.Started), FinishedOn: stamp(a.Run.Last)},
 	}
 	return s
 }
@@ -121,9 +113,9 @@ func sha(hex string) map[string]string { return map[string]string{"sha256": hex}
 
 // subjects returns the leaderboards and reports, and the list of contents, which stands
 // for everything else in the bundle.
-func subjects(m material) []resource {
-	list := []resource{{Name: "contents", Digest: sha(m.listing.String())}}
-	for _, r := range m.records {
+func (a account) subjects(contents []byte) []resource {
+	list := []resource{{Name: "contents", Digest: sha(digest.Of(contents).String())}}
+	for _, r := range a.records {
 		for _, name := range published[r.Kind] {
 			if id := r.Outputs[name].Digest; id != nil {
 				list = append(list, resource{Name: r.Address + " " + name, Digest: sha(id.String())})
@@ -135,38 +127,42 @@ func subjects(m material) []resource {
 }
 
 // dependencies returns the raw data, the images, the definitions and the program.
-func dependencies(m material) []resource {
+func (a account) dependencies() []resource {
 	var list []resource
-	for _, r := range m.records {
-		for _, f := range rawFiles(r) {
+	for _, r := range a.records {
+		var fetched []struct{ Name, SHA256, MD5 string }
+		if r.Kind == conditions.DownloadKind && json.Unmarshal(r.Outputs["files"].Value, &fetched) != nil {
+			fetched = nil
+		}
+		for _, f := range fetched {
 			d := sha(f.SHA256)
 			if f.MD5 != "" {
 				d["md5"] = f.MD5
 			}
 			list = append(list, resource{Name: "raw data: " + r.field("competition") + "/" + f.Name, Digest: d})
 		}
-		if id := r.Outputs["tree"].Digest; r.Kind == kindDownload && id != nil {
+		if id := r.Outputs["tree"].Digest; r.Kind == conditions.DownloadKind && id != nil {
 			list = append(list, resource{Name: "raw data: " + r.field("competition"), Digest: map[string]string{"mleflowTree": id.String()}})
 		}
 		if image := strings.TrimPrefix(r.field("image digest"), "sha256:"); image != "" {
 			list = append(list, resource{Name: "agent image: " + attemptOf(r).Agent, Digest: sha(image)})
 		}
 	}
-	for _, d := range m.definitions {
+	for _, d := range a.definitions() {
 		list = append(list, resource{Name: "definition: " + d.Competition + " " + d.Version + " for " + d.Kind, Digest: sha(d.Digest)})
 	}
 	sortResources(list)
 	list = slices.CompactFunc(list, func(a, b resource) bool { return resourceKey(a) == resourceKey(b) })
-	return append(list, program(m))
+	return append(list, a.program())
 }
 
 // program is the binary that executed the run.
-func program(m material) resource {
-	p := resource{Name: "mleflow", URI: "pkg:golang/github.com/mleflow/mleflow@" + m.run.Version, Digest: map[string]string{}}
-	if id := m.environment.Facts["binary sha256"]; id != "" {
+func (a account) program() resource {
+	p := resource{Name: "mleflow", URI: "pkg:golang/github.com/mleflow/mleflow@" + a.Run.Version, Digest: map[string]string{}}
+	if id := a.environment.Facts["binary sha256"]; id != "" {
 		p.Digest["sha256"] = id
 	}
-	if commit := m.environment.Facts["commit"]; commit != "" && m.environment.Facts["modified"] == "" {
+	if commit := a.environment.Facts["commit"]; commit != "" && a.environment.Facts["modified"] == "" {
 		p.Digest["gitCommit"] = commit
 	}
 	return p

@@ -66,6 +66,8 @@ type Bundle struct {
 	blobs   map[digest.ContentID]span
 	byPath  map[string]File
 	listing []byte
+	// records are those that were read already.
+	records []record
 	work    *progress.Work // counts what sum reads
 }
 

@@ -8,12 +8,13 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
+
+	"github.com/mleflow/mleflow/cache/digest"
 )
 
 // envelopeType is the media type of a signed statement.
@@ -89,7 +90,7 @@ func parsePublicKey(der []byte) (*PublicKey, error) {
 	if err != nil || checkKind(key) != nil {
 		return nil, errKeyForm
 	}
-	return &PublicKey{key, keyID(der)}, nil
+	return &PublicKey{key, digest.Of(der).String()}, nil
 }
 
 func readPEM(path, kind string) ([]byte, error) {
@@ -120,17 +121,10 @@ func checkKind(key any) error {
 	return errKeyForm
 }
 
-func keyID(der []byte) string {
-	sum := sha256.Sum256(der)
-	return hex.EncodeToString(sum[:])
-}
-
-func (k *Key) public() ([]byte, error) { return x509.MarshalPKIXPublicKey(k.signer.Public()) }
-
 // sign returns the envelope of a statement. The same statement and key give the
 // same bytes: an ECDSA signature is made as RFC 6979 says.
 func (k *Key) sign(statement []byte) (envelope, error) {
-	der, err := k.public()
+	der, err := x509.MarshalPKIXPublicKey(k.signer.Public())
 	if err != nil {
 		return envelope{}, fmt.Errorf("sign provenance: %w", err)
 	}
@@ -146,7 +140,7 @@ func (k *Key) sign(statement []byte) (envelope, error) {
 	}
 	return envelope{
 		PayloadType: statementType, Payload: base64.StdEncoding.EncodeToString(statement),
-		Signatures: []signature{{keyID(der), base64.StdEncoding.EncodeToString(sig), base64.StdEncoding.EncodeToString(der)}},
+		Signatures: []signature{{digest.Of(der).String(), base64.StdEncoding.EncodeToString(sig), base64.StdEncoding.EncodeToString(der)}},
 	}, nil
 }
 

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mleflow/mleflow/cache/digest"
 )
 
 // pair writes a key and its public key in PEM.
@@ -162,14 +164,16 @@ func TestSigner(t *testing.T) {
 	if x, err := forge(func(s *signature) { s.PublicKey = "" }); err != nil || x.Signer != "" {
 		t.Errorf("without the key beside it: %+v %v", x, err)
 	}
-	foreign, err := other.public()
+	foreign, err := x509.MarshalPKIXPublicKey(other.signer.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, edit := range map[string]func(*signature){
-		"another key":              func(s *signature) { s.PublicKey = base64.StdEncoding.EncodeToString(foreign) },
-		"another key with its id":  func(s *signature) { s.PublicKey, s.KeyID = base64.StdEncoding.EncodeToString(foreign), keyID(foreign) },
-		"the id of another key":    func(s *signature) { s.KeyID = keyID(foreign) },
+		"another key": func(s *signature) { s.PublicKey = base64.StdEncoding.EncodeToString(foreign) },
+		"another key with its id": func(s *signature) {
+			s.PublicKey, s.KeyID = base64.StdEncoding.EncodeToString(foreign), digest.Of(foreign).String()
+		},
+		"the id of another key":    func(s *signature) { s.KeyID = digest.Of(foreign).String() },
 		"a key that is none":       func(s *signature) { s.PublicKey = "AAAA" },
 		"a key that is not base64": func(s *signature) { s.PublicKey = "*" },
 		"another signature":        func(s *signature) { s.Sig = base64.StdEncoding.EncodeToString(make([]byte, 64)) },

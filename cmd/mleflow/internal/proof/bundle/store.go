@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"slices"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -24,11 +25,12 @@ type Store struct {
 // Store returns the bundle as a cache.
 func (b *Bundle) Store(behind cache.Store) (*Store, error) {
 	s := &Store{b: b, records: map[digest.ActionID]*cache.Record{}, behind: behind}
-	records, err := b.records()
+	records, err := b.readRecords()
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range records {
+		r.Fields = slices.Clone(r.Fields)
 		for _, i := range r.Masked {
 			if i >= 0 && i < len(r.Fields) {
 				r.Fields[i].Value = lockfile.Withhold(r.Fields[i].Value)

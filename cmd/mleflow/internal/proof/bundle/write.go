@@ -31,7 +31,7 @@ func Write(ctx context.Context, path string, src Source) (*Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Written{Run: c.run.ID, File: path, Omitted: c.omitted}
+	out := &Written{Run: c.Run.ID, File: path, Omitted: c.omitted}
 	if out.KeyID, err = c.attest(); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (c *collector) pack(w io.Writer, items []item) (digest.ContentID, int64, er
 			return watched{r, secret.NewGuard(c.leaks.secrets)}, nil
 		}
 	}
-	return pack(w, c.run.ID, items, c.src.Work)
+	return pack(w, c.Run.ID, items, c.src.Work)
 }
 
 // watched is a file that is read under watch.
@@ -86,18 +86,11 @@ func (c *collector) attest() (keyID string, err error) {
 	for _, it := range c.sorted() {
 		files = append(files, it.File)
 	}
-	frame, err := seal(c.run.ID, files)
+	frame, err := seal(c.Run.ID, files)
 	if err != nil {
 		return "", err
 	}
-	var used []definition
-	for _, r := range c.records {
-		used = append(used, definitionOf(r)...)
-	}
-	statement, err := document(statementOf(material{
-		run: c.run, environment: environmentOf(c.src.Past.Info), records: c.records,
-		definitions: sortDefinitions(used), listing: digest.Of(frame.contents),
-	}))
+	statement, err := document(c.statement(frame.contents))
 	if err != nil {
 		return "", err
 	}
