@@ -91,7 +91,7 @@ func (f *formatter) appendKept(b, field []byte, kind Kind) []byte {
 	case len(field) == 0:
 		return append(b, f.na...)
 	case f.o.Quoting == QuoteMinimal, field[0] == '"', f.o.Quoting == QuoteNonNumeric && kind != Text:
-		return appendField(b, field)
+		return append(b, field...)
 	}
-	return append(appendField(append(b, '"'), field), '"')
+	return append(append(append(b, '"'), field...), '"')
 }

@@ -92,9 +92,6 @@ func (g *floatGuess) add(b *batch, col, width int) bool {
 }
 
 func (g *floatGuess) addCell(cell []byte) bool {
-	if g.fractional && !g.r.fast && g.out.addPlain(cell) {
-		return true
-	}
 	d, ok := g.cell(cell)
 	if ok {
 		g.out.add(d)

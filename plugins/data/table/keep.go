@@ -75,49 +75,31 @@ func (p *parser) keepers(c *chunk) []builder {
 	return builders
 }
 
-// add appends a batch whose spans are the cells to write. Spans that follow one
-// another in the file are copied in one piece, as are those of an unedited row in
-// a plain file.
+// add appends a batch whose spans are the cells to write. An unedited row of a plain
+// file is copied whole.
 func (l *keptLines) add(b *batch, width int, plain bool) bool {
-	from, to := b.base, b.base // a piece of raw that is not copied yet
-	for row := 0; row < len(b.spans); row += width {
-		spans := b.spans[row : row+width]
-		if start, end, ok := b.line(spans); ok && plain && !b.edited[row/width] {
-			if start != to {
-				l.text = appendField(l.text, b.raw[from:to])
-				from = start
-			}
-			to, spans = end, nil
+	for row := range b.rows {
+		spans := b.spans[row*width:][:width]
+		if start, end, ok := b.line(spans); ok && plain && !b.edited[row] {
+			l.text = append(l.text, b.raw[start:end]...)
+		} else {
+			l.text = b.appendLine(l.text, spans)
 		}
-		for k, s := range spans {
-			if at := b.base + int(s.off); at == to && s.off&inSide == 0 {
-				to += int(s.n)
-			} else {
-				l.text = appendField(l.text, b.raw[from:to])
-				if from, to = at, at+int(s.n); s.off&inSide != 0 {
-					l.text = appendField(l.text, b.cell(s))
-					from, to = 0, 0
-				}
-			}
-			end := byte(',')
-			if k == width-1 {
-				end = '\n'
-			}
-			if to < len(b.raw) && b.raw[to] == end && to > from {
-				to++
-				continue
-			}
-			l.text = append(appendField(l.text, b.raw[from:to]), end)
-			from, to = 0, 0
-		}
-		n := len(l.text) + to - from
-		if n > math.MaxUint32 {
+		if len(l.text) > math.MaxUint32 {
 			return false
 		}
-		l.starts = append(l.starts, uint32(n))
+		l.starts = append(l.starts, uint32(len(l.text)))
 	}
-	l.text = appendField(l.text, b.raw[from:to])
 	return true
+}
+
+// appendLine appends the cells of a row to dst as a line.
+func (b *batch) appendLine(dst []byte, spans []span) []byte {
+	for _, s := range spans {
+		dst = append(append(dst, b.cell(s)...), ',')
+	}
+	dst[len(dst)-1] = '\n'
+	return dst
 }
 
 // line returns where the line of a row is in raw, if it ends behind the last

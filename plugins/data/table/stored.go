@@ -47,11 +47,7 @@ func (l *storedLines) finish() {
 
 // edit notes how the next line differs from raw.
 func (l *storedLines) edit(b *batch, spans []span, raw []byte) {
-	line := l.line[:0]
-	for _, s := range spans {
-		line = append(append(line, b.cell(s)...), ',')
-	}
-	line[len(line)-1] = '\n'
+	line := b.appendLine(l.line[:0], spans)
 	at, tail, least := 0, 0, min(len(line), len(raw))
 	for at+8 <= least && string(line[at:at+8]) == string(raw[at:at+8]) {
 		at += 8

@@ -186,16 +186,6 @@ func eightBytes(b []byte) uint64 {
 	return binary.LittleEndian.Uint64(x[:])
 }
 
-// appendField appends a text that is likely to be short, and is followed by others:
-// copying as many bytes of all takes no guesses at how many there are.
-func appendField(dst, text []byte) []byte {
-	if n := len(dst); len(text) <= 16 && cap(text) >= 16 && cap(dst)-n >= 16 {
-		*(*[16]byte)(dst[n : n+16]) = *(*[16]byte)(text[:16])
-		return dst[:n+len(text)]
-	}
-	return append(dst, text...)
-}
-
 // cut returns the span of raw[start:end], which ends at a NUL.
 func (t *tokenizer) cut(b *batch, start, end int) span {
 	if t.nul {
