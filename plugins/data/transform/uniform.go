@@ -47,11 +47,7 @@ var randomUniformVerb = Verb{
 			return nil, fmt.Errorf("random_uniform: random_state %d is negative", o.RandomState)
 		}
 		g := random.NewGenerator(uint64(o.RandomState))
-		out := make([]float64, rows.Len())
-		for i := range out {
-			out[i] = g.Uniform(low, high)
-		}
-		return table.FromFloats("random", out), nil
+		return table.FromFloats("random", table.Collect(rows.Len(), func(int) float64 { return g.Uniform(low, high) })), nil
 	},
 }
 
@@ -78,11 +74,7 @@ var roundVerb = Verb{
 		case c.Kind() != table.Float64:
 			return o, nil
 		default:
-			out := make([]float64, c.Len())
-			for i := range out {
-				out[i] = rounded(c.Float(i))
-			}
-			return Operand{Column: table.FromFloats(c.Name(), out)}, nil
+			return Operand{Column: table.FromFloats(c.Name(), table.Collect(c.Len(), func(i int) float64 { return rounded(c.Float(i)) }))}, nil
 		}
 	},
 }

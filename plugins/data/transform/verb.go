@@ -107,11 +107,7 @@ func (r ListRows) Take(rows []int) Rows { return taken(r, rows) }
 
 // taken returns the elements at the positions.
 func taken[L ~[]E, E any](list L, at []int) L {
-	out := make(L, len(at))
-	for i, n := range at {
-		out[i] = list[n]
-	}
-	return out
+	return table.Collect(len(at), func(i int) E { return list[at[i]] })
 }
 
 // takeColumn takes rows of one column. The name is kept.
