@@ -14,7 +14,7 @@ var detectionAP = Metric{
 	Doc: `Mean over classes of the average precision of boxes at an intersection over union above 0.5.
 A cell lists "class confidence xmin ymin xmax ymax", split at white space. Classes are the answers'. In a row, by falling confidence, a detection is true if it finds an unused true box of its class with overlap above 0.5; it takes that of the greatest, the first of equals. A box left counts as a true detection of confidence 0, a row without any as a false one. Average precision sums recall steps times precision over the distinct confidences. Missing cells, incomplete groups, words that are not numbers and confidences that are not finite have no score.`,
 	Source: "scikit-learn 1.5 average_precision_score; metric of the SIIM COVID-19 competition",
-	New:    func(Args) (Scorer, error) { return scorerFunc(scoreDetectionAP), nil },
+	New:    func(Args) (Scorer, error) { return ofTexts(scoreDetectionAP), nil },
 }
 
 // detection is a box with a class and a confidence.
@@ -24,13 +24,10 @@ type detection struct {
 	box        [4]float64 // xmin ymin xmax ymax
 }
 
-func scoreDetectionAP(in Input) (Score, error) {
-	truth, pred, err := textPair(in)
-	if err != nil {
-		return Score{}, err
-	}
+func scoreDetectionAP(truth, pred []string) (Score, error) {
 	trueRows, predRows := make([][]detection, len(truth)), make([][]detection, len(pred))
 	classes := map[string]bool{}
+	var err error
 	for i := range truth {
 		if predRows[i], err = detections(pred[i], i); err != nil {
 			return Score{}, err
