@@ -48,7 +48,7 @@ func writeCopy(r *runner, it *item) hcl.Diagnostics {
 	in := r.read(it)
 	task := copyTask{r: r, it: it, tree: true, expected: -1}
 	from := it.label
-	in.text("from", &from)
+	assign(in, "from", &from)
 	in.read("except", intoLines(&task.except))
 	task.readMissing(in)
 	if in.failed() {
@@ -141,7 +141,7 @@ func (c *copies) wait(next error) error {
 
 func (c *copyTask) readMissing(in *reader) {
 	missing := "error"
-	in.text("missing", &missing)
+	assign(in, "missing", &missing)
 	if c.skip = missing == "skip"; missing != "skip" && missing != "error" {
 		in.fail("missing", "Wrong value for missing", fmt.Errorf("write \"error\" or \"skip\""))
 	}
@@ -149,7 +149,7 @@ func (c *copyTask) readMissing(in *reader) {
 
 func (c *copyTask) done(err error) hcl.Diagnostics {
 	if err != nil {
-		return hcl.Diagnostics{diag.Error(c.it.block.DefRange(), "Cannot copy files", "%v.", err)}
+		return wrong(c.it.block.DefRange(), "Cannot copy files", "%v.", err)
 	}
 	if made := int(c.made.Load()); c.expected < 0 {
 		c.r.counts.expect(made)
@@ -163,7 +163,7 @@ func copyRows(r *runner, it *item, tree bool) hcl.Diagnostics {
 	in := r.read(it)
 	task := copyTask{r: r, it: it, tree: tree}
 	from := it.label
-	in.text("from", &from)
+	assign(in, "from", &from)
 	each := in.table("each")
 	in.read("except", intoLines(&task.except))
 	task.readMissing(in)

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
-	"sync"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 var parquetVerb = Verb{
@@ -61,40 +59,23 @@ func (in *Input) readable(path string) (io.ReaderAt, int64, error) {
 	if err == nil && info.IsDir() {
 		err = fmt.Errorf("%s is a folder", path)
 	}
-	if at, ok := f.(io.ReaderAt); ok && err == nil {
-		in.keepOpen(f)
-		return at, info.Size(), nil
+	var src archive.Source
+	var drop func() error
+	if err == nil {
+		src, drop, err = archive.SourceOf(f, "")
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
-	return in.spool(f)
+	in.keepOpen(closer(func() error { return errors.Join(drop(), f.Close()) }))
+	return src.ReaderAt, src.Size, nil
 }
 
-// spool copies a file into a temporary one, which has no name where the system
-// allows that.
-func (in *Input) spool(f fs.File) (_ io.ReaderAt, size int64, err error) {
-	defer func() { err = errors.Join(err, f.Close()) }()
-	out, err := os.CreateTemp("", "mleflow-")
-	if err != nil {
-		return nil, 0, err
-	}
-	in.keepOpen(&temporary{File: out})
-	size, err = io.Copy(out, f)
-	return out, size, err
-}
+// closer is an io.Closer.
+type closer func() error
 
-// temporary is a file that is removed when it is closed.
-type temporary struct {
-	*os.File
-	once sync.Once
-}
-
-// Close closes and removes the file.
-func (t *temporary) Close() (err error) {
-	t.once.Do(func() { err = errors.Join(t.File.Close(), os.Remove(t.Name())) })
-	return err
-}
+// Close implements io.Closer.
+func (c closer) Close() error { return c() }
 
 // Len implements Rows.
 func (f *parquetRows) Len() int { return f.chosen.n }
