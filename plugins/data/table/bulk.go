@@ -98,7 +98,7 @@ func (a access[T]) all(c *Column, memory []T) []T {
 // were found when it was read, or less and greater numbers. If ok, no cell is
 // missing, and all are finite.
 func (c *Column) Bounds() (lo, hi float64, ok bool) {
-	if c.kept != nil || c.kind != Float64 || slices.ContainsFunc(c.rows, func(r int32) bool { return r < 0 }) {
+	if c.retained != nil || c.kind != Float64 || slices.ContainsFunc(c.rows, func(r int32) bool { return r < 0 }) {
 		return 0, 0, false
 	}
 	lo, hi = math.Inf(1), math.Inf(-1)

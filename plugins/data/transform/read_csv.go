@@ -89,7 +89,7 @@ func readCSVFiles(in *Input, paths []string, o *csvOptions) (*table.Table, error
 }
 
 func (o *csvOptions) options() (table.ReadOptions, error) {
-	opts := table.ReadOptions{Keep: true, Names: o.Names, NoHeader: isFalse(o.Header), NoQuotes: isFalse(o.Quotes), KeepNA: isFalse(o.Missing)}
+	opts := table.ReadOptions{RetainLines: true, Names: o.Names, NoHeader: isFalse(o.Header), NoQuotes: isFalse(o.Quotes), KeepNA: isFalse(o.Missing)}
 	if o.Separator != "" {
 		if len(o.Separator) != 1 {
 			return opts, fmt.Errorf("separator %q is not one ASCII character", o.Separator)

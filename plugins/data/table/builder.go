@@ -87,7 +87,7 @@ func (g *floatGuess) add(b *batch, col, width int) bool {
 			typical++
 		}
 	}
-	b.expect(col, decimalShape(g.out.places), typical)
+	b.expect(col, decimalPattern(g.out.places), typical)
 	return true
 }
 
