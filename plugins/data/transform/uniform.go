@@ -2,11 +2,11 @@ package transform
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/numeric/random"
 )
 
@@ -60,8 +60,7 @@ var roundVerb = Verb{
 		if decimals < 0 || decimals > 22 {
 			return o, fmt.Errorf("round: decimals = %d is not between 0 and 22", decimals)
 		}
-		scale := math.Pow10(decimals)
-		rounded := func(v float64) float64 { return math.RoundToEven(v*scale) / scale }
+		rounded := func(v float64) float64 { return metric.RoundNumpy(v, decimals) }
 		switch c := o.Column; {
 		case c == nil && o.Value.Kind() == table.Float64:
 			return Operand{Value: table.FloatValue(rounded(o.Value.Float()))}, nil
