@@ -104,5 +104,5 @@ func (m *masker) entry(packer archive.Packer, files fs.FS, e entry) error {
 	if err != nil {
 		return err
 	}
-	return m.content(m.formOf(e.old), prep.Source{FS: files, Name: e.old}, w)
+	return m.content(m.treatmentOf(e.old), prep.Source{FS: files, Name: e.old}, w)
 }

@@ -39,9 +39,9 @@ func readCSV(in *Input, path string, o *csvOptions) (*table.Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	if again := newAgain(f); again != nil {
-		opts.File = again
-		in.keepOpen(again)
+	if file := newRereadFile(f); file != nil {
+		opts.File = file
+		in.keepOpen(file)
 	} else {
 		defer f.Close()
 	}

@@ -29,7 +29,7 @@ var parquetVerb = Verb{
 type parquetRows struct {
 	file   *parquetFile
 	names  []string
-	chosen picked
+	chosen selection
 }
 
 // parquetFile is an open Parquet file.
@@ -84,9 +84,9 @@ func (f *parquetRows) Len() int { return f.chosen.n }
 func (f *parquetRows) Take(rows []int) Rows { return f.with(f.chosen.take(rows)) }
 
 // Pick implements Picker.
-func (f *parquetRows) Pick(keep func(place int) bool) Rows { return f.with(f.chosen.pick(keep)) }
+func (f *parquetRows) Pick(keep func(position int) bool) Rows { return f.with(f.chosen.pick(keep)) }
 
-func (f *parquetRows) with(rows picked) *parquetRows {
+func (f *parquetRows) with(rows selection) *parquetRows {
 	return &parquetRows{file: f.file, names: f.names, chosen: rows}
 }
 
@@ -136,13 +136,13 @@ func (f *parquetRows) Where(name string, keep func(table.Value) bool) (Rows, err
 		if err != nil {
 			return nil, err
 		}
-		return f.Pick(func(place int) bool { return keep(c.Value(place)) }), nil
+		return f.Pick(func(position int) bool { return keep(c.Value(position)) }), nil
 	}
 	one, err := f.Select(name)
 	if err != nil {
 		return nil, err
 	}
-	b := newPicker(f.chosen.last() + 1)
+	b := newSelector(f.chosen.last() + 1)
 	at := 0
 	err = one.(*parquetRows).scan(func(t *table.Table) error {
 		c := t.Columns()[0]
@@ -154,7 +154,7 @@ func (f *parquetRows) Where(name string, keep func(table.Value) bool) (Rows, err
 		at += c.Len()
 		return nil
 	})
-	return f.with(b.picked), err
+	return f.with(b.selection), err
 }
 
 // scan visits all rows of the file.
@@ -269,11 +269,11 @@ func (f *parquetRows) reordered() (*table.Table, error) {
 	rows := slices.Clone(f.chosen.list)
 	slices.Sort(rows)
 	rows = slices.Compact(rows)
-	b := newPicker(f.chosen.last() + 1)
+	b := newSelector(f.chosen.last() + 1)
 	for _, row := range rows {
 		b.add(int(row))
 	}
-	t, err := f.with(b.picked).Table()
+	t, err := f.with(b.selection).Table()
 	if err != nil {
 		return nil, err
 	}
