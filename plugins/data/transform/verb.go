@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -38,12 +39,7 @@ type Verb struct {
 // Verbs returns all verbs sorted by name.
 func Verbs() []Verb {
 	all := slices.Clone(registry)
-	slices.SortFunc(all, func(a, b Verb) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b Verb) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

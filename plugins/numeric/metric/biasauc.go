@@ -70,11 +70,7 @@ func scoreBiasAUC(in Input, identities []string) (Score, error) {
 }
 
 func halves(v []float64) []bool {
-	out := make([]bool, len(v))
-	for i, x := range v {
-		out[i] = x >= 0.5
-	}
-	return out
+	return mapped(v, func(x float64) bool { return x >= 0.5 })
 }
 
 func subsetAUC(truth []bool, pred []float64, with []bool, keep func(positive, with bool) bool) (float64, error) {

@@ -165,10 +165,11 @@ type cocoMatch struct {
 // cocoClass returns the precision of a class at the 101 recalls, nil if it has
 // no true box that counts.
 func cocoClass(class int64, pictures []string, truth, found map[string][]cocoBox, least float64) []float64 {
+	ofClass := func(b cocoBox) bool { return b.class == class }
 	var matches []cocoMatch
 	boxes := 0
 	for _, id := range pictures {
-		t, d := cocoOf(class, truth[id]), cocoOf(class, found[id])
+		t, d := matching(truth[id], ofClass), matching(found[id], ofClass)
 		slices.SortStableFunc(t, func(a, b cocoBox) int { return cmp.Compare(count(a.outside()), count(b.outside())) })
 		slices.SortStableFunc(d, func(a, b cocoBox) int { return cmp.Compare(b.score, a.score) })
 		for _, b := range t {
@@ -188,16 +189,6 @@ func count(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-func cocoOf(class int64, boxes []cocoBox) []cocoBox {
-	var out []cocoBox
-	for _, b := range boxes {
-		if b.class == class {
-			out = append(out, b)
-		}
-	}
-	return out
 }
 
 // cocoPicture matches the detections of one picture and class, the most

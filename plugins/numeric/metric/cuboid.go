@@ -105,12 +105,7 @@ func cuboidRow(truth, pred []cuboid, row int) ([]float64, error) {
 
 // ofClass returns the boxes of a class by falling confidence.
 func ofClass(list []cuboid, class string) []cuboid {
-	var out []cuboid
-	for _, c := range list {
-		if c.class == class {
-			out = append(out, c)
-		}
-	}
+	out := matching(list, func(c cuboid) bool { return c.class == class })
 	slices.Reverse(out)
 	pythonSort(out, func(a, b cuboid) bool { return a.confidence < b.confidence })
 	slices.Reverse(out)
@@ -240,11 +235,7 @@ func sharedArea(a, b []point) float64 {
 }
 
 func moved(polygon []point, by point) []point {
-	out := make([]point, len(polygon))
-	for i, p := range polygon {
-		out[i] = point{p.x - by.x, p.y - by.y}
-	}
-	return out
+	return mapped(polygon, func(p point) point { return point{p.x - by.x, p.y - by.y} })
 }
 
 // clipHalf appends the part of a polygon on the left of the line from one

@@ -74,19 +74,12 @@ func detections(cell string, row int) ([]detection, error) {
 // matchClass returns for every detection of a class, and every box that none
 // found, whether it is right and its confidence.
 func matchClass(class string, truth, pred [][]detection) (hits []bool, scores []float64) {
+	ofClass := func(d detection) bool { return d.class == class }
 	for i := range truth {
 		begin := len(hits)
-		var boxes []detection
-		for _, d := range truth[i] {
-			if d.class == class {
-				boxes = append(boxes, d)
-			}
-		}
+		boxes := matching(truth[i], ofClass)
 		used := make([]bool, len(boxes))
-		for _, d := range pred[i] {
-			if d.class != class {
-				continue
-			}
+		for _, d := range matching(pred[i], ofClass) {
 			best := bestBox(d, boxes, used)
 			if best >= 0 {
 				used[best] = true
@@ -103,6 +96,16 @@ func matchClass(class string, truth, pred [][]detection) (hits []bool, scores []
 		}
 	}
 	return hits, scores
+}
+
+// matching returns the elements that is holds for.
+func matching[T any](list []T, is func(T) bool) (out []T) {
+	for _, x := range list {
+		if is(x) {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 func bestBox(d detection, boxes []detection, used []bool) int {

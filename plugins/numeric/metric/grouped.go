@@ -140,9 +140,9 @@ func radians(c *table.Column) ([]float64, error) {
 	case c.Kind() == table.Bool && c.MissingCount() > 0:
 		return nil, &Unscorable{Column: c.Name(), Reason: "mixes booleans with missing cells"}
 	case c.Kind() == table.Bool:
-		return mapNumbers(degrees, func(x float64) float64 { return x * halfDegree }), nil
+		return mapped(degrees, func(x float64) float64 { return x * halfDegree }), nil
 	}
-	return mapNumbers(degrees, func(x float64) float64 { return x * (math.Pi / 180) }), nil
+	return mapped(degrees, func(x float64) float64 { return x * (math.Pi / 180) }), nil
 }
 
 // haversineOf returns the distance in metres of two places given by latitude

@@ -185,7 +185,7 @@ func compareExact(a, b exact) int {
 	return cmp.Or(cmp.Compare(a.high, b.high), cmp.Compare(a.low, b.low))
 }
 
-func exactValues(c *table.Column) []exact { return mapNumbers(c.Values(), exactOf) }
+func exactValues(c *table.Column) []exact { return mapped(c.Values(), exactOf) }
 
 // asDoubles reports whether numpy's array of the numbers of all columns holds
 // doubles.
