@@ -84,11 +84,11 @@ func (m *masker) json(in io.Reader, w io.Writer) error {
 	defer sorted.close()
 	first := true
 	array, err := documents(in, func(raw []byte) error {
-		out, place, keep, err := m.document(raw)
+		out, order, keep, err := m.document(raw)
 		if err != nil || !keep {
 			return err
 		}
-		return sorted.add(place, append(out, '\n'))
+		return sorted.add(order, append(out, '\n'))
 	})
 	if err != nil {
 		return fmt.Errorf("read JSON: %w", err)
@@ -121,13 +121,13 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // document returns a JSON value with other ids, and its place: that of the id
 // whose column comes first among the id columns. One about several ids stays.
-func (m *masker) document(raw []byte) (out []byte, place uint64, keep bool, err error) {
+func (m *masker) document(raw []byte) (out []byte, order uint64, keep bool, err error) {
 	out = make([]byte, 0, len(raw)+len(raw)/8)
 	best, end, only, several := len(m.rule.columns), 0, "", false
 	err = scan(raw, func(t token) error {
 		text, err := m.value(t, func(rank int, id string) {
 			if rank < best {
-				best, place, only = rank, m.keys.order(id), id
+				best, order, only = rank, m.keys.order(id), id
 			}
 			several = several || id != only
 		})
@@ -141,7 +141,7 @@ func (m *masker) document(raw []byte) (out []byte, place uint64, keep bool, err 
 		out, end = append(out, text...), t.to
 		return nil
 	})
-	return append(out, raw[end:]...), place, only == "" || several || m.keys.keep(only), err
+	return append(out, raw[end:]...), order, only == "" || several || m.keys.keep(only), err
 }
 
 // value returns a key, string or number with other ids.

@@ -137,11 +137,11 @@ func (m *masker) worker() *masker {
 	return &w
 }
 
-// form is the way in which a file is masked.
-type form int
+// treatment is the way in which a file is masked.
+type treatment int
 
 const (
-	copied form = iota
+	copied treatment = iota
 	csvTable
 	tsvTable
 	jsonText
@@ -153,7 +153,7 @@ const (
 // holdsIDs are the suffixes of formats that may hold ids and are not rewritten.
 var holdsIDs = []string{".parquet", ".bson", ".tfrec", ".tfrecord", ".npy", ".npz", ".mat", ".h5", ".hdf5", ".pkl", ".feather", ".arrow", ".dcm", ".db", ".sqlite"}
 
-func (m *masker) formOf(name string) form {
+func (m *masker) treatmentOf(name string) treatment {
 	base := path.Base(name)
 	matches := func(pattern string) bool {
 		ok, _ := path.Match(pattern, base)
@@ -196,8 +196,8 @@ func (m *masker) collect(ctx context.Context, half string, files fs.FS, found fu
 }
 
 func (m *masker) collectFile(ctx context.Context, files fs.FS, name string, found func(id string)) error {
-	form := m.formOf(name)
-	switch form {
+	treatment := m.treatmentOf(name)
+	switch treatment {
 	case copied, picture:
 		return nil
 	case packed:
@@ -211,7 +211,7 @@ func (m *masker) collectFile(ctx context.Context, files fs.FS, name string, foun
 			if e.Folder {
 				return nil
 			}
-			if err := m.collectFrom(m.formOf(e.Name), r, found); err != nil {
+			if err := m.collectFrom(m.treatmentOf(e.Name), r, found); err != nil {
 				return fmt.Errorf("%s: %w", e.Name, err)
 			}
 			return nil
@@ -222,11 +222,11 @@ func (m *masker) collectFile(ctx context.Context, files fs.FS, name string, foun
 		return err
 	}
 	defer f.Close()
-	return m.collectFrom(form, m.progress.Reader(f), found)
+	return m.collectFrom(treatment, m.progress.Reader(f), found)
 }
 
-func (m *masker) collectFrom(form form, r io.Reader, found func(id string)) error {
-	switch form {
+func (m *masker) collectFrom(treatment treatment, r io.Reader, found func(id string)) error {
+	switch treatment {
 	case csvTable:
 		return m.rule.eachID(r, ',', found)
 	case tsvTable:
@@ -288,8 +288,8 @@ func (m *masker) write(ctx context.Context, half string, files fs.FS, out prep.S
 
 // file masks one file.
 func (m *masker) file(ctx context.Context, from prep.Source, to string, out prep.Sink) error {
-	form := m.formOf(from.Name)
-	if form == copied {
+	treatment := m.treatmentOf(from.Name)
+	if treatment == copied {
 		from.Copied = new(atomic.Int64)
 		err := out.Copy(ctx, to, from)
 		m.progress.Add(0, from.Copied.Load())
@@ -301,10 +301,10 @@ func (m *masker) file(ctx context.Context, from prep.Source, to string, out prep
 	}
 	defer f.Close()
 	w := bufio.NewWriterSize(f, 1<<16)
-	if form == packed {
+	if treatment == packed {
 		err = m.repack(ctx, from, w)
 	} else {
-		err = m.content(form, from, w)
+		err = m.content(treatment, from, w)
 	}
 	if err != nil {
 		return err
@@ -315,14 +315,14 @@ func (m *masker) file(ctx context.Context, from prep.Source, to string, out prep
 	return f.Commit()
 }
 
-func (m *masker) content(form form, from prep.Source, w io.Writer) error {
+func (m *masker) content(treatment treatment, from prep.Source, w io.Writer) error {
 	in, err := from.FS.Open(from.Name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	counted := m.progress.Reader(in)
-	switch form {
+	switch treatment {
 	case csvTable:
 		return m.table(counted, w, ',')
 	case tsvTable:

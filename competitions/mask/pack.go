@@ -2,6 +2,7 @@ package mask
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -22,29 +23,11 @@ func (m *masker) open(files fs.FS, name string) (src archive.Source, format arch
 	if err != nil {
 		return src, "", nil, err
 	}
-	done = func() { f.Close() }
-	info, err := f.Stat()
+	src, drop, err := archive.SourceOf(f, m.work)
 	if err != nil {
-		done()
-		return src, "", nil, err
+		return src, "", nil, errors.Join(err, f.Close())
 	}
-	src.Size = info.Size()
-	if at, ok := f.(io.ReaderAt); ok {
-		src.ReaderAt = at
-	} else {
-		tmp, err := os.CreateTemp(m.work, "archive-")
-		if err != nil {
-			done()
-			return src, "", nil, err
-		}
-		closeFile := done
-		done = func() { closeFile(); tmp.Close(); os.Remove(tmp.Name()) }
-		if _, err := io.Copy(tmp, f); err != nil {
-			done()
-			return src, "", nil, err
-		}
-		src.ReaderAt = tmp
-	}
+	done = func() { _ = errors.Join(drop(), f.Close()) }
 	if format, err = archive.FormatIn(src, name); err != nil {
 		done()
 	}
@@ -121,5 +104,5 @@ func (m *masker) entry(packer archive.Packer, files fs.FS, e entry) error {
 	if err != nil {
 		return err
 	}
-	return m.content(m.formOf(e.old), prep.Source{FS: files, Name: e.old}, w)
+	return m.content(m.treatmentOf(e.old), prep.Source{FS: files, Name: e.old}, w)
 }

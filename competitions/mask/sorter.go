@@ -13,33 +13,33 @@ import (
 // spillAt is the number of bytes that a sorter keeps in memory.
 const spillAt = 256 << 20
 
-// buckets is how many files the rest goes to, by the top bits of the place.
+// buckets is how many files the rest goes to, by the top bits of the order.
 const buckets = 64
 
-// sorter writes lines in the order of their places, and those of one place as
+// sorter writes lines in their order, and those of equal order as
 // they came. Lines that do not fit in memory go to files, one for each part of
-// the places.
+// the orders.
 type sorter struct {
 	work  string
 	limit int
-	held  []placed
+	held  []sortedLine
 	bytes int
 	spill []*bufio.Writer
 	files []*os.File
 }
 
-type placed struct {
-	place uint64
+type sortedLine struct {
+	order uint64
 	line  []byte
 }
 
 func (m *masker) newSorter() *sorter { return &sorter{work: m.work, limit: m.spillAt} }
 
-func (s *sorter) add(place uint64, line []byte) error {
+func (s *sorter) add(order uint64, line []byte) error {
 	if s.spill != nil {
-		return s.toFile(place, line)
+		return s.toFile(order, line)
 	}
-	s.held = append(s.held, placed{place, slices.Clone(line)})
+	s.held = append(s.held, sortedLine{order, slices.Clone(line)})
 	if s.bytes += len(line) + 48; s.bytes < s.limit {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (s *sorter) add(place uint64, line []byte) error {
 		s.files, s.spill = append(s.files, f), append(s.spill, bufio.NewWriterSize(f, 1<<15))
 	}
 	for _, p := range s.held {
-		if err := s.toFile(p.place, p.line); err != nil {
+		if err := s.toFile(p.order, p.line); err != nil {
 			return err
 		}
 	}
@@ -59,11 +59,11 @@ func (s *sorter) add(place uint64, line []byte) error {
 	return nil
 }
 
-func (s *sorter) toFile(place uint64, line []byte) error {
+func (s *sorter) toFile(order uint64, line []byte) error {
 	var head [12]byte
-	binary.BigEndian.PutUint64(head[:8], place)
+	binary.BigEndian.PutUint64(head[:8], order)
 	binary.BigEndian.PutUint32(head[8:], uint32(len(line)))
-	w := s.spill[place/(1<<64/buckets)]
+	w := s.spill[order/(1<<64/buckets)]
 	_, err := w.Write(head[:])
 	_, err2 := w.Write(line)
 	return errors.Join(err, err2)
@@ -81,7 +81,7 @@ func (s *sorter) writeTo(w io.Writer) error {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
-		lines, err := readPlaced(bufio.NewReaderSize(f, 1<<16))
+		lines, err := readLines(bufio.NewReaderSize(f, 1<<16))
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (s *sorter) writeTo(w io.Writer) error {
 	return nil
 }
 
-func readPlaced(r io.Reader) (lines []placed, err error) {
+func readLines(r io.Reader) (lines []sortedLine, err error) {
 	for {
 		var head [12]byte
 		if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -102,12 +102,12 @@ func readPlaced(r io.Reader) (lines []placed, err error) {
 		if _, err := io.ReadFull(r, line); err != nil {
 			return nil, err
 		}
-		lines = append(lines, placed{binary.BigEndian.Uint64(head[:8]), line})
+		lines = append(lines, sortedLine{binary.BigEndian.Uint64(head[:8]), line})
 	}
 }
 
-func writeSorted(w io.Writer, lines []placed) error {
-	slices.SortStableFunc(lines, func(a, b placed) int { return cmp.Compare(a.place, b.place) })
+func writeSorted(w io.Writer, lines []sortedLine) error {
+	slices.SortStableFunc(lines, func(a, b sortedLine) int { return cmp.Compare(a.order, b.order) })
 	for _, l := range lines {
 		if _, err := w.Write(l.line); err != nil {
 			return err

@@ -183,20 +183,20 @@ func (m *masker) table(in io.Reader, w io.Writer, comma byte) error {
 		if err != nil {
 			return err
 		}
-		place, keep := uint64(0), false
-		if out, place, keep = m.record(out[:0], rec, ids); !keep {
+		order, keep := uint64(0), false
+		if out, order, keep = m.record(out[:0], rec, ids); !keep {
 			continue
 		}
-		if err := sorted.add(place, out); err != nil {
+		if err := sorted.add(order, out); err != nil {
 			return err
 		}
 	}
 }
 
-// record appends a record with other ids and returns its place, and whether it
+// record appends a record with other ids and returns its order, and whether it
 // stays.
-func (m *masker) record(out []byte, rec *row, ids []idField) (line []byte, place uint64, keep bool) {
-	placed := false
+func (m *masker) record(out []byte, rec *row, ids []idField) (line []byte, order uint64, keep bool) {
+	ordered := false
 	keys := make(map[int]string, len(ids))
 	for _, id := range ids {
 		if id.at >= len(rec.fields) {
@@ -207,11 +207,11 @@ func (m *masker) record(out []byte, rec *row, ids []idField) (line []byte, place
 		if at == nil {
 			continue
 		}
-		if !placed {
+		if !ordered {
 			if !m.keys.keep(cell[at[0]:at[1]]) {
 				return out, 0, false
 			}
-			place, placed = m.keys.order(cell[at[0]:at[1]]), true
+			order, ordered = m.keys.order(cell[at[0]:at[1]]), true
 		}
 		key := m.keys.key(cell[at[0]:at[1]])
 		text := cell[:at[0]] + key + cell[at[1]:]
@@ -227,5 +227,5 @@ func (m *masker) record(out []byte, rec *row, ids []idField) (line []byte, place
 			end = f[1]
 		}
 	}
-	return append(out, rec.raw[end:]...), place, true
+	return append(out, rec.raw[end:]...), order, true
 }

@@ -71,8 +71,7 @@ func (e *evaluator) arguments(x *hclsyntax.FunctionCallExpr, s *scope, verb tran
 			continue
 		}
 		if !a.value.CanIterateElements() {
-			_, diags = fail(a.at, "Nothing to expand", "Expected a list before \"...\", not %s.", describe(a.value))
-			return nil, diags
+			return nil, wrong(a.at, "Nothing to expand", "Expected a list before \"...\", not %s.", describe(a.value))
 		}
 		for _, item := range a.value.AsValueSlice() {
 			out = append(out, argument{value: item, at: a.at})

@@ -88,7 +88,12 @@ func (e *evaluator) value(expr hclsyntax.Expression, s *scope) (cty.Value, hcl.D
 }
 
 func fail(r hcl.Range, summary, detail string, args ...any) (cty.Value, hcl.Diagnostics) {
-	return cty.DynamicVal, hcl.Diagnostics{diag.Error(r, summary, detail, args...)}
+	return cty.DynamicVal, wrong(r, summary, detail, args...)
+}
+
+// wrong returns one error.
+func wrong(r hcl.Range, summary, detail string, args ...any) hcl.Diagnostics {
+	return hcl.Diagnostics{diag.Error(r, summary, detail, args...)}
 }
 
 // reference resolves a local, param.x or a variable of a for expression. No two
@@ -119,10 +124,10 @@ func (e *evaluator) parameter(t hcl.Traversal) (string, hcl.Diagnostics) {
 			if _, ok := e.params[step.Name]; ok {
 				return step.Name, nil
 			}
-			return "", hcl.Diagnostics{diag.Error(step.SrcRange, "Unknown parameter "+step.Name, "%s", diag.Suggest(step.Name, sortedKeys(e.params)))}
+			return "", wrong(step.SrcRange, "Unknown parameter "+step.Name, "%s", diag.Suggest(step.Name, sortedKeys(e.params)))
 		}
 	}
-	return "", hcl.Diagnostics{diag.Error(t.SourceRange(), "Incomplete reference", "Write param.<name>.")}
+	return "", wrong(t.SourceRange(), "Incomplete reference", "Write param.<name>.")
 }
 
 // traverse follows attributes and indexes; an attribute of a table is a column.
@@ -318,7 +323,7 @@ func (e *evaluator) operand(expr hclsyntax.Expression, s *scope) (transform.Oper
 	}
 	o, err := toOperand(v)
 	if err != nil {
-		_, diags = fail(expr.Range(), "Wrong value", "%v.", err)
+		diags = wrong(expr.Range(), "Wrong value", "%v.", err)
 	}
 	return o, diags
 }

@@ -75,8 +75,7 @@ func (e *evaluator) pairs(expr hclsyntax.Expression, s *scope) ([]pair, hcl.Diag
 		return nil, diags
 	}
 	if t := v.Type(); v.IsNull() || !t.IsObjectType() && !t.IsMapType() {
-		_, diags = fail(expr.Range(), "Not an object", "Expected an object { name = value, … }, not %s.", describe(v))
-		return nil, diags
+		return nil, wrong(expr.Range(), "Not an object", "Expected an object { name = value, … }, not %s.", describe(v))
 	}
 	var out []pair
 	members := v.AsValueMap()
@@ -94,8 +93,7 @@ func (e *evaluator) pair(key, val hclsyntax.Expression, s *scope) (pair, hcl.Dia
 	}
 	name, err := convert.Convert(k, cty.String)
 	if err != nil || name.IsNull() {
-		_, diags = fail(key.Range(), "Wrong name", "The name of a member must be a string.")
-		return pair{}, diags
+		return pair{}, wrong(key.Range(), "Wrong name", "The name of a member must be a string.")
 	}
 	return pair{name.AsString(), v, val.Range()}, nil
 }
@@ -115,12 +113,10 @@ func (e *evaluator) each(x *hclsyntax.ForExpr, s *scope, body func(*scope) hcl.D
 		return diags
 	}
 	if x.Group {
-		_, diags = fail(x.Range(), "Not available here", "Grouping for expressions cannot be used in a prepare block.")
-		return diags
+		return wrong(x.Range(), "Not available here", "Grouping for expressions cannot be used in a prepare block.")
 	}
 	if coll.IsNull() || !coll.CanIterateElements() {
-		_, diags = fail(x.CollExpr.Range(), "Nothing to loop over", "Expected a list or an object, not %s; list(column) turns a column into a list.", describe(coll))
-		return diags
+		return wrong(x.CollExpr.Range(), "Nothing to loop over", "Expected a list or an object, not %s; list(column) turns a column into a list.", describe(coll))
 	}
 	for it := coll.ElementIterator(); it.Next(); {
 		k, v := it.Element()
@@ -134,8 +130,7 @@ func (e *evaluator) each(x *hclsyntax.ForExpr, s *scope, body func(*scope) hcl.D
 				return more
 			}
 			if cond.Type() != cty.Bool || cond.IsNull() {
-				_, diags = fail(x.CondExpr.Range(), "Not a condition", "Expected true or false, not %s.", describe(cond))
-				return diags
+				return wrong(x.CondExpr.Range(), "Not a condition", "Expected true or false, not %s.", describe(cond))
 			}
 			if cond.False() {
 				continue
@@ -158,8 +153,7 @@ func (e *evaluator) fields(expr hclsyntax.Expression, s *scope) (transform.Field
 	for i, p := range pairs {
 		o, err := toOperand(p.value)
 		if err != nil {
-			_, more := fail(p.at, "Wrong value for "+p.name, "Expected a column or a single value, not %s.", describe(p.value))
-			diags = append(diags, more...)
+			diags = append(diags, wrong(p.at, "Wrong value for "+p.name, "Expected a column or a single value, not %s.", describe(p.value))...)
 			continue
 		}
 		out[i] = transform.Field{Name: p.name, Value: o}
@@ -182,8 +176,7 @@ func (e *evaluator) members(expr hclsyntax.Expression, s *scope) (transform.Memb
 		}
 		v, err := toJSON(p.value)
 		if err != nil {
-			_, more := fail(p.at, "Wrong value for "+p.name, "%v.", err)
-			diags = append(diags, more...)
+			diags = append(diags, wrong(p.at, "Wrong value for "+p.name, "%v.", err)...)
 		}
 		out[i].Value = v
 	}

@@ -8,8 +8,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
-
-	"github.com/mleflow/mleflow/engine/diag"
 )
 
 // forEach is the attribute that makes an output for each element.
@@ -56,15 +54,15 @@ func (x *expander) elements(b *hclsyntax.Block, outer *each) ([]*each, hcl.Diagn
 	if attr == nil {
 		return []*each{outer}, nil
 	}
-	wrong := func(summary, detail string, args ...any) ([]*each, hcl.Diagnostics) {
-		return nil, hcl.Diagnostics{diag.Error(attr.Expr.Range(), summary, detail, args...)}
+	refuse := func(summary, detail string, args ...any) ([]*each, hcl.Diagnostics) {
+		return nil, wrong(attr.Expr.Range(), summary, detail, args...)
 	}
 	if outer != nil {
-		return wrong("for_each within for_each", "The outputs inside use each.key of the archive; remove one of the two.")
+		return refuse("for_each within for_each", "The outputs inside use each.key of the archive; remove one of the two.")
 	}
 	for _, t := range attr.Expr.Variables() {
 		if _, own := x.locals.own[t.RootName()]; own {
-			return wrong("for_each depends on data", "%s is a local of the prepare block. The set of files must be known before any data are read: use locals of the competition, parameters and plain values.", t.RootName())
+			return refuse("for_each depends on data", "%s is a local of the prepare block. The set of files must be known before any data are read: use locals of the competition, parameters and plain values.", t.RootName())
 		}
 	}
 	v, diags := attr.Expr.Value(x.context)
@@ -72,7 +70,7 @@ func (x *expander) elements(b *hclsyntax.Block, outer *each) ([]*each, hcl.Diagn
 		return nil, diags
 	}
 	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
-		return wrong("Wrong value for for_each", "Expected a list of strings or an object, not %s.", describe(v))
+		return refuse("Wrong value for for_each", "Expected a list of strings or an object, not %s.", describe(v))
 	}
 	named := v.Type().IsObjectType() || v.Type().IsMapType()
 	var out []*each
@@ -83,10 +81,10 @@ func (x *expander) elements(b *hclsyntax.Block, outer *each) ([]*each, hcl.Diagn
 		}
 		text, err := convert.Convert(key, cty.String)
 		if err != nil || text.IsNull() {
-			return wrong("Wrong value for for_each", "Expected a list of strings or an object; one element is %s.", describe(key))
+			return refuse("Wrong value for for_each", "Expected a list of strings or an object; one element is %s.", describe(key))
 		}
 		if slices.ContainsFunc(out, func(e *each) bool { return e.key == text.AsString() }) {
-			return wrong("Wrong value for for_each", "%q is there twice.", text.AsString())
+			return refuse("Wrong value for for_each", "%q is there twice.", text.AsString())
 		}
 		out = append(out, &each{text.AsString(), value})
 	}

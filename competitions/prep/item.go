@@ -99,16 +99,16 @@ func (x *expander) output(b *hclsyntax.Block, folder string, e *each) (*item, hc
 		for _, k := range kinds {
 			names = append(names, k.name)
 		}
-		return nil, hcl.Diagnostics{diag.Error(b.TypeRange, "Unknown output "+b.Type, "%s", diag.Suggest(b.Type, names))}
+		return nil, wrong(b.TypeRange, "Unknown output "+b.Type, "%s", diag.Suggest(b.Type, names))
 	}
 	it := &item{kind: kinds[at], block: b, each: e}
 	if len(b.Labels) != 1 {
-		return nil, hcl.Diagnostics{diag.Error(b.DefRange(), "Wrong number of labels", "Write the destination in quotes: %s \"train.csv\" { … }.", b.Type)}
+		return nil, wrong(b.DefRange(), "Wrong number of labels", "Write the destination in quotes: %s \"train.csv\" { … }.", b.Type)
 	}
 	dest := e.fill(b.Labels[0], "{each.key}", "{each.value}")
 	whole := dest == "." && it.kind.whole
 	if err := checkPath(dest); err != nil && !whole {
-		return nil, hcl.Diagnostics{diag.Error(b.LabelRanges[0], "Wrong destination", "%v.", err)}
+		return nil, wrong(b.LabelRanges[0], "Wrong destination", "%v.", err)
 	}
 	it.label = dest
 	if it.dest = folder + dest; whole {
@@ -179,11 +179,8 @@ func (r *reader) fail(name, summary string, err error) {
 	r.diags = append(r.diags, diag.Error(r.at(name), summary, "%v.", err))
 }
 
-func (r *reader) text(name string, out *string) {
-	r.read(name, func(v cty.Value) error { return intoGo(v, out) })
-}
-
-func (r *reader) flag(name string, out *bool) {
+// assign evaluates an attribute into a string, a number, a boolean or a value of JSON.
+func assign[T any](r *reader, name string, out *T) {
 	r.read(name, func(v cty.Value) error { return intoGo(v, out) })
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
-	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
@@ -30,7 +29,7 @@ func (b *block) mount(ctx context.Context, raw fs.FS, work string, unpacking *pr
 	}
 	for _, a := range names {
 		if err := over.Mount(ctx, a.name, a.value.AsString(), work); err != nil {
-			return over, closeAll, hcl.Diagnostics{diag.Error(r, "Cannot unpack "+a.name, "%v.", err)}
+			return over, closeAll, wrong(r, "Cannot unpack "+a.name, "%v.", err)
 		}
 	}
 	return over, closeAll, nil
@@ -45,7 +44,7 @@ func (b *block) archives() ([]pair, hcl.Diagnostics) {
 	if !v.Type().IsObjectType() {
 		var names []string
 		if err := intoGo(v, &names); err != nil {
-			_, diags = fail(b.extract.Expr.Range(), "Wrong value for extract", "Expected a list of archives, or an object { \"archive\" = \"folder\" }.")
+			diags = wrong(b.extract.Expr.Range(), "Wrong value for extract", "Expected a list of archives, or an object { \"archive\" = \"folder\" }.")
 		}
 		out := make([]pair, len(names))
 		for i, name := range names {
@@ -56,7 +55,7 @@ func (b *block) archives() ([]pair, hcl.Diagnostics) {
 	pairs, diags := b.evaluator.pairs(b.extract.Expr, nil)
 	for _, p := range pairs {
 		if p.value.Type() != cty.String || p.value.IsNull() {
-			_, diags = fail(p.at, "Wrong value for extract", "The folder of an archive must be a string.")
+			diags = wrong(p.at, "Wrong value for extract", "The folder of an archive must be a string.")
 		}
 	}
 	return pairs, diags

@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
@@ -26,9 +25,9 @@ func writeArchive(r *runner, it *item) hcl.Diagnostics {
 	var named string
 	var opts archive.PackOptions
 	var folders bool
-	in.text("format", &named)
-	in.flag("store", &opts.Store)
-	in.flag("folders", &folders)
+	assign(in, "format", &named)
+	assign(in, "store", &opts.Store)
+	assign(in, "folders", &folders)
 	if named != "" {
 		format = archive.Format(named)
 	}
@@ -58,7 +57,7 @@ func writeArchive(r *runner, it *item) hcl.Diagnostics {
 	case inner.HasErrors():
 		return inner
 	case err != nil:
-		return hcl.Diagnostics{diag.Error(it.block.DefRange(), "Cannot write "+it.dest, "%v.", err)}
+		return wrong(it.block.DefRange(), "Cannot write "+it.dest, "%v.", err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package prep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -48,7 +50,7 @@ func writeCopy(r *runner, it *item) hcl.Diagnostics {
 	in := r.read(it)
 	task := copyTask{r: r, it: it, tree: true, expected: -1}
 	from := it.label
-	in.text("from", &from)
+	assign(in, "from", &from)
 	in.read("except", intoLines(&task.except))
 	task.readMissing(in)
 	if in.failed() {
@@ -69,8 +71,8 @@ func writeCopy(r *runner, it *item) hcl.Diagnostics {
 // is reported, whatever order they end in.
 type copies struct {
 	ctx   context.Context
-	tasks chan func() // nil if copies are made by who begins them
-	group sync.WaitGroup
+	alone bool // copies are made by who begins them
+	group errgroup.Group
 	begun int
 
 	mu     sync.Mutex
@@ -81,17 +83,8 @@ type copies struct {
 // newCopies allows limit copies at once. One alone is made by who begins it, so
 // that nothing else happens to its sink meanwhile.
 func newCopies(ctx context.Context, limit int) *copies {
-	c := &copies{ctx: ctx}
-	if limit > 1 {
-		c.tasks = make(chan func(), 64)
-		for range limit {
-			c.group.Go(func() {
-				for task := range c.tasks {
-					task()
-				}
-			})
-		}
-	}
+	c := &copies{ctx: ctx, alone: limit == 1}
+	c.group.SetLimit(limit)
 	return c
 }
 
@@ -102,13 +95,13 @@ func (c *copies) stopped(n int) bool {
 	return c.err != nil && c.failed < n || c.ctx.Err() != nil
 }
 
-// begin starts a copy, or queues it.
+// begin starts a copy, once fewer than the limit are under way.
 func (c *copies) begin(do func() error) {
 	n := c.begun
 	c.begun++
-	task := func() {
+	task := func() error {
 		if c.stopped(n) {
-			return
+			return nil
 		}
 		err := do()
 		c.mu.Lock()
@@ -116,32 +109,24 @@ func (c *copies) begin(do func() error) {
 		if err != nil && (c.err == nil || n < c.failed) {
 			c.failed, c.err = n, err
 		}
+		return nil
 	}
-	if c.tasks == nil {
-		task()
+	if c.alone {
+		_ = task()
 	} else {
-		c.tasks <- task
+		c.group.Go(task)
 	}
 }
 
 // wait returns the first failure, or next, for which no copy was begun.
 func (c *copies) wait(next error) error {
-	if c.tasks != nil {
-		close(c.tasks)
-	}
-	c.group.Wait()
-	switch {
-	case c.err != nil:
-		return c.err
-	case next != nil:
-		return next
-	}
-	return c.ctx.Err()
+	_ = c.group.Wait()
+	return cmp.Or(c.err, next, c.ctx.Err())
 }
 
 func (c *copyTask) readMissing(in *reader) {
 	missing := "error"
-	in.text("missing", &missing)
+	assign(in, "missing", &missing)
 	if c.skip = missing == "skip"; missing != "skip" && missing != "error" {
 		in.fail("missing", "Wrong value for missing", fmt.Errorf("write \"error\" or \"skip\""))
 	}
@@ -149,7 +134,7 @@ func (c *copyTask) readMissing(in *reader) {
 
 func (c *copyTask) done(err error) hcl.Diagnostics {
 	if err != nil {
-		return hcl.Diagnostics{diag.Error(c.it.block.DefRange(), "Cannot copy files", "%v.", err)}
+		return wrong(c.it.block.DefRange(), "Cannot copy files", "%v.", err)
 	}
 	if made := int(c.made.Load()); c.expected < 0 {
 		c.r.counts.expect(made)
@@ -163,7 +148,7 @@ func copyRows(r *runner, it *item, tree bool) hcl.Diagnostics {
 	in := r.read(it)
 	task := copyTask{r: r, it: it, tree: tree}
 	from := it.label
-	in.text("from", &from)
+	assign(in, "from", &from)
 	each := in.table("each")
 	in.read("except", intoLines(&task.except))
 	task.readMissing(in)

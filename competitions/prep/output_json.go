@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
 	"github.com/mleflow/mleflow/plugins/data/transform"
@@ -21,9 +20,9 @@ func writeJSON(r *runner, it *item) hcl.Diagnostics {
 	in := r.read(it)
 	var value pyjson.Value
 	var opts pyjson.Style
-	in.read("value", func(v cty.Value) error { return intoGo(v, &value) })
-	in.read("indent", func(v cty.Value) error { return intoGo(v, &opts.Indent) })
-	in.flag("sort_keys", &opts.SortKeys)
+	assign(in, "value", &value)
+	assign(in, "indent", &opts.Indent)
+	assign(in, "sort_keys", &opts.SortKeys)
 	if opts.Indent < 0 || opts.Indent > 16 {
 		in.fail("indent", "Wrong value for indent", fmt.Errorf("write a number between 0 and 16"))
 	}

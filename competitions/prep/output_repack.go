@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/data/matlab"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
@@ -27,7 +25,7 @@ func writeRepack(r *runner, it *item) hcl.Diagnostics {
 	in := r.read(it)
 	var from string
 	p := &repacker{ctx: r.ctx, work: r.work, matched: map[string]bool{}}
-	in.text("from", &from)
+	assign(in, "from", &from)
 	in.read("except", intoLines(&p.except))
 	in.read("clear", func(v cty.Value) (err error) {
 		p.clear, err = toTexts(v)
@@ -42,7 +40,7 @@ func writeRepack(r *runner, it *item) hcl.Diagnostics {
 	}
 	if len(p.except)+len(p.clear) == 0 {
 		if err := r.sink.Copy(r.ctx, it.dest, Source{FS: r.raw, Name: from, Copied: &r.counts.bytes}); err != nil {
-			return hcl.Diagnostics{diag.Error(it.block.DefRange(), "Cannot copy files", "%v.", err)}
+			return wrong(it.block.DefRange(), "Cannot copy files", "%v.", err)
 		}
 		r.counts.files.Add(1)
 		return nil
@@ -71,7 +69,7 @@ type repacker struct {
 
 // archive packs the archive that r reads into w. The names say the formats.
 func (p *repacker) archive(w io.Writer, to string, r io.Reader, from string) (err error) {
-	src, closeSrc, err := p.source(r)
+	src, closeSrc, err := archive.SourceOf(r, p.work)
 	if err != nil {
 		return err
 	}
@@ -153,29 +151,4 @@ func (p *repacker) allMatched() error {
 		}
 	}
 	return nil
-}
-
-// source makes what r reads readable at any place, by a file in the work folder
-// if need be.
-func (p *repacker) source(r io.Reader) (archive.Source, func() error, error) {
-	if f, ok := r.(interface {
-		io.ReaderAt
-		Stat() (os.FileInfo, error)
-	}); ok {
-		info, err := f.Stat()
-		if err != nil {
-			return archive.Source{}, nil, err
-		}
-		return archive.Source{ReaderAt: f, Size: info.Size()}, func() error { return nil }, nil
-	}
-	spool, err := os.CreateTemp(p.work, "member-")
-	if err != nil {
-		return archive.Source{}, nil, err
-	}
-	drop := func() error { return errors.Join(spool.Close(), os.Remove(spool.Name())) }
-	n, err := io.Copy(spool, r)
-	if err != nil {
-		return archive.Source{}, nil, errors.Join(err, drop())
-	}
-	return archive.Source{ReaderAt: spool, Size: n}, drop, nil
 }

@@ -21,11 +21,11 @@ func writeTable(r *runner, it *item) hcl.Diagnostics {
 	in := r.read(it)
 	separator, quote, header := ",", "minimal", true
 	var opts table.WriteOptions
-	in.text("separator", &separator)
-	in.text("quote", &quote)
-	in.text("float_format", &opts.FloatFormat)
-	in.flag("index", &opts.Index)
-	in.flag("header", &header)
+	assign(in, "separator", &separator)
+	assign(in, "quote", &quote)
+	assign(in, "float_format", &opts.FloatFormat)
+	assign(in, "index", &opts.Index)
+	assign(in, "header", &header)
 	opts.NoHeader = !header
 	var known bool
 	if opts.Quoting, known = quotings[quote]; !known {

@@ -129,7 +129,7 @@ func decode(def *competitions.Definition, params map[string]cty.Value) (*block, 
 	}
 	body, ok := def.Prepare.Body.(*hclsyntax.Body)
 	if !ok {
-		return nil, hcl.Diagnostics{diag.Error(def.Prepare.Range, "No prepare block", "The competition needs a block prepare { … }.")}
+		return nil, wrong(def.Prepare.Range, "No prepare block", "The competition needs a block prepare { … }.")
 	}
 	locals := &localSet{given: maps.Clone(ctx.Variables), own: map[string]*local{}}
 	delete(locals.given, competitions.ParamRoot)
@@ -157,7 +157,7 @@ func decode(def *competitions.Definition, params map[string]cty.Value) (*block, 
 			items, more = x.outputs(b.Body, b.Type+"/", nil)
 			out.outputs = append(out.outputs, items...)
 		default:
-			more = hcl.Diagnostics{diag.Error(b.TypeRange, "Unknown block "+b.Type, "%s", diag.Suggest(b.Type, []string{"locals", "public", "private"}))}
+			more = wrong(b.TypeRange, "Unknown block "+b.Type, "%s", diag.Suggest(b.Type, []string{"locals", "public", "private"}))
 		}
 		diags = append(diags, more...)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
@@ -31,7 +30,7 @@ type runner struct {
 // create writes one output file.
 func (r *runner) create(it *item, write func(io.Writer) error) hcl.Diagnostics {
 	if err := r.createFile(it.dest, write); err != nil {
-		return hcl.Diagnostics{diag.Error(it.block.DefRange(), "Cannot write "+it.dest, "%v.", err)}
+		return wrong(it.block.DefRange(), "Cannot write "+it.dest, "%v.", err)
 	}
 	return nil
 }

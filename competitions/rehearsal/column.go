@@ -83,18 +83,60 @@ func measure(layout, cell string) (float64, bool) {
 
 var namesID = pattern.New(`(?i:^$|^unnamed|^index$|(^|[_ -])(id|key|no|uid|uuid)$|^(image|img|file|photo|row))|[a-z](Id|ID)$`)
 
-// decide sets the column's kind and eleven quantiles. Without values those have two
-// digits, and dates are whole months.
+// layoutOf returns the first layout that reads all values.
+func layoutOf(values []string) string {
+	at := slices.IndexFunc(layouts, func(layout string) bool {
+		return every(values, func(v string) bool { _, ok := measure(layout, v); return ok })
+	})
+	return layouts[at] // wordy reads everything
+}
+
+func every(values []string, is func(v string) bool) bool {
+	return !slices.ContainsFunc(values, func(v string) bool { return !is(v) })
+}
+
+// facts are what decides a column's kind.
+type facts struct {
+	*column
+	*shape
+	unique  bool // no value occurs twice
+	headers bool // the values are names of columns
+	few     bool // see isCategory
+}
+
+func (f facts) isHeader(v string) bool { return f.shape.columns[v] != nil }
+
+func isBoolean(v string) bool { return slices.Contains(booleans, strings.ToLower(v)) }
+
+// rules decide the kind of a column: the first that holds.
+var rules = []struct {
+	name  string
+	kind  kind
+	holds func(facts) bool
+}{
+	{"no values", blank, func(f facts) bool { return len(f.values) == 0 }},
+	{"names of columns", category, func(f facts) bool { return f.headers }},
+	{"few values", category, func(f facts) bool {
+		return f.few && (!f.NoValues || f.layout == wordy || every(f.values, isBoolean))
+	}},
+	{"short words", id, func(f facts) bool {
+		return f.layout == wordy && every(f.values, func(v string) bool { return len(v) <= mostChars && !strings.ContainsAny(v, " \t\n") })
+	}},
+	{"numbers of files", id, func(f facts) bool {
+		return f.layout == "" && f.unique && every(f.values, func(v string) bool { return f.names[v] })
+	}},
+	{"integers under the name of an id", id, func(f facts) bool {
+		return f.layout == "" && f.whole && namesID.Regexp().MatchString(f.name) && (f.unique || len(f.values) > mostValues)
+	}},
+	{"numbers", number, func(f facts) bool { return f.layout == "" }},
+	{"dates", date, func(f facts) bool { return f.layout != wordy }},
+	{"anything", text, func(facts) bool { return true }},
+}
+
+// decide sets the column's kind and eleven quantiles.
 func (c *column) decide(s *shape) {
 	c.values = slices.Sorted(maps.Keys(c.counts))
-	all := func(is func(v string) bool) bool {
-		return !slices.ContainsFunc(c.values, func(v string) bool { return !is(v) })
-	}
-	for _, c.layout = range layouts {
-		if all(func(v string) bool { _, ok := measure(c.layout, v); return ok }) {
-			break
-		}
-	}
+	c.layout = layoutOf(c.values)
 	var cells []float64
 	c.whole = true
 	for _, v := range c.values {
@@ -102,40 +144,41 @@ func (c *column) decide(s *shape) {
 		cells = append(cells, slices.Repeat([]float64{x}, c.counts[v])...)
 		c.whole = c.whole && x == math.Trunc(x)
 	}
-	unique := len(c.values) == c.n-c.missing
-	isHeader := func(v string) bool { return s.columns[v] != nil }
-	isBoolean := func(v string) bool { return slices.Contains(booleans, strings.ToLower(v)) }
-	switch {
-	case len(c.values) == 0:
-		c.kind = blank
-	case c.layout == wordy && all(isHeader), c.isCategory() && (!s.NoValues || c.layout == wordy || all(isBoolean)):
-		c.kind = category
+	f := facts{column: c, shape: s, unique: len(c.values) == c.n-c.missing}
+	f.headers = c.layout == wordy && every(c.values, f.isHeader)
+	f.few = !f.headers && c.isCategory()
+	for _, r := range rules {
+		if r.holds(f) {
+			c.kind = r.kind
+			break
+		}
+	}
+	switch c.kind {
+	case id:
+		c.pattern = s.patternOf(c.values)
+	case category:
 		for _, v := range c.values {
-			if s.NoValues && !isHeader(v) && !isBoolean(v) {
+			if s.NoValues && !f.isHeader(v) && !isBoolean(v) {
 				s.codes[v] = classNames
 			}
 		}
-	case c.layout == wordy && all(func(v string) bool { return len(v) <= mostChars && !strings.ContainsAny(v, " \t\n") }),
-		c.layout == "" && unique && all(func(v string) bool { return s.names[v] }),
-		c.layout == "" && c.whole && namesID.Regexp().MatchString(c.name) && (unique || len(c.values) > mostValues):
-		c.kind, c.pattern = id, s.patternOf(c.values)
-	case c.layout == "":
-		c.kind = number
-	case c.layout != wordy:
-		c.kind = date
-	default:
-		c.kind = text
 	}
 	slices.Sort(cells)
 	for i := range min(11, 11*len(cells)) {
-		c.quantile = append(c.quantile, cells[(len(cells)-1)*i/10])
-		switch q := &c.quantile[i]; {
-		case s.NoValues && c.kind == date:
-			*q = math.Round(*q/month) * month
-		case s.NoValues && c.kind == number:
-			*q, _ = strconv.ParseFloat(strconv.FormatFloat(*q, 'g', 2, 64), 64)
-		}
+		c.quantile = append(c.quantile, c.blurred(cells[(len(cells)-1)*i/10], s.NoValues))
 	}
+}
+
+// blurred returns a quantile. Without values a number has two digits, and a date is a
+// whole month.
+func (c *column) blurred(q float64, noValues bool) float64 {
+	switch {
+	case noValues && c.kind == date:
+		return math.Round(q/month) * month
+	case noValues && c.kind == number:
+		q, _ = strconv.ParseFloat(strconv.FormatFloat(q, 'g', 2, 64), 64)
+	}
+	return q
 }
 
 const month = 30 * 24 * 3600 // seconds

@@ -10,8 +10,8 @@ const blockCells = 1 << 14 // cells formatted at a time
 
 // writeRows formats blocks of rows side by side and writes them in order.
 func (f *formatter) writeRows(w io.Writer) error {
-	if f.lines != nil && f.lines.of.kept.window != nil {
-		return f.lines.of.kept.window.write(w, f)
+	if f.lines != nil && f.lines.of.retained.window != nil {
+		return f.lines.of.retained.window.write(w, f)
 	}
 	step := max(1, blockCells/(len(f.t.cols)+1))
 	if f.t.n <= step {
@@ -105,7 +105,7 @@ func touch[T float64 | int64](c *Column, rows []int32, data func(*vector) []T) i
 	mask, parts := int32(1)<<c.shift-1, c.parts()
 	var sum T
 	for _, r := range rows {
-		if d := data(parts[max(r, 0)>>c.shift]); int(r&mask) < len(d) { // narrow ones have none
+		if d := data(parts[max(r, 0)>>c.shift]); int(r&mask) < len(d) { // vectors of decimals have none
 			sum += d[r&mask]
 		}
 	}

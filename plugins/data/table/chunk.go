@@ -14,11 +14,11 @@ import (
 type chunk struct {
 	piece
 	cols   []*vector
-	lines  *keptLines // in place of the vectors' data
-	fields int        // of its first record
-	long   []longRow  // records, after the first, with more fields than all before
-	bytes  int        // of raw, which is used again
-	filled int        // missing cells that fill up its short records
+	lines  *retainedLines // in place of the vectors' data
+	fields int            // of its first record
+	long   []longRow      // records, after the first, with more fields than all before
+	bytes  int            // of raw, which is used again
+	filled int            // missing cells that fill up its short records
 	err    error
 }
 
@@ -26,15 +26,15 @@ type chunk struct {
 type schema struct {
 	dialect
 	rules
-	names     []string    // of the columns after the leading ones
-	leading   int         // columns that become the index
-	width     int         // columns read
-	forced    []Kind      // by column, Missing where the kind is inferred
-	rows      int         // records a chunk
-	fine      bool        // chunks are pieces of those that pandas types
-	keepLines atomic.Bool // lines are kept, until there is a chunk whose lines cannot be
-	file      io.ReaderAt // see ReadOptions.File
-	window    int
+	names   []string    // of the columns after the leading ones
+	leading int         // columns that become the index
+	width   int         // columns read
+	forced  []Kind      // by column, Missing where the kind is inferred
+	rows    int         // records a chunk
+	pieces  bool        // chunks are pieces of those that pandas types
+	retains atomic.Bool // lines are retained, until a chunk cannot be
+	file    io.ReaderAt // see ReadOptions.File
+	window  int
 }
 
 // maxFilled is how many missing cells may fill up short records before their
@@ -72,22 +72,22 @@ func (p *parser) parse(c *chunk) {
 		c.err = fmt.Errorf("line %d: byte 0x%02x is not UTF-8", line, c.raw[at])
 		return
 	}
-	if !p.sampled && (c.rows > sampleRows || p.keepLines.Load() || p.fine) {
+	if !p.sampled && (c.rows > sampleRows || p.retains.Load() || p.pieces) {
 		p.sample(c)
 	}
 	c.bytes = len(c.raw)
-	if p.keepLines.Load() {
-		if p.keep(c) {
+	if p.retains.Load() {
+		if p.retain(c) {
 			return
 		}
-		p.keepLines.Store(false)
+		p.retains.Store(false)
 		c.cols, c.filled, c.err = nil, 0, nil
 	}
 	builders := make([]builder, p.width)
 	for i := range builders {
 		builders[i] = p.builder(i, c)
 	}
-	if !p.fine || !p.quick(c, builders) {
+	if !p.pieces || !p.cellwise(c, builders) {
 		p.build(c, builders)
 	}
 	if c.err != nil {
@@ -102,7 +102,7 @@ func (p *parser) parse(c *chunk) {
 		again = again || c.cols[i] == nil
 	}
 	switch {
-	case p.fine && (again || c.uneven()):
+	case p.pieces && (again || c.uneven()):
 		c.err = errUneven
 		return
 	case again:
@@ -143,8 +143,8 @@ func (p *parser) sample(c *chunk) {
 		return
 	}
 	all, spans := fieldTable{width: p.width}, p.batch.spans
-	if p.fine {
-		spans = spans[:min(len(spans), fineSample*p.width)]
+	if p.pieces {
+		spans = spans[:min(len(spans), pieceSample*p.width)]
 	}
 	for _, s := range spans {
 		all.cells = append(all.cells, p.batch.cell(s))
@@ -161,7 +161,7 @@ func (p *parser) sample(c *chunk) {
 func (p *parser) build(c *chunk, builders []builder) {
 	t := p.tokenizer(c)
 	first := true
-	p.batch.shapes = make([]shape, p.width)
+	p.batch.patterns = make([]pattern, p.width)
 	for p.nextBatch(&t, c, first) {
 		first = false
 		for i, b := range builders {
@@ -169,7 +169,7 @@ func (p *parser) build(c *chunk, builders []builder) {
 				builders[i] = nil
 			}
 		}
-		t.shaped = t.plain && p.comma != '.' && !isDigit(p.comma) && p.batch.shaped()
+		t.regular = t.plain && p.comma != '.' && !isDigit(p.comma) && p.batch.regular()
 	}
 	if t.open {
 		c.err = fmt.Errorf("line %d: a quoted field is not closed", c.firstLine+t.lines)

@@ -12,15 +12,15 @@ import (
 // Its data are in vectors of 1<<shift cells each, the last one shorter; row
 // numbers run through them all.
 type Column struct {
-	name  string
-	kind  Kind
-	vecs  []*vector // nil while the data are only in kept
-	kept  *keptColumn
-	shift uint8
-	rows  []int32 // row numbers, -1 = missing; nil: lo, lo+1, …
-	lo    int
-	n     int
-	as    As // Text: see As
+	name     string
+	kind     Kind
+	vecs     []*vector // nil while the data are only in retained lines
+	retained *retainedColumn
+	shift    uint8
+	rows     []int32 // row numbers, -1 = missing; nil: lo, lo+1, …
+	lo       int
+	n        int
+	as       As // Text: see As
 }
 
 // vector is a piece of stored data that columns share. Which of the views is
@@ -52,7 +52,7 @@ type vector struct {
 }
 
 // size returns about how much memory the vector takes at most: as if numbers
-// were not narrow, so that limits do not depend on their digits.
+// were not compact, so that limits do not depend on their digits.
 func (v *vector) size() int64 {
 	const header = 512 // with its Arrow array
 	n := header + 8*(len(v.ints)+len(v.small)+len(v.uints)+len(v.floats)+len(v.decimals)+len(v.wide)) + 4*(len(v.offs)+len(v.slots)) +
@@ -92,12 +92,12 @@ func (c *Column) at(i int) (*vector, int) {
 	return c.parts()[r>>c.shift], r & (1<<c.shift - 1)
 }
 
-// parts returns the column's vectors, reading them from kept lines if need be.
+// parts returns the column's vectors, reading them from retained lines if need be.
 func (c *Column) parts() []*vector {
-	if c.kept == nil {
+	if c.retained == nil {
 		return c.vecs
 	}
-	return c.kept.vectors()
+	return c.retained.vectors()
 }
 
 // Name returns the column's name.
@@ -234,7 +234,7 @@ func (v *vector) value(r int) Value {
 
 // over returns the column's data seen through rows.
 func (c *Column) over(rows []int32) *Column {
-	d := &Column{name: c.name, kind: c.kind, vecs: c.vecs, kept: c.kept, shift: c.shift, rows: rows, n: len(rows), as: c.as}
+	d := &Column{name: c.name, kind: c.kind, vecs: c.vecs, retained: c.retained, shift: c.shift, rows: rows, n: len(rows), as: c.as}
 	if c.kind == Int64 || c.kind == Uint64 {
 		for _, r := range rows {
 			if r < 0 {

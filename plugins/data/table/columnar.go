@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,39 +16,36 @@ import (
 // bool and utf8, all nullable; Mixed columns are refused. Missing cells are
 // nulls, NaN of a Float64 column among them. Column.As gives other types.
 func WriteArrow(w io.Writer, t *Table) error {
+	if err := writeArrow(w, t); err != nil {
+		return fmt.Errorf("write Arrow: %w", err)
+	}
+	return nil
+}
+
+func writeArrow(w io.Writer, t *Table) error {
 	rec, err := record(t)
 	if err != nil {
-		return fmt.Errorf("write Arrow: %w", err)
+		return err
 	}
 	defer rec.Release()
 	// The writer would seek to close a file; the bytes are the same.
 	out, err := ipc.NewFileWriter(&writeSeeker{w: w}, ipc.WithSchema(rec.Schema()))
-	if err != nil {
-		return fmt.Errorf("write Arrow: %w", err)
+	if err == nil {
+		err = errors.Join(out.Write(rec), out.Close())
 	}
-	if err := out.Write(rec); err != nil {
-		return fmt.Errorf("write Arrow: %w", err)
-	}
-	if err := out.Close(); err != nil {
-		return fmt.Errorf("write Arrow: %w", err)
-	}
-	return nil
+	return err
 }
 
 // WriteParquet writes t as a Parquet file, one row group without compression,
 // with the columns of WriteArrow, which it holds in memory. The same table
 // gives the same bytes.
 func WriteParquet(w io.Writer, t *Table) error {
-	// The library panics where a write fails; this one does not.
-	var buf bytes.Buffer
-	out, err := newParquetFile(&buf, t)
+	to := &keepError{w: w}
+	out, err := newParquetFile(to, t)
+	if err == nil {
+		err = errors.Join(writeGroup(out, t), out.Close(), to.err)
+	}
 	if err != nil {
-		return fmt.Errorf("write Parquet: %w", err)
-	}
-	if err := errors.Join(writeGroup(out, t), out.Close()); err != nil {
-		return fmt.Errorf("write Parquet: %w", err)
-	}
-	if _, err := w.Write(buf.Bytes()); err != nil {
 		return fmt.Errorf("write Parquet: %w", err)
 	}
 	return nil

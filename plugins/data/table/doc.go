@@ -26,7 +26,7 @@
 // outside of Arrow; accessors return them at full width. It reads large files of few
 // columns in small pieces, and again if pandas' chunks might give other kinds.
 //
-// ReadCSV with Keep holds the lines of a file as WriteCSV writes them, and makes
+// ReadCSV with RetainLines holds the lines of a file as WriteCSV writes them, and makes
 // a column's array when something asks for its values. Rows of such a table are
 // written by copying lines, or fields of them; nothing is formatted again. With
 // File, such lines stay in the file, and memory holds a few bytes a row. WriteCSV

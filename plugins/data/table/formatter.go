@@ -130,7 +130,7 @@ func (f *formatter) rows(b []byte, lo, hi int) []byte {
 	return b
 }
 
-// row appends row i, whose kept line is the given one, or empty if there is none; fields
+// row appends row i, whose retained line is the given one, or empty if there is none; fields
 // is memory for those of the line.
 func (f *formatter) row(b []byte, i int, line []byte, fields [][]byte) ([]byte, [][]byte) {
 	start, width := len(b), len(f.t.cols)
@@ -152,7 +152,7 @@ func (f *formatter) row(b []byte, i int, line []byte, fields [][]byte) ([]byte, 
 			b = append(b, f.comma)
 		}
 		if f.lines != nil && f.lines.fields[k] >= 0 {
-			b = f.appendKept(b, fields[f.lines.fields[k]], c.kind)
+			b = f.appendRetained(b, fields[f.lines.fields[k]], c.kind)
 			continue
 		}
 		v, r := c.at(i)

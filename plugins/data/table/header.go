@@ -50,9 +50,5 @@ func dedupe(names []string, i int, counts map[string]int, taken map[string]bool)
 
 // numberNames returns "0", "1", …, the names of columns without a header.
 func numberNames(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = strconv.Itoa(i)
-	}
-	return names
+	return Collect(n, strconv.Itoa)
 }

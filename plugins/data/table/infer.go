@@ -177,7 +177,7 @@ func (r rules) forcedFloats(c cells) *vector {
 	v := r.tryFloats(c)
 	if v == nil {
 		if v = r.tryBools(c); v != nil {
-			v = v.convert(Float64)
+			v = FromKind("", Float64, v.values()).vecs[0]
 		}
 	}
 	return v

@@ -64,10 +64,4 @@ func join(a, b *vector) *vector {
 	return v
 }
 
-func (v *vector) values() []Value {
-	out := make([]Value, v.len())
-	for i := range out {
-		out[i] = v.value(i)
-	}
-	return out
-}
+func (v *vector) values() []Value { return Collect(v.len(), v.value) }

@@ -1,5 +1,7 @@
 package table
 
+import "slices"
+
 // tally gathers the facts that decide the kind of a column whose chunks are typed
 // one by one.
 type tally struct {
@@ -74,9 +76,7 @@ func (m merger) adapt(v *vector) *vector {
 	switch {
 	case m.as == Missing || m.as == v.kind:
 		return v
-	case m.as.IsNumber():
-		return v.convert(m.as)
-	case v.kind == Mixed:
+	case m.as.IsNumber() || v.kind == Mixed:
 		return FromKind("", m.as, v.values()).vecs[0]
 	}
 	return missingVector(m.as, v.len())
@@ -101,33 +101,5 @@ func missingVector(kind Kind, n int) *vector {
 	case Bool:
 		return boolVector(none, none, n)
 	}
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = nan()
-	}
-	return floatVector(out)
-}
-
-// convert returns numbers or booleans as numbers of another type.
-func (v *vector) convert(kind Kind) *vector {
-	n := v.len()
-	switch kind {
-	case Int64:
-		out := make([]int64, n)
-		for i := range out {
-			out[i] = v.value(i).Int()
-		}
-		return intVector(out)
-	case Uint64:
-		out := make([]uint64, n)
-		for i := range out {
-			out[i] = uint64(v.value(i).Int())
-		}
-		return uintVector(out)
-	}
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = v.value(i).Float()
-	}
-	return floatVector(out)
+	return floatVector(slices.Repeat([]float64{nan()}, n))
 }

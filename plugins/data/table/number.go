@@ -1,7 +1,9 @@
 package table
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
 	"strconv"
 	"unsafe"
@@ -98,110 +100,6 @@ func parseUint(b []byte) (v uint64, negative bool, res outcome) {
 	return v, false, res
 }
 
-// decimal is the text of a number taken apart.
-type decimal struct {
-	text     []byte // sign to last digit
-	mantissa uint64 // its first 19 digits from the first that is not zero
-	exp10    int    // of the mantissa, without the written exponent
-	digits   int    // significant digits
-	written  int    // exponent as written, clamped
-	neg      bool
-	whole    bool // digits only
-}
-
-// scan takes b apart by the grammar of the round-trip parser: blanks, sign,
-// digits with at most one point, an exponent, blanks.
-func (d *decimal) scan(b []byte) bool {
-	b = trimLeft(b)
-	i := 0
-	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
-		d.neg = b[0] == '-'
-		i = 1
-	}
-	start := i
-	i = d.scanDigits(b, i, 0)
-	any := i > start
-	d.whole = true
-	if i < len(b) && b[i] == '.' {
-		d.whole = false
-		end := d.scanDigits(b, i+1, 1)
-		any = any || end > i+1
-		i = end
-	}
-	if !any {
-		return false
-	}
-	if i < len(b) && b[i]|0x20 == 'e' {
-		d.whole = false
-		if i = d.scanExponent(b, i+1); i < 0 {
-			return false
-		}
-	}
-	d.text = b[:i]
-	return i == len(b) || len(trimLeft(b[i:])) == 0
-}
-
-// scanDigits adds the digits of b from i on; each moves the point by step.
-func (d *decimal) scanDigits(b []byte, i, step int) int {
-	for ; i < len(b); i++ {
-		c := b[i] - '0'
-		if c > 9 {
-			break
-		}
-		if d.digits < 19 {
-			d.mantissa = d.mantissa*10 + uint64(c)
-			if d.mantissa != 0 {
-				d.digits++
-			}
-			d.exp10 -= step
-		} else {
-			d.digits++
-			d.exp10 += 1 - step
-		}
-	}
-	return i
-}
-
-func (d *decimal) scanExponent(b []byte, i int) int {
-	neg := false
-	if i < len(b) && (b[i] == '-' || b[i] == '+') {
-		neg = b[i] == '-'
-		i++
-	}
-	start := i
-	for ; i < len(b) && isDigit(b[i]); i++ {
-		if d.written < 1e8 {
-			d.written = d.written*10 + int(b[i]-'0')
-		}
-	}
-	if i == start {
-		return -1
-	}
-	if neg {
-		d.written = -d.written
-	}
-	return i
-}
-
-// value returns the nearest double.
-func (d *decimal) value() float64 {
-	exp := d.exp10 + d.written
-	if d.mantissa < 1<<53 && d.digits <= 19 && -22 <= exp && exp <= 22 {
-		f := float64(d.mantissa)
-		if exp < 0 {
-			f /= pow10[-exp]
-		} else {
-			f *= pow10[exp]
-		}
-		if d.neg {
-			return -f
-		}
-		return f
-	}
-	f, _ := strconv.ParseFloat(unsafe.String(unsafe.SliceData(d.text), len(d.text)), 64)
-	return f
-}
-
 // double is a number that was read.
 type double struct {
 	f        float64
@@ -222,20 +120,26 @@ func (r rules) double(b []byte) (d double, ok bool) {
 	return d, ok
 }
 
-// parseRoundTrip reads the nearest double. Digits that overflow upwards are
-// refused and downwards give -inf, as pandas has it.
+// parseRoundTrip reads the nearest double: blanks, a sign, digits with at most one
+// point, an exponent, blanks. Digits that overflow upwards are refused and downwards
+// give -inf, as pandas has it.
 func parseRoundTrip(b []byte) (f float64, whole bool, ok bool) {
 	if d, ok := parsePlain(b); ok {
 		return d.f, d.whole, true
 	}
-	var d decimal
-	if d.scan(b) {
-		if f = d.value(); !math.IsInf(f, 1) {
-			return f, d.whole, true
+	number := bytes.TrimRight(trimLeft(b), " \t\n\v\f\r")
+	whole = true
+	for _, c := range number {
+		switch {
+		case c == '.', c|0x20 == 'e':
+			whole = false
+		case !isDigit(c) && c != '+' && c != '-': // which strconv may know
+			f, ok = infinity(b)
+			return f, false, ok
 		}
 	}
-	f, ok = infinity(b)
-	return f, false, ok
+	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(number), len(number)), 64)
+	return f, whole, (err == nil || errors.Is(err, strconv.ErrRange)) && !math.IsInf(f, 1)
 }
 
 // parsePlain reads a number of at most 19 digits, a sign and a point, which

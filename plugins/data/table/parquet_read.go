@@ -213,47 +213,28 @@ func tableOf(columns []parquetColumn, arrays []arrow.Array) (*Table, error) {
 
 // columnOf copies an array into a column of that kind.
 func columnOf(name string, kind Kind, data arrow.Array) (*Column, error) {
-	switch kind {
-	case Int64:
-		return intsOf(name, data)
-	case Uint64:
-		if a, ok := data.(*array.Uint64); ok {
+	n, valid := data.Len(), Collect(data.Len(), data.IsValid)
+	switch a := data.(type) {
+	case *array.Uint64:
+		if kind == Uint64 {
 			return FromUints(name, slices.Clone(a.Uint64Values())), nil
 		}
-	case Float64:
-		return floatsOf(name, data)
-	case Bool:
-		if a, ok := data.(*array.Boolean); ok {
-			v, valid := make([]bool, a.Len()), make([]bool, a.Len())
-			for i := range v {
-				v[i], valid[i] = a.IsValid(i) && a.Value(i), a.IsValid(i)
-			}
-			return FromBools(name, v, valid), nil
-		}
-	case Text:
-		v, valid := make([]string, data.Len()), make([]bool, data.Len())
-		for i := range v {
-			if valid[i] = data.IsValid(i); valid[i] {
-				v[i] = data.ValueStr(i)
-			}
-		}
-		return FromTexts(name, v, valid), nil
+		return floatsOf(name, valid, func(i int) float64 { return float64(a.Value(i)) }), nil
+	case *array.Float64:
+		return floatsOf(name, valid, a.Value), nil
+	case *array.Boolean:
+		return FromBools(name, Collect(n, func(i int) bool { return valid[i] && a.Value(i) }), valid), nil
+	case *array.String:
+		return FromTexts(name, Collect(n, a.Value), valid), nil
 	}
-	return nil, fmt.Errorf("unexpected data of type %s", data.DataType())
-}
-
-func intsOf(name string, data arrow.Array) (*Column, error) {
-	if a, ok := data.(*array.Int64); ok {
-		return FromInts(name, slices.Clone(a.Int64Values())), nil
+	whole, err := intAt(data)
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == Int64:
+		return FromInts(name, Collect(n, whole)), nil
 	}
-	at, err := intAt(data)
-	out := make([]int64, data.Len())
-	for i := range out {
-		if err == nil {
-			out[i] = at(i)
-		}
-	}
-	return FromInts(name, out), err
+	return floatsOf(name, valid, func(i int) float64 { return float64(whole(i)) }), nil
 }
 
 // intAt returns how to read the integers of an array.
@@ -269,27 +250,13 @@ func intAt(data arrow.Array) (func(i int) int64, error) {
 	return nil, fmt.Errorf("unexpected data of type %s", data.DataType())
 }
 
-func floatsOf(name string, data arrow.Array) (*Column, error) {
-	var at func(i int) float64
-	switch a := data.(type) {
-	case *array.Float64:
-		at = a.Value
-	case *array.Uint64:
-		at = func(i int) float64 { return float64(a.Value(i)) }
-	default:
-		whole, err := intAt(data)
-		if err != nil {
-			return nil, err
+func floatsOf(name string, valid []bool, at func(i int) float64) *Column {
+	return FromFloats(name, Collect(len(valid), func(i int) float64 {
+		if !valid[i] {
+			return nan()
 		}
-		at = func(i int) float64 { return float64(whole(i)) }
-	}
-	out := make([]float64, data.Len())
-	for i := range out {
-		if out[i] = math.NaN(); data.IsValid(i) {
-			out[i] = at(i)
-		}
-	}
-	return FromFloats(name, out), nil
+		return at(i)
+	}))
 }
 
 // Empty returns the named columns without rows.
@@ -298,20 +265,6 @@ func (p *Parquet) Empty(names []string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	cols := make([]*Column, len(columns))
-	for i, c := range columns {
-		switch c.kind {
-		case Int64:
-			cols[i] = FromInts(c.name, nil)
-		case Uint64:
-			cols[i] = FromUints(c.name, nil)
-		case Float64:
-			cols[i] = FromFloats(c.name, nil)
-		case Bool:
-			cols[i] = FromBools(c.name, nil, nil)
-		default:
-			cols[i] = FromTexts(c.name, nil, nil)
-		}
-	}
+	cols := Collect(len(columns), func(i int) *Column { return FromKind(columns[i].name, columns[i].kind, nil) })
 	return New(cols...)
 }

@@ -85,7 +85,7 @@ func (s *schema) assemble(chunks []*chunk) (*Table, error) {
 	all, lines := make([]*Column, s.width), s.lines(chunks)
 	for i := range all {
 		if lines != nil && lines.kinds[i] != Missing {
-			all[i] = &Column{name: s.columnName(i), kind: lines.kinds[i], kept: &keptColumn{kept: lines, field: i}, shift: s.shift(), n: n}
+			all[i] = &Column{name: s.columnName(i), kind: lines.kinds[i], retained: &retainedColumn{retained: lines, field: i}, shift: s.shift(), n: n}
 			if len(chunks) == 1 {
 				all[i].shift = oneVector
 			}

@@ -21,26 +21,26 @@ const (
 // pandas.read_csv(path, float_precision="round_trip") and gives a table
 // without columns for an empty file.
 type ReadOptions struct {
-	Comma    byte            // separator, ',' if 0
-	NoHeader bool            // the first line is data; columns are named "0", "1", …, or by Names
-	Names    []string        // column names; they take the header's place unless NoHeader is set
-	Floats   FloatParser     // how digits become doubles
-	Kinds    map[string]Kind // Text, Float64, Int64 or Bool to use instead of inference, by column name
-	AllText  bool            // dtype=str: every column is read as Text
-	NoQuotes bool            // quoting=csv.QUOTE_NONE: the quote is a plain character
-	KeepNA   bool            // na_filter=False: no text stands for a missing value
-	Memory   int64           // most bytes of the columns in memory; 0 is no limit
-	Keep     bool            // most cells will only be written again: keep lines, and make columns when they are asked for
+	Comma       byte            // separator, ',' if 0
+	NoHeader    bool            // the first line is data; columns are named "0", "1", …, or by Names
+	Names       []string        // column names; they take the header's place unless NoHeader is set
+	Floats      FloatParser     // how digits become doubles
+	Kinds       map[string]Kind // Text, Float64, Int64 or Bool to use instead of inference, by column name
+	AllText     bool            // dtype=str: every column is read as Text
+	NoQuotes    bool            // quoting=csv.QUOTE_NONE: the quote is a plain character
+	KeepNA      bool            // na_filter=False: no text stands for a missing value
+	Memory      int64           // most bytes of the columns in memory; 0 is no limit
+	RetainLines bool            // most cells will only be written again: retain lines, and make columns when they are asked for
 
 	// File, if set, has the bytes of the stream, and can be read while the table is in
-	// use. Lines to keep then stay in it if few of them are written otherwise. An error
+	// use. Retained lines then stay in it if few of them are written otherwise. An error
 	// of it fails WriteCSV. Columns do not report it: who gives the file must look for
 	// its errors.
 	File io.ReaderAt
 
 	window     int  // most rows that are written at a time, for tests
 	chunkCells int  // pandas' DEFAULT_BUFFER_HEURISTIC, for tests
-	fine       bool // read small pieces; see readFine
+	pieces     bool // read small pieces; see readPieces
 }
 
 // pandas reads at most this many cells, rounded down, before it types them.
@@ -128,8 +128,8 @@ func (o ReadOptions) dialect() (dialect, error) {
 }
 
 func readCSV(r io.Reader, o ReadOptions) (*Table, error) {
-	if f, ok := r.(*os.File); ok && o.chunkCells == 0 && !o.Keep {
-		if t, err := readFine(f, o); t != nil || err != nil {
+	if f, ok := r.(*os.File); ok && o.chunkCells == 0 && !o.RetainLines {
+		if t, err := readPieces(f, o); t != nil || err != nil {
 			return t, err
 		}
 	}
@@ -144,12 +144,12 @@ func (o ReadOptions) read(r io.Reader) (*Table, error) {
 	if sch.width == 0 {
 		return New()
 	}
-	g, m := gatherer{wide: sch.rows < tallRows && !sch.keepLines.Load()}, meter{most: o.Memory}
+	g, m := gatherer{wide: sch.rows < tallRows && !sch.retains.Load()}, meter{most: o.Memory}
 	err = sch.each(sp, func(c *chunk) error {
 		if err := rag.check(c); err != nil {
 			return err
 		}
-		if len(g.chunks) > 0 && sch.fine && !sameKinds(c, g.chunks[0]) {
+		if len(g.chunks) > 0 && sch.pieces && !sameKinds(c, g.chunks[0]) {
 			return errUneven
 		}
 		if err := m.add(c); err != nil {
@@ -209,14 +209,14 @@ func (o ReadOptions) schema(s *splitter) (*schema, *ragged, error) {
 	cells := cmp.Or(o.chunkCells, chunkCells)
 	for sch.rows = 1; sch.width > 0 && sch.rows*2 < cells/sch.width; sch.rows *= 2 {
 	}
-	if o.fine {
-		if sch.width > fineColumns {
+	if o.pieces {
+		if sch.width > pieceColumns {
 			return nil, nil, errUneven
 		}
-		for s.fine, sch.fine = true, true; sch.rows > fineRows && sch.rows*s.first > fineBytes; sch.rows /= 2 {
+		for s.pieces, sch.pieces = true, true; sch.rows > pieceRows && sch.rows*s.first > pieceBytes; sch.rows /= 2 {
 		}
 	}
-	sch.keepLines.Store(o.Keep && o.Floats == RoundTrip && (sch.rows >= tallRows || o.chunkCells > 0))
+	sch.retains.Store(o.RetainLines && o.Floats == RoundTrip && (sch.rows >= tallRows || o.chunkCells > 0))
 	sch.forced, err = o.forced(sch)
 	return sch, rag, err
 }

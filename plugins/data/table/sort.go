@@ -129,20 +129,20 @@ func (c *Column) argSort(at []int32, n int, stable bool) ([]int32, error) {
 	}
 	switch c.kind {
 	case Int64:
-		return argSort(collect(n, func(k int) int64 { return c.Int(place(k)) }), stable), nil
+		return argSort(Collect(n, func(k int) int64 { return c.Int(place(k)) }), stable), nil
 	case Uint64:
-		return argSort(collect(n, func(k int) uint64 { return c.Value(place(k)).bits }), stable), nil
+		return argSort(Collect(n, func(k int) uint64 { return c.Value(place(k)).bits }), stable), nil
 	case Float64:
-		return argSort(collect(n, func(k int) float64 { return c.Float(place(k)) }), stable), nil
+		return argSort(Collect(n, func(k int) float64 { return c.Float(place(k)) }), stable), nil
 	case Bool:
-		return argSort(collect(n, func(k int) int64 { return c.Value(place(k)).Int() }), stable), nil
+		return argSort(Collect(n, func(k int) int64 { return c.Value(place(k)).Int() }), stable), nil
 	case Text:
 		if at == nil && !stable {
 			return c.argSortTexts(), nil
 		}
 		return argSortTexts(n, func(k int) string { return c.Text(place(k)) }, stable), nil
 	}
-	return mixedArgSort(collect(n, func(k int) Value { return c.Value(place(k)) }), stable)
+	return mixedArgSort(Collect(n, func(k int) Value { return c.Value(place(k)) }), stable)
 }
 
 // mixedArgSort sorts values that are all strings or all numbers.
@@ -187,7 +187,7 @@ func argSort[T cmp.Ordered](v []T, stable bool) []int32 {
 
 func argSortTexts(n int, text func(int) string, stable bool) []int32 {
 	if stable {
-		return argSort(collect(n, text), stable)
+		return argSort(Collect(n, text), stable)
 	}
 	return introsortTexts(n, text, nil)
 }

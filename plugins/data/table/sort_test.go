@@ -63,7 +63,7 @@ func TestSortInts(t *testing.T) {
 		"ends":       func(i int) int64 { return []int64{math.MinInt64, math.MaxInt64, 0, math.MinInt64}[i%4] },
 	} {
 		for _, n := range []int{0, 1, 2, 101, 20_011} {
-			v := collect(n, value)
+			v := Collect(n, value)
 			want := ascending(n)
 			introsort(v, want)
 			got, err := FromInts("k", v).ArgSort(false)

@@ -11,15 +11,15 @@ import (
 // splitter cuts a stream into pieces of whole records.
 type splitter struct {
 	dialect
-	r     io.Reader
-	buf   []byte // bytes read and not yet given out
-	eof   bool
-	lines int   // lines given out
-	at    int64 // bytes given out
-	size  int   // how long the next piece will be, once there is enough to tell
-	first int   // how long the first record is
-	fine  bool
-	free  chan []byte
+	r      io.Reader
+	buf    []byte // bytes read and not yet given out
+	eof    bool
+	lines  int   // lines given out
+	at     int64 // bytes given out
+	size   int   // how long the next piece will be, once there is enough to tell
+	first  int   // how long the first record is
+	pieces bool
+	free   chan []byte
 }
 
 // piece is a run of whole records.
@@ -60,8 +60,8 @@ func newSplitter(r io.Reader, d dialect) (*splitter, error) {
 // that looking at a long record again and again stays cheap.
 func (s *splitter) fill(unfinished int) error {
 	most := readSize
-	if s.fine {
-		most = fineRead
+	if s.pieces {
+		most = pieceRead
 	}
 	want := max(firstRead, min(most, 8*len(s.buf)), unfinished)
 	if cap(s.buf)-len(s.buf) < want+wordBytes {
@@ -72,7 +72,7 @@ func (s *splitter) fill(unfinished int) error {
 	n, err := io.ReadFull(s.r, s.buf[len(s.buf):len(s.buf)+want])
 	s.buf = s.buf[:len(s.buf)+n]
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		for s.eof = true; s.fine && bytes.HasSuffix(s.buf, []byte("\n\n")); { // blank lines are no records
+		for s.eof = true; s.pieces && bytes.HasSuffix(s.buf, []byte("\n\n")); { // blank lines are no records
 			s.buf = s.buf[:len(s.buf)-1]
 		}
 		return nil
@@ -87,7 +87,7 @@ func (s *splitter) next(rows int) (piece, error) {
 	scan := scanner{dialect: s.dialect}
 	for {
 		scan.raw, scan.eof = s.buf, s.eof
-		if s.fine {
+		if s.pieces {
 			scan.skip(rows)
 		}
 		scan.run(rows)

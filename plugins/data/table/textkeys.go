@@ -24,11 +24,12 @@ func introsortTexts(n int, text func(int) string, keys []uint64) []int32 {
 		}
 		order = ascending(n)
 	}
-	introsort(collect(n, text), order)
+	introsort(Collect(n, text), order)
 	return order
 }
 
-func collect[T any](n int, cell func(int) T) []T {
+// Collect returns the results of calling cell with 0 to n-1.
+func Collect[T any](n int, cell func(int) T) []T {
 	v := make([]T, n)
 	for k := range v {
 		v[k] = cell(k)

@@ -52,15 +52,15 @@ const inSide = 1 << 31
 
 // batch is a few records cut into fields.
 type batch struct {
-	raw    []byte
-	base   int
-	side   []byte // fields whose quotes had to be undone
-	spans  []span
-	rows   int
-	ends   []uint32 // of the records, counted from base
-	edited []bool   // rows of which not all is written as it was read
-	shapes []shape  // by column
-	alike  []int    // by column: columns from it on that have one shape
+	raw      []byte
+	base     int
+	side     []byte // fields whose quotes had to be undone
+	spans    []span
+	rows     int
+	ends     []uint32  // of the records, counted from base
+	edited   []bool    // rows of which not all is written as it was read
+	patterns []pattern // by column
+	alike    []int     // by column: columns from it on that have one pattern
 }
 
 func (b *batch) cell(s span) []byte {
@@ -78,15 +78,15 @@ type longRow struct{ line, fields int }
 // tokenizer cuts the records of raw, which holds whole records, into fields.
 type tokenizer struct {
 	dialect
-	raw    []byte
-	pos    int
-	nul    bool // raw holds a NUL byte: fields end there
-	plain  bool // raw holds no NUL, no carriage return and no quote that is one
-	shaped bool // raw is plain, and many cells are expected to have the batch's shapes
-	open   bool // raw ended within quotes
-	most   int  // fields that a record may have
-	wide   bool // a record has more, of which most were read
-	lines  int  // lines passed, records and blank ones
+	raw     []byte
+	pos     int
+	nul     bool // raw holds a NUL byte: fields end there
+	plain   bool // raw holds no NUL, no carriage return and no quote that is one
+	regular bool // raw is plain, and many cells are expected to have the batch's patterns
+	open    bool // raw ended within quotes
+	most    int  // fields that a record may have
+	wide    bool // a record has more, of which most were read
+	lines   int  // lines passed, records and blank ones
 }
 
 // record appends the fields of the next record to the batch and returns
@@ -110,11 +110,11 @@ func (t *tokenizer) record(b *batch) bool {
 	}
 	t.lines++
 	start := len(b.spans)
-	if t.plain && !t.shaped && t.plainFields(b, start) {
+	if t.plain && !t.regular && t.plainFields(b, start) {
 		return true
 	}
 	for {
-		if t.shaped {
+		if t.regular {
 			t.numbers(b, start)
 		}
 		if t.wide = len(b.spans)-start == t.most; t.wide || t.field(b) {
@@ -184,16 +184,6 @@ func eightBytes(b []byte) uint64 {
 	var x [8]byte
 	copy(x[:], b)
 	return binary.LittleEndian.Uint64(x[:])
-}
-
-// appendField appends a text that is likely to be short, and is followed by others:
-// copying as many bytes of all takes no guesses at how many there are.
-func appendField(dst, text []byte) []byte {
-	if n := len(dst); len(text) <= 16 && cap(text) >= 16 && cap(dst)-n >= 16 {
-		*(*[16]byte)(dst[n : n+16]) = *(*[16]byte)(text[:16])
-		return dst[:n+len(text)]
-	}
-	return append(dst, text...)
 }
 
 // cut returns the span of raw[start:end], which ends at a NUL.

@@ -37,8 +37,8 @@ type bucket struct {
 	lines int
 }
 
-// placeBytes is the size of a row and a length.
-const placeBytes = 8
+// headerBytes is the size of a row and a length.
+const headerBytes = 8
 
 const (
 	// windowShare is the share of a table that a window holds. Smaller windows take less
@@ -50,7 +50,7 @@ const (
 )
 
 // newWindow returns a window of at most so many rows, or, if that is 0, as many as pay.
-func newWindow(chunks []*keptLines, most int) *window {
+func newWindow(chunks []*retainedLines, most int) *window {
 	rows, size, chunk := 1, 1, 0
 	for _, l := range chunks {
 		rows, size, chunk = rows+l.rows(), size+l.bytes(), max(chunk, l.rows())
@@ -59,7 +59,7 @@ func newWindow(chunks []*keptLines, most int) *window {
 	for w.shift < 16 && size/rows<<(w.shift+1) <= bucketBytes {
 		w.shift++
 	}
-	w.size = (size + rows*placeBytes) << w.shift / rows * 33 / 32
+	w.size = (size + rows*headerBytes) << w.shift / rows * 33 / 32
 	if most == 0 {
 		w.most = rows/windowShare + 1
 	}
@@ -105,10 +105,10 @@ func (w *window) put(p int32, line []byte) {
 // they end to ends.
 func (w *window) lines(text []byte, ends []int, lo, hi int) ([]byte, []int) {
 	b := w.buckets[(lo-w.lo)>>w.shift].text
-	size := func(at int) int { return int(binary.LittleEndian.Uint32(b[at-placeBytes/2:])) }
+	size := func(at int) int { return int(binary.LittleEndian.Uint32(b[at-headerBytes/2:])) }
 	text, starts := slices.Grow(text, len(b)), make([]int, hi-lo)
-	for at := placeBytes; at <= len(b); at += size(at) + placeBytes {
-		starts[binary.LittleEndian.Uint32(b[at-placeBytes:])] = at
+	for at := headerBytes; at <= len(b); at += size(at) + headerBytes {
+		starts[binary.LittleEndian.Uint32(b[at-headerBytes:])] = at
 	}
 	for _, at := range starts {
 		if at > 0 {
@@ -121,7 +121,7 @@ func (w *window) lines(text []byte, ends []int, lo, hi int) ([]byte, []int) {
 
 // load fills the window with rows from lo on.
 func (l *copier) load(lo int) error {
-	c, w := l.of, l.of.kept.window
+	c, w := l.of, l.of.retained.window
 	w.reset(lo)
 	for w.hi = min(lo+w.most, c.n); (w.hi-lo-1)>>w.shift >= len(w.buckets); {
 		w.buckets = append(w.buckets, bucket{text: make([]byte, 0, w.size)})
@@ -132,7 +132,7 @@ func (l *copier) load(lo int) error {
 			w.wanted[k] = append(w.wanted[k], want{int32(row & (1<<c.shift - 1)), int32(i)})
 		}
 	}
-	chunks := c.kept.chunks
+	chunks := c.retained.chunks
 	for i, wanted := range w.wanted {
 		if len(wanted) == 0 {
 			continue
@@ -168,7 +168,7 @@ func (w *window) write(to io.Writer, f *formatter) error {
 
 // windowRows appends rows lo up to hi, which are a bucket of the window.
 func (f *formatter) windowRows(b []byte, lo, hi int) []byte {
-	w := f.lines.of.kept.window
+	w := f.lines.of.retained.window
 	if f.lines.whole && !f.o.Index && w.buckets[(lo-w.lo)>>w.shift].lines == hi-lo {
 		b, _ = w.lines(b, nil, lo, hi)
 		return b

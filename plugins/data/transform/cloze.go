@@ -92,7 +92,7 @@ var omitVerb = Verb{
 	Source:  "numpy.delete(rows, positions)",
 	Func: func(rows Rows, positions *table.Column) (Rows, error) {
 		n := rows.Len()
-		gone := newPicker(n)
+		gone := newSelector(n)
 		for i := range positions.Len() {
 			at := positions.Int(i)
 			if positions.Kind() != table.Int64 || at < 0 || at >= int64(n) {
@@ -100,6 +100,6 @@ var omitVerb = Verb{
 			}
 			gone.set[at>>6] |= 1 << (at & 63)
 		}
-		return pickRows(rows, func(place int) bool { return !gone.has(place) }), nil
+		return pickRows(rows, func(position int) bool { return !gone.has(position) }), nil
 	},
 }

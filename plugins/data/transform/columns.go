@@ -106,11 +106,7 @@ var fillVerb = Verb{
 	Summary: "The table with each of the columns set to one value or column; new ones come last.",
 	Source:  "table[columns] = value",
 	Func: func(t *table.Table, columns []string, v Operand) (*table.Table, error) {
-		fields := make(Fields, len(columns))
-		for i, name := range columns {
-			fields[i] = Field{Name: name, Value: v}
-		}
-		return withFields(t, fields, t.Len())
+		return withFields(t, table.Collect(len(columns), func(i int) Field { return Field{columns[i], v} }), t.Len())
 	},
 }
 
@@ -123,11 +119,7 @@ var fillMissingVerb = Verb{
 		case ColumnRows:
 			return ColumnRows{fillMissing(r.Column, v)}, nil
 		case TableRows:
-			cols := make([]*table.Column, len(r.Columns()))
-			for i, c := range r.Columns() {
-				cols[i] = fillMissing(c, v)
-			}
-			t, err := table.New(cols...)
+			t, err := table.New(table.Collect(len(r.Columns()), func(i int) *table.Column { return fillMissing(r.Columns()[i], v) })...)
 			return TableRows{t}, err
 		}
 		return nil, fmt.Errorf("fillna works on a column or a table")
@@ -178,13 +170,12 @@ var mapValuesVerb = Verb{
 			return nil, fmt.Errorf("map: from has %d values, to has %d", len(from), len(to))
 		}
 		places, by := placesOf(from, c)
-		cells := make([]table.Value, c.Len())
-		for i := range cells {
+		return table.FromValues(c.Name(), table.Collect(c.Len(), func(i int) (v table.Value) {
 			if k, ok := places[by.Key(c.Value(i))]; ok {
-				cells[i] = to[k]
+				v = to[k]
 			}
-		}
-		return table.FromValues(c.Name(), cells), nil
+			return v
+		})), nil
 	},
 }
 
@@ -282,11 +273,7 @@ var sequenceVerb = Verb{
 	Name: "sequence", Params: []string{"rows", "options"},
 	Summary: "An integer for each row: 0, 1, 2, …, or from start.",
 	Func: func(rows Rows, o *sequenceOptions) *table.Column {
-		out := make([]int64, rows.Len())
-		for i := range out {
-			out[i] = int64(o.Start + i)
-		}
-		return table.FromInts("sequence", out)
+		return table.FromInts("sequence", table.Collect(rows.Len(), func(i int) int64 { return int64(o.Start + i) }))
 	},
 }
 
@@ -300,11 +287,7 @@ var numberGroupsVerb = Verb{
 		if !isFalse(o.Sort) {
 			sortCodes(codes, count, c)
 		}
-		out := make([]int64, c.Len())
-		for i, code := range codes {
-			out[i] = int64(code)
-		}
-		return table.FromInts(c.Name(), out)
+		return table.FromInts(c.Name(), table.Collect(c.Len(), func(i int) int64 { return int64(codes[i]) }))
 	},
 }
 

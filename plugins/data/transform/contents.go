@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -45,12 +46,7 @@ func eachFile(in *Input, verb string, paths []string, read func(i int, f fs.File
 		})
 	}
 	_ = group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 var jsonNamesVerb = Verb{

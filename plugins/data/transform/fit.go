@@ -22,10 +22,6 @@ var firstFitVerb = Verb{
 				size -= n
 			}
 		}
-		taken := make([]bool, len(keys))
-		for i, k := range keys {
-			taken[i] = fits[k]
-		}
-		return table.FromBools(c.Name(), taken, nil), nil
+		return table.FromBools(c.Name(), taken(fits, keys), nil), nil
 	},
 }

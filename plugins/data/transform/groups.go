@@ -48,11 +48,7 @@ var groupFirstVerb = Verb{
 
 // firstOf returns the first row of every group.
 func firstOf(groups [][]int) []int {
-	at := make([]int, len(groups))
-	for g, rows := range groups {
-		at[g] = rows[0]
-	}
-	return at
+	return table.Collect(len(groups), func(g int) int { return groups[g][0] })
 }
 
 // firstPresent returns, for every group, the row of its first cell that is not
@@ -254,11 +250,7 @@ var groupSizeVerb = Verb{
 	Func: func(c *table.Column) *table.Column {
 		codes, count := codesOf(true, c)
 		size := sizes(codes, count)
-		out := make([]int64, c.Len())
-		for i, code := range codes {
-			out[i] = int64(size[code])
-		}
-		return table.FromInts(c.Name(), out)
+		return table.FromInts(c.Name(), table.Collect(c.Len(), func(i int) int64 { return int64(size[codes[i]]) }))
 	},
 }
 

@@ -262,17 +262,15 @@ func decide(op Op, c int, comparable bool) bool {
 }
 
 func logic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
-	out := make([]bool, n)
 	for _, o := range []Operand{a, b} {
 		if o.Column == nil && o.Value.Kind() != table.Bool || o.Column != nil && o.Column.Kind() != table.Bool {
 			return nil, fmt.Errorf("operator %s works on booleans, not on %s cells", op, kindOf(o))
 		}
 	}
-	for i := range out {
+	return table.FromBools(name, table.Collect(n, func(i int) bool {
 		x, y := a.at(i).Bool(), b.at(i).Bool()
-		out[i] = (op == And && x && y) || (op == Or && (x || y))
-	}
-	return table.FromBools(name, out, nil), nil
+		return x && y || op == Or && (x || y)
+	}), nil), nil
 }
 
 // Not negates a column of conditions.
@@ -280,11 +278,7 @@ func Not(c *table.Column) (*table.Column, error) {
 	if typeOf(c) != table.Bool {
 		return nil, fmt.Errorf("operator ! works on booleans, none missing; use fillna first, or compare %s cells", c.Kind())
 	}
-	out := make([]bool, c.Len())
-	for i := range out {
-		out[i] = !c.Bool(i)
-	}
-	return table.FromBools(c.Name(), out, nil), nil
+	return table.FromBools(c.Name(), table.Collect(c.Len(), func(i int) bool { return !c.Bool(i) }), nil), nil
 }
 
 // Choose takes each row from yes where the condition holds, from no elsewhere.
@@ -297,14 +291,12 @@ func Choose(cond *table.Column, yes, no Operand) (*table.Column, error) {
 	if cond.Kind() != table.Bool {
 		return nil, fmt.Errorf("condition: it must be a boolean column, not a column of %s cells", cond.Kind())
 	}
-	out := make([]table.Value, n)
-	for i := range out {
+	out := table.Collect(n, func(i int) table.Value {
 		if cond.Bool(i) {
-			out[i] = yes.at(i)
-		} else {
-			out[i] = no.at(i)
+			return yes.at(i)
 		}
-	}
+		return no.at(i)
+	})
 	switch a, b := kindOf(yes), kindOf(no); {
 	case isNumeric(a) && isNumeric(b) && (a.IsNumber() || b.IsNumber()):
 		return table.FromKind(cond.Name(), commonKind(yes, no), out), nil

@@ -243,10 +243,6 @@ var isMissingVerb = Verb{
 	Summary: "Whether each cell is missing.",
 	Source:  "pandas.Series.isna",
 	Func: func(c *table.Column) *table.Column {
-		out := make([]bool, c.Len())
-		for i := range out {
-			out[i] = c.IsMissing(i)
-		}
-		return table.FromBools(c.Name(), out, nil)
+		return table.FromBools(c.Name(), table.Collect(c.Len(), c.IsMissing), nil)
 	},
 }

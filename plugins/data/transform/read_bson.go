@@ -30,7 +30,7 @@ var bsonVerb = Verb{
 // Documents are documents of a BSON file.
 type Documents struct {
 	file    *bsonFile
-	chosen  *picked // nil: all
+	chosen  *selection // nil: all
 	dropped []string
 }
 
@@ -53,7 +53,7 @@ func (d *Documents) Len() int { return d.rows().n }
 
 // rows returns the numbers of the documents; a file that cannot be read has
 // none, and writing it gives the error.
-func (d *Documents) rows() picked {
+func (d *Documents) rows() selection {
 	if d.chosen != nil {
 		return *d.chosen
 	}
@@ -68,9 +68,9 @@ func (d *Documents) rows() picked {
 func (d *Documents) Take(rows []int) Rows { return d.with(d.rows().take(rows)) }
 
 // Pick implements Picker.
-func (d *Documents) Pick(keep func(place int) bool) Rows { return d.with(d.rows().pick(keep)) }
+func (d *Documents) Pick(keep func(position int) bool) Rows { return d.with(d.rows().pick(keep)) }
 
-func (d *Documents) with(rows picked) *Documents {
+func (d *Documents) with(rows selection) *Documents {
 	return &Documents{file: d.file, chosen: &rows, dropped: d.dropped}
 }
 
@@ -118,7 +118,7 @@ func (d *Documents) Where(name string, keep func(table.Value) bool) (Rows, error
 		return nil, err
 	}
 	c := t.Columns()[0]
-	return d.Pick(func(place int) bool { return keep(c.Value(place)) }), nil
+	return d.Pick(func(position int) bool { return keep(c.Value(position)) }), nil
 }
 
 // columns returns fields of all documents, and their number. The file is read

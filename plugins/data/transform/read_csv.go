@@ -39,9 +39,9 @@ func readCSV(in *Input, path string, o *csvOptions) (*table.Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	if again := newAgain(f); again != nil {
-		opts.File = again
-		in.keepOpen(again)
+	if file := newRereadFile(f); file != nil {
+		opts.File = file
+		in.keepOpen(file)
 	} else {
 		defer f.Close()
 	}
@@ -89,7 +89,7 @@ func readCSVFiles(in *Input, paths []string, o *csvOptions) (*table.Table, error
 }
 
 func (o *csvOptions) options() (table.ReadOptions, error) {
-	opts := table.ReadOptions{Keep: true, Names: o.Names, NoHeader: isFalse(o.Header), NoQuotes: isFalse(o.Quotes), KeepNA: isFalse(o.Missing)}
+	opts := table.ReadOptions{RetainLines: true, Names: o.Names, NoHeader: isFalse(o.Header), NoQuotes: isFalse(o.Quotes), KeepNA: isFalse(o.Missing)}
 	if o.Separator != "" {
 		if len(o.Separator) != 1 {
 			return opts, fmt.Errorf("separator %q is not one ASCII character", o.Separator)

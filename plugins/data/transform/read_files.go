@@ -54,14 +54,10 @@ func matching(in *Input, pattern string, folders bool) ([]string, error) {
 func filesTable(paths []string) (*table.Table, error) {
 	slices.SortFunc(paths, comparePaths)
 	paths = slices.Compact(paths)
-	var folders, names, stems []string
-	for _, p := range paths {
-		names = append(names, path.Base(p))
-		folders = append(folders, folderName(p))
-		stems = append(stems, stemOf(p))
+	column := func(name string, of func(string) string) *table.Column {
+		return table.FromTexts(name, table.Collect(len(paths), func(i int) string { return of(paths[i]) }), nil)
 	}
-	return table.New(table.FromTexts("path", paths, nil), table.FromTexts("folder", folders, nil),
-		table.FromTexts("name", names, nil), table.FromTexts("stem", stems, nil))
+	return table.New(table.FromTexts("path", paths, nil), column("folder", folderName), column("name", path.Base), column("stem", stemOf))
 }
 
 // comparePaths orders slash-separated paths part by part.
@@ -113,29 +109,12 @@ func walkPattern(raw fs.FS, dir string, parts []string, folders bool, out *[]str
 
 // matchName matches one name against a pattern with * and ?.
 func matchName(pattern, name string) bool {
-	p, n := []rune(pattern), []rune(name)
-	var i, j, star, back int
-	star = -1
-	for j < len(n) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, back = i, j
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == n[j]):
-			i++
-			j++
-		case star >= 0:
-			back++
-			i, j = star+1, back
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
+	ok, _ := path.Match(literal.Replace(pattern), name)
+	return ok
 }
+
+// literal quotes what else is special to path.Match.
+var literal = strings.NewReplacer(`\`, `\\`, "[", `\[`)
 
 func folderName(p string) string {
 	dir := path.Dir(p)

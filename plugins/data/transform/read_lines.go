@@ -34,25 +34,13 @@ func readLines(in *Input, path string, o *lineOptions) (*table.Column, error) {
 	if o.AllEnds {
 		text = allEnds.Replace(text)
 	}
-	return table.FromTexts("line", splitLines(text), nil), nil
+	var lines []string
+	err = scanLines(strings.NewReader(text), func(line []byte, _ bool) error {
+		lines = append(lines, string(line))
+		return nil
+	})
+	return table.FromTexts("line", lines, nil), err
 }
 
 // allEnds turns the rarer line ends of str.splitlines into \n.
 var allEnds = strings.NewReplacer("\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
-
-// splitLines cuts a string at \n, \r\n and \r.
-func splitLines(s string) []string {
-	var out []string
-	for s != "" {
-		at := strings.IndexAny(s, "\r\n")
-		if at < 0 {
-			return append(out, s)
-		}
-		out = append(out, s[:at])
-		if strings.HasPrefix(s[at:], "\r\n") {
-			at++
-		}
-		s = s[at+1:]
-	}
-	return out
-}

@@ -24,9 +24,9 @@ type Array struct {
 	start int64
 	// fortran says that the first axis runs fastest.
 	fortran bool
-	// picked holds the rows of the file that are rows of the array; nil
+	// selection holds the rows of the file that are rows of the array; nil
 	// stands for all.
-	picked []int
+	selection []int
 }
 
 var npyVerb = Verb{
@@ -151,11 +151,11 @@ func (a *Array) Len() int { return a.Shape[0] }
 func (a *Array) Take(rows []int) Rows {
 	out := *a
 	out.Shape = append([]int{len(rows)}, a.Shape[1:]...)
-	out.picked = make([]int, len(rows))
+	out.selection = make([]int, len(rows))
 	for i, n := range rows {
-		out.picked[i] = n
-		if a.picked != nil {
-			out.picked[i] = a.picked[n]
+		out.selection[i] = n
+		if a.selection != nil {
+			out.selection[i] = a.selection[n]
 		}
 	}
 	return &out
@@ -163,8 +163,8 @@ func (a *Array) Take(rows []int) Rows {
 
 // readRow fills buf, of rowSize bytes, with row i.
 func (a *Array) readRow(i int, buf []byte) error {
-	if a.picked != nil {
-		i = a.picked[i]
+	if a.selection != nil {
+		i = a.selection[i]
 	}
 	n, err := a.data.ReadAt(buf, a.start+int64(i)*int64(len(buf)))
 	if n == len(buf) {

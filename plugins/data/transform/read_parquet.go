@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
-	"sync"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 var parquetVerb = Verb{
@@ -31,7 +29,7 @@ var parquetVerb = Verb{
 type parquetRows struct {
 	file   *parquetFile
 	names  []string
-	chosen picked
+	chosen selection
 }
 
 // parquetFile is an open Parquet file.
@@ -61,40 +59,23 @@ func (in *Input) readable(path string) (io.ReaderAt, int64, error) {
 	if err == nil && info.IsDir() {
 		err = fmt.Errorf("%s is a folder", path)
 	}
-	if at, ok := f.(io.ReaderAt); ok && err == nil {
-		in.keepOpen(f)
-		return at, info.Size(), nil
+	var src archive.Source
+	var drop func() error
+	if err == nil {
+		src, drop, err = archive.SourceOf(f, "")
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}
-	return in.spool(f)
+	in.keepOpen(closer(func() error { return errors.Join(drop(), f.Close()) }))
+	return src.ReaderAt, src.Size, nil
 }
 
-// spool copies a file into a temporary one, which has no name where the system
-// allows that.
-func (in *Input) spool(f fs.File) (_ io.ReaderAt, size int64, err error) {
-	defer func() { err = errors.Join(err, f.Close()) }()
-	out, err := os.CreateTemp("", "mleflow-")
-	if err != nil {
-		return nil, 0, err
-	}
-	in.keepOpen(&temporary{File: out})
-	size, err = io.Copy(out, f)
-	return out, size, err
-}
+// closer is an io.Closer.
+type closer func() error
 
-// temporary is a file that is removed when it is closed.
-type temporary struct {
-	*os.File
-	once sync.Once
-}
-
-// Close closes and removes the file.
-func (t *temporary) Close() (err error) {
-	t.once.Do(func() { err = errors.Join(t.File.Close(), os.Remove(t.Name())) })
-	return err
-}
+// Close implements io.Closer.
+func (c closer) Close() error { return c() }
 
 // Len implements Rows.
 func (f *parquetRows) Len() int { return f.chosen.n }
@@ -103,9 +84,9 @@ func (f *parquetRows) Len() int { return f.chosen.n }
 func (f *parquetRows) Take(rows []int) Rows { return f.with(f.chosen.take(rows)) }
 
 // Pick implements Picker.
-func (f *parquetRows) Pick(keep func(place int) bool) Rows { return f.with(f.chosen.pick(keep)) }
+func (f *parquetRows) Pick(keep func(position int) bool) Rows { return f.with(f.chosen.pick(keep)) }
 
-func (f *parquetRows) with(rows picked) *parquetRows {
+func (f *parquetRows) with(rows selection) *parquetRows {
 	return &parquetRows{file: f.file, names: f.names, chosen: rows}
 }
 
@@ -155,13 +136,13 @@ func (f *parquetRows) Where(name string, keep func(table.Value) bool) (Rows, err
 		if err != nil {
 			return nil, err
 		}
-		return f.Pick(func(place int) bool { return keep(c.Value(place)) }), nil
+		return f.Pick(func(position int) bool { return keep(c.Value(position)) }), nil
 	}
 	one, err := f.Select(name)
 	if err != nil {
 		return nil, err
 	}
-	b := newPicker(f.chosen.last() + 1)
+	b := newSelector(f.chosen.last() + 1)
 	at := 0
 	err = one.(*parquetRows).scan(func(t *table.Table) error {
 		c := t.Columns()[0]
@@ -173,7 +154,7 @@ func (f *parquetRows) Where(name string, keep func(table.Value) bool) (Rows, err
 		at += c.Len()
 		return nil
 	})
-	return f.with(b.picked), err
+	return f.with(b.selection), err
 }
 
 // scan visits all rows of the file.
@@ -288,11 +269,11 @@ func (f *parquetRows) reordered() (*table.Table, error) {
 	rows := slices.Clone(f.chosen.list)
 	slices.Sort(rows)
 	rows = slices.Compact(rows)
-	b := newPicker(f.chosen.last() + 1)
+	b := newSelector(f.chosen.last() + 1)
 	for _, row := range rows {
 		b.add(int(row))
 	}
-	t, err := f.with(b.picked).Table()
+	t, err := f.with(b.selection).Table()
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ type Lines struct {
 	// limit is how many lines of the file there are at most.
 	limit int
 	// chosen are the lines of them; nil is all.
-	chosen *picked
+	chosen *selection
 }
 
 // textFile is a text file with the number of its lines, -1 as long as nobody
@@ -80,16 +80,16 @@ func (l *Lines) head(n int) Rows {
 func (l *Lines) Take(rows []int) Rows { return l.with(l.rows().take(rows)) }
 
 // Pick implements Picker.
-func (l *Lines) Pick(keep func(place int) bool) Rows { return l.with(l.rows().pick(keep)) }
+func (l *Lines) Pick(keep func(position int) bool) Rows { return l.with(l.rows().pick(keep)) }
 
-func (l *Lines) rows() picked {
+func (l *Lines) rows() selection {
 	if l.chosen != nil {
 		return *l.chosen
 	}
 	return all(l.Len())
 }
 
-func (l *Lines) with(rows picked) *Lines {
+func (l *Lines) with(rows selection) *Lines {
 	return &Lines{file: l.file, limit: l.limit, chosen: &rows}
 }
 

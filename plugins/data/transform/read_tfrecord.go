@@ -79,35 +79,41 @@ func maskedCRC(data []byte) uint32 {
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// exampleText finds a feature of a tf.train.Example: features (1) hold map
-// entries (1) of name (1) and feature (2), which holds a bytes list (1) of
-// values (1).
+// exampleText returns the first bytes value of a feature of a tf.train.Example.
 func exampleText(record []byte, feature string) (string, error) {
 	var text []byte
 	found := false
-	err := eachField(record, 1, func(features []byte) error {
-		return eachField(features, 1, func(entry []byte) error {
-			var name, value []byte
-			if err := eachField(entry, 1, func(b []byte) error { name = b; return nil }); err != nil {
-				return err
+	err := eachFeature(record, func(name string, f Feature) error {
+		if name != feature {
+			return nil
+		}
+		return f.eachBytes(func(b []byte) {
+			if !found {
+				text, found = b, true
 			}
-			if err := eachField(entry, 2, func(b []byte) error { value = b; return nil }); err != nil || string(name) != feature {
-				return err
-			}
-			return eachField(value, 1, func(list []byte) error {
-				return eachField(list, 1, func(b []byte) error {
-					if !found {
-						text, found = b, true
-					}
-					return nil
-				})
-			})
 		})
 	})
 	if err == nil && !found {
 		err = fmt.Errorf("it has no feature %q with bytes", feature)
 	}
 	return string(text), err
+}
+
+// eachFeature visits the features of a tf.train.Example: features (1) hold map entries
+// (1) of name (1) and feature (2).
+func eachFeature(record []byte, visit func(name string, f Feature) error) error {
+	return eachField(record, 1, func(features []byte) error {
+		return eachField(features, 1, func(entry []byte) error {
+			var name, value []byte
+			if err := eachField(entry, 1, func(b []byte) error { name = b; return nil }); err != nil {
+				return err
+			}
+			if err := eachField(entry, 2, func(b []byte) error { value = b; return nil }); err != nil {
+				return err
+			}
+			return visit(string(name), value)
+		})
+	})
 }
 
 // eachField visits the length-delimited fields of that number in a protocol
@@ -158,16 +164,9 @@ func eachField(message []byte, number uint64, visit func([]byte) error) error {
 func ScanExamples(f io.Reader, visit func(features map[string]Feature) error) error {
 	return eachTFRecord(f, func(record []byte) error {
 		features := map[string]Feature{}
-		err := eachField(record, 1, func(list []byte) error {
-			return eachField(list, 1, func(entry []byte) error {
-				var name, value []byte
-				if err := eachField(entry, 1, func(b []byte) error { name = b; return nil }); err != nil {
-					return err
-				}
-				err := eachField(entry, 2, func(b []byte) error { value = b; return nil })
-				features[string(name)] = value
-				return err
-			})
+		err := eachFeature(record, func(name string, f Feature) error {
+			features[name] = f
+			return nil
 		})
 		if err != nil {
 			return err
@@ -179,13 +178,15 @@ func ScanExamples(f io.Reader, visit func(features map[string]Feature) error) er
 // Feature is an encoded tf.train.Feature.
 type Feature []byte
 
+// eachBytes visits the values (1) of the feature's bytes lists (1).
+func (f Feature) eachBytes(visit func([]byte)) error {
+	return eachField(f, 1, func(list []byte) error {
+		return eachField(list, 1, func(b []byte) error { visit(b); return nil })
+	})
+}
+
 // Text returns the feature's first bytes value; "" without one.
 func (f Feature) Text() (text string) {
-	_ = eachField(f, 1, func(list []byte) error {
-		return eachField(list, 1, func(b []byte) error {
-			text = cmp.Or(text, string(b))
-			return nil
-		})
-	})
+	_ = f.eachBytes(func(b []byte) { text = cmp.Or(text, string(b)) })
 	return text
 }

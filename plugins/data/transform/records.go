@@ -53,11 +53,7 @@ func jsonValue(c *table.Column, i int) pyjson.Value {
 // JSONList returns a column as a list of its cells; a missing number is NaN,
 // any other missing cell null.
 func JSONList(c *table.Column) pyjson.Value {
-	items := make([]pyjson.Value, c.Len())
-	for i := range items {
-		items[i] = jsonValue(c, i)
-	}
-	return pyjson.OfArray(items...)
+	return pyjson.OfArray(table.Collect(c.Len(), func(i int) pyjson.Value { return jsonValue(c, i) })...)
 }
 
 // whole returns the member as one value.
@@ -78,11 +74,7 @@ var objectVerb = Verb{
 
 // withMembers sets members of one object.
 func withMembers(v pyjson.Value, members Members) pyjson.Value {
-	set := make([]pyjson.Member, len(members))
-	for i, m := range members {
-		set[i] = pyjson.Member{Name: m.Name, Value: m.whole()}
-	}
-	return v.WithAll(set...)
+	return v.WithAll(table.Collect(len(members), func(i int) pyjson.Member { return pyjson.Member{Name: members[i].Name, Value: members[i].whole()} })...)
 }
 
 var withFieldsVerb = Verb{

@@ -52,11 +52,7 @@ var tailVerb = Verb{
 
 // span returns lo, lo+1, … hi-1.
 func span(lo, hi int) []int {
-	out := make([]int, hi-lo)
-	for i := range out {
-		out[i] = lo + i
-	}
-	return out
+	return table.Collect(hi-lo, func(i int) int { return lo + i })
 }
 
 var reverseVerb = Verb{
@@ -119,11 +115,7 @@ var isInVerb = Verb{
 		if err != nil {
 			return nil, err
 		}
-		out := make([]bool, c.Len())
-		for i := range out {
-			out[i] = set.has(c.Value(i))
-		}
-		return table.FromBools(c.Name(), out, nil), nil
+		return table.FromBools(c.Name(), table.Collect(c.Len(), func(i int) bool { return set.has(c.Value(i)) }), nil), nil
 	},
 }
 

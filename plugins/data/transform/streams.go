@@ -30,12 +30,12 @@ type Tabular interface {
 
 // Picker is rows of which some can be chosen without a list of their numbers.
 type Picker interface {
-	// Pick returns the rows for whose place keep holds.
-	Pick(keep func(place int) bool) Rows
+	// Pick returns the rows for whose position keep holds.
+	Pick(keep func(position int) bool) Rows
 }
 
-// pickRows returns the rows for whose place keep holds.
-func pickRows(rows Rows, keep func(place int) bool) Rows {
+// pickRows returns the rows for whose position keep holds.
+func pickRows(rows Rows, keep func(position int) bool) Rows {
 	if p, ok := rows.(Picker); ok {
 		return p.Pick(keep)
 	}

@@ -47,11 +47,8 @@ func tested(f func(s, by string) bool) func(Operand, string) (Operand, error) {
 		if c.Kind() != table.Text && c.Len() > 0 {
 			return o, fmt.Errorf("column %q holds %s cells; convert them to strings with text(…)", c.Name(), c.Kind())
 		}
-		out := make([]bool, c.Len())
-		for i := range out {
-			out[i] = !c.IsMissing(i) && f(c.Text(i), by)
-		}
-		return Operand{Column: table.FromBools(c.Name(), out, nil)}, nil
+		holds := func(i int) bool { return !c.IsMissing(i) && f(c.Text(i), by) }
+		return Operand{Column: table.FromBools(c.Name(), table.Collect(c.Len(), holds), nil)}, nil
 	}
 }
 
@@ -194,11 +191,8 @@ func toText(o Operand) (Operand, error) {
 	if c.Kind() == table.Text {
 		return o, nil
 	}
-	out, valid := make([]string, c.Len()), make([]bool, c.Len())
-	for i := range out {
-		out[i], valid[i] = c.Text(i), !c.IsMissing(i)
-	}
-	return Operand{Column: table.FromTexts(c.Name(), out, valid)}, nil
+	valid := table.Collect(c.Len(), func(i int) bool { return !c.IsMissing(i) })
+	return Operand{Column: table.FromTexts(c.Name(), c.Texts(), valid)}, nil
 }
 
 var integerVerb = Verb{

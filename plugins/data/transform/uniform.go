@@ -2,11 +2,11 @@ package transform
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/numeric/random"
 )
 
@@ -47,11 +47,7 @@ var randomUniformVerb = Verb{
 			return nil, fmt.Errorf("random_uniform: random_state %d is negative", o.RandomState)
 		}
 		g := random.NewGenerator(uint64(o.RandomState))
-		out := make([]float64, rows.Len())
-		for i := range out {
-			out[i] = g.Uniform(low, high)
-		}
-		return table.FromFloats("random", out), nil
+		return table.FromFloats("random", table.Collect(rows.Len(), func(int) float64 { return g.Uniform(low, high) })), nil
 	},
 }
 
@@ -64,8 +60,7 @@ var roundVerb = Verb{
 		if decimals < 0 || decimals > 22 {
 			return o, fmt.Errorf("round: decimals = %d is not between 0 and 22", decimals)
 		}
-		scale := math.Pow10(decimals)
-		rounded := func(v float64) float64 { return math.RoundToEven(v*scale) / scale }
+		rounded := func(v float64) float64 { return metric.RoundNumpy(v, decimals) }
 		switch c := o.Column; {
 		case c == nil && o.Value.Kind() == table.Float64:
 			return Operand{Value: table.FloatValue(rounded(o.Value.Float()))}, nil
@@ -78,11 +73,7 @@ var roundVerb = Verb{
 		case c.Kind() != table.Float64:
 			return o, nil
 		default:
-			out := make([]float64, c.Len())
-			for i := range out {
-				out[i] = rounded(c.Float(i))
-			}
-			return Operand{Column: table.FromFloats(c.Name(), out)}, nil
+			return Operand{Column: table.FromFloats(c.Name(), table.Collect(c.Len(), func(i int) float64 { return rounded(c.Float(i)) }))}, nil
 		}
 	},
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -38,12 +39,7 @@ type Verb struct {
 // Verbs returns all verbs sorted by name.
 func Verbs() []Verb {
 	all := slices.Clone(registry)
-	slices.SortFunc(all, func(a, b Verb) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(a, b Verb) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
@@ -107,11 +103,7 @@ func (r ListRows) Take(rows []int) Rows { return taken(r, rows) }
 
 // taken returns the elements at the positions.
 func taken[L ~[]E, E any](list L, at []int) L {
-	out := make(L, len(at))
-	for i, n := range at {
-		out[i] = list[n]
-	}
-	return out
+	return table.Collect(len(at), func(i int) E { return list[at[i]] })
 }
 
 // takeColumn takes rows of one column. The name is kept.

@@ -12,9 +12,7 @@ var accuracy = Metric{
 	Doc: `Share of rows whose prediction equals the truth.
 Numbers compare by value (3.0 equals 3, true equals 1), strings exactly. Strings against numbers score 0, or have no score if both columns hold at most two distinct values. Floats that are not integers, missing cells and infinities have no score.`,
 	Source: "scikit-learn 1.5 accuracy_score",
-	New: func(Args) (Scorer, error) {
-		return scorerFunc(func(in Input) (Score, error) { return scoreAccuracy(in, false) }), nil
-	},
+	New:    accuracyScorer(false),
 }
 
 var errorRate = Metric{
@@ -22,24 +20,19 @@ var errorRate = Metric{
 	Better: Lower,
 	Doc:    `1 - accuracy, with its rules.`,
 	Source: "scikit-learn 1.5 accuracy_score",
-	New: func(Args) (Scorer, error) {
-		return scorerFunc(func(in Input) (Score, error) { return scoreAccuracy(in, true) }), nil
-	},
+	New:    accuracyScorer(true),
 }
 
-func scoreAccuracy(in Input, wrong bool) (Score, error) {
-	p, err := in.single()
-	if err != nil {
-		return Score{}, err
-	}
-	if err := checkTargets(p.truth, p.pred); err != nil {
-		return Score{}, err
-	}
-	value := float64(countEqual(p.truth, p.pred)) / float64(p.truth.Len())
-	if wrong {
-		value = 1 - value
-	}
-	return Score{Value: value, Rounding: PythonRounding}, nil
+// accuracyScorer counts the rows that are equal, or those that are wrong.
+func accuracyScorer(wrong bool) func(Args) (Scorer, error) {
+	score := ofLabels(func(p pair) (Score, error) {
+		value := float64(countEqual(p.truth, p.pred)) / float64(p.truth.Len())
+		if wrong {
+			value = 1 - value
+		}
+		return Score{Value: value, Rounding: PythonRounding}, nil
+	})
+	return func(Args) (Scorer, error) { return score, nil }
 }
 
 func matches[T comparable](a, b []T) int {

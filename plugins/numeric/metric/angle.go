@@ -1,8 +1,11 @@
 package metric
 
 import (
+	"cmp"
+	"errors"
 	"math"
 
+	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
@@ -16,24 +19,33 @@ Targets: azimuth, then zenith, in radians; any finite angles. The cosine, the sc
 }
 
 func scoreAngularError(in Input) (Score, error) {
-	pairs, err := in.pairs()
-	if err != nil || len(pairs) != 2 {
-		return Score{}, cmpErr(err, "angular_error needs two targets, azimuth and zenith")
-	}
-	var angles [4][]float64 // predicted azimuth, zenith, true azimuth, zenith
-	for i, p := range pairs {
-		if angles[i], err = finiteFloats(p.pred); err != nil {
-			return Score{}, err
-		}
-		if angles[2+i], err = finiteFloats(p.truth); err != nil {
-			return Score{}, err
-		}
+	angles, err := in.angles("angular_error needs two targets, azimuth and zenith", finiteFloats)
+	if err != nil {
+		return Score{}, err
 	}
 	each := make([]float64, len(angles[0]))
 	for i := range each {
 		each[i] = angleOf(angles[0][i], angles[1][i], angles[2][i], angles[3][i])
 	}
 	return Score{Value: Mean(each)}, nil
+}
+
+// angles returns the predicted and the true cells of two targets: first and second,
+// first and second. need is the error without two.
+func (in Input) angles(need string, read func(*table.Column) ([]float64, error)) (out [4][]float64, err error) {
+	pairs, err := in.pairs()
+	if err != nil || len(pairs) != 2 {
+		return out, cmp.Or(err, errors.New(need))
+	}
+	for i, p := range pairs {
+		if out[i], err = read(p.pred); err != nil {
+			return out, err
+		}
+		if out[2+i], err = read(p.truth); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 // angleOf returns the angle between two directions, in radians.

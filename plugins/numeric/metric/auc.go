@@ -56,7 +56,7 @@ func rankedScores(c *table.Column, exact bool) ([]float64, error) {
 		return finiteFloats(c)
 	}
 	codes, _, err := encode(c)
-	return mapNumbers(codes, func(k int32) float64 { return float64(k) }), err
+	return mapped(codes, func(k int32) float64 { return float64(k) }), err
 }
 
 // twoClasses returns which rows hold the greater of the column's two values.
@@ -68,7 +68,7 @@ func twoClasses(c *table.Column) ([]bool, error) {
 	if err == nil && count != 2 {
 		err = &Unscorable{Column: c.Name(), Reason: "the answers must contain exactly two classes"}
 	}
-	return mapNumbers(codes, func(k int32) bool { return k == 1 }), err
+	return mapped(codes, func(k int32) bool { return k == 1 }), err
 }
 
 // twoIntegers is twoClasses for integers; nil if there are not two of them.

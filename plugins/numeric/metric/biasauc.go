@@ -43,12 +43,12 @@ func scoreBiasAUC(in Input, identities []string) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
+	columns, err := in.answers(identities...)
+	if err != nil {
+		return Score{}, err
+	}
 	var powers [3]float64
-	for _, name := range identities {
-		c, err := in.Truth.Column(name)
-		if err != nil {
-			return Score{}, fmt.Errorf("answers: %w", err)
-		}
+	for _, c := range columns {
 		with := halves(c.Floats())
 		for k, keep := range []func(positive, with bool) bool{
 			func(_, with bool) bool { return with },
@@ -70,11 +70,7 @@ func scoreBiasAUC(in Input, identities []string) (Score, error) {
 }
 
 func halves(v []float64) []bool {
-	out := make([]bool, len(v))
-	for i, x := range v {
-		out[i] = x >= 0.5
-	}
-	return out
+	return mapped(v, func(x float64) bool { return x >= 0.5 })
 }
 
 func subsetAUC(truth []bool, pred []float64, with []bool, keep func(positive, with bool) bool) (float64, error) {

@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 var cocoAP = Metric{
@@ -97,11 +95,9 @@ func (c coco) score(in Input) (Score, error) {
 // truth returns the pictures in the order of the answers and their boxes,
 // numbered picture by picture.
 func (c coco) truth(in Input) (pictures []string, boxes map[string][]cocoBox, err error) {
-	var columns [6]*table.Column
-	for i, name := range []string{in.ID, c.class, "x_min", "y_min", "x_max", "y_max"} {
-		if columns[i], err = in.Truth.Column(name); err != nil {
-			return nil, nil, fmt.Errorf("answers: %w", err)
-		}
+	columns, err := in.answers(in.ID, c.class, "x_min", "y_min", "x_max", "y_max")
+	if err != nil {
+		return nil, nil, err
 	}
 	rows := map[string][]int{}
 	for i := range in.Truth.Len() {
@@ -130,14 +126,11 @@ func (c coco) detections(in Input) (map[string][]cocoBox, error) {
 	if len(in.Targets) != 1 {
 		return nil, fmt.Errorf("coco_ap has one target")
 	}
-	cells, err := in.Prediction.Column(in.Targets[0])
+	columns, err := in.submitted(in.Targets[0], in.ID)
 	if err != nil {
-		return nil, &Unscorable{Column: in.Targets[0], Reason: "is missing"}
+		return nil, err
 	}
-	ids, err := in.Prediction.Column(in.ID)
-	if err != nil {
-		return nil, &Unscorable{Column: in.ID, Reason: "is missing"}
-	}
+	cells, ids := columns[0], columns[1]
 	texts, err := textCells(cells)
 	if err != nil {
 		return nil, err
@@ -172,10 +165,11 @@ type cocoMatch struct {
 // cocoClass returns the precision of a class at the 101 recalls, nil if it has
 // no true box that counts.
 func cocoClass(class int64, pictures []string, truth, found map[string][]cocoBox, least float64) []float64 {
+	ofClass := func(b cocoBox) bool { return b.class == class }
 	var matches []cocoMatch
 	boxes := 0
 	for _, id := range pictures {
-		t, d := cocoOf(class, truth[id]), cocoOf(class, found[id])
+		t, d := matching(truth[id], ofClass), matching(found[id], ofClass)
 		slices.SortStableFunc(t, func(a, b cocoBox) int { return cmp.Compare(count(a.outside()), count(b.outside())) })
 		slices.SortStableFunc(d, func(a, b cocoBox) int { return cmp.Compare(b.score, a.score) })
 		for _, b := range t {
@@ -195,16 +189,6 @@ func count(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-func cocoOf(class int64, boxes []cocoBox) []cocoBox {
-	var out []cocoBox
-	for _, b := range boxes {
-		if b.class == class {
-			out = append(out, b)
-		}
-	}
-	return out
 }
 
 // cocoPicture matches the detections of one picture and class, the most

@@ -87,20 +87,20 @@ func (a numbers) minus(b numbers) numbers {
 // meanSquare returns the mean of the squares; those of integers wrap around.
 func (a numbers) meanSquare() float64 {
 	if a.ints != nil {
-		return meanInts(mapNumbers(a.ints, func(x int64) int64 { return x * x }))
+		return meanInts(mapped(a.ints, func(x int64) int64 { return x * x }))
 	}
-	return Mean(mapNumbers(a.floats, func(x float64) float64 { return x * x }))
+	return Mean(mapped(a.floats, func(x float64) float64 { return x * x }))
 }
 
 // meanSize returns the mean of the absolute values.
 func (a numbers) meanSize() float64 {
 	if a.ints != nil {
-		return meanInts(mapNumbers(a.ints, func(x int64) int64 { return max(x, -x) }))
+		return meanInts(mapped(a.ints, func(x int64) int64 { return max(x, -x) }))
 	}
-	return Mean(mapNumbers(a.floats, math.Abs))
+	return Mean(mapped(a.floats, math.Abs))
 }
 
-func mapNumbers[S, T any](v []S, f func(S) T) []T {
+func mapped[S, T any](v []S, f func(S) T) []T {
 	out := make([]T, len(v))
 	for i, x := range v {
 		out[i] = f(x)
@@ -112,11 +112,7 @@ func (a numbers) asFloats() []float64 {
 	if a.ints == nil {
 		return a.floats
 	}
-	out := make([]float64, len(a.ints))
-	for i, x := range a.ints {
-		out[i] = float64(x)
-	}
-	return out
+	return mapped(a.ints, func(x int64) float64 { return float64(x) })
 }
 
 // quote shortens and quotes a cell for a message.

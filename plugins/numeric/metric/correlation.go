@@ -32,7 +32,7 @@ var matthews = Metric{
 	Doc: `Matthews correlation coefficient of two or more classes (Gorodkin's R_K); 0 if one side is constant.
 Floats that are not integers, strings against numbers, missing cells and infinities have no score.`,
 	Source: "Gorodkin 2004; scikit-learn 1.5 matthews_corrcoef",
-	New:    func(Args) (Scorer, error) { return scorerFunc(scoreMatthews), nil },
+	New:    func(Args) (Scorer, error) { return ofLabels(scoreMatthews), nil },
 }
 
 func scorePearson(in Input) (Score, error) {
@@ -102,7 +102,11 @@ func pearsonOf(a, b []float64) float64 {
 	if len(a) == 2 {
 		return sign(a[1]-a[0]) * sign(b[1]-b[0])
 	}
-	x, y := normalized(a), normalized(b)
+	return product(normalized(a), normalized(b))
+}
+
+// product returns the scalar product of two vectors of norm 1.
+func product(x, y []float64) float64 {
 	products := make([]float64, len(x))
 	for i := range x {
 		products[i] = float64(x[i] * y[i])
@@ -158,12 +162,7 @@ func spearmanOf(a, b []float64) float64 {
 	if constant(a) || constant(b) {
 		return math.NaN()
 	}
-	x, y := normalized(ranksOf(a)), normalized(ranksOf(b))
-	products := make([]float64, len(x))
-	for i := range x {
-		products[i] = float64(x[i] * y[i])
-	}
-	return clip(Sum(products), -1, 1)
+	return product(normalized(ranksOf(a)), normalized(ranksOf(b)))
 }
 
 // ranksOf returns the rank of every value from 1, ties sharing their average.
@@ -187,14 +186,7 @@ func ranksOf(v []float64) []float64 {
 	return out
 }
 
-func scoreMatthews(in Input) (Score, error) {
-	p, err := in.single()
-	if err != nil {
-		return Score{}, err
-	}
-	if err := checkTargets(p.truth, p.pred); err != nil {
-		return Score{}, err
-	}
+func scoreMatthews(p pair) (Score, error) {
 	labels, err := encodeTogether(p.truth, p.pred)
 	if err != nil {
 		return Score{}, err

@@ -20,7 +20,7 @@ A cell lists "confidence x y z width length height yaw class", split at every si
 Lists of another length, words that are not numbers and infinite angles have no score; nor, in the row's classes, have NaN, sizes that are not positive, and boxes whose corners are not at right angles. There the product of two sides must be 0 within 10^-8, which rounding spoils where numbers are huge or infinite. A row without true boxes gives NaN.`,
 	Source:       "lyft_dataset_sdk mAP_evaluation; metric of the Lyft 3D object detection competition",
 	Placeholders: Placeholders{"": {"1 0 0 0 1 1 1 0 car"}},
-	New:          func(Args) (Scorer, error) { return scorerFunc(scoreCuboids), nil },
+	New:          func(Args) (Scorer, error) { return ofTexts(scoreCuboids), nil },
 }
 
 // cuboid is a box standing on the ground, turned by an angle.
@@ -32,11 +32,7 @@ type cuboid struct {
 	yaw        float64
 }
 
-func scoreCuboids(in Input) (Score, error) {
-	truth, pred, err := textPair(in)
-	if err != nil {
-		return Score{}, err
-	}
+func scoreCuboids(truth, pred []string) (Score, error) {
 	var each []float64
 	for i := range truth {
 		p, err := cuboids(pred[i], i)
@@ -109,12 +105,7 @@ func cuboidRow(truth, pred []cuboid, row int) ([]float64, error) {
 
 // ofClass returns the boxes of a class by falling confidence.
 func ofClass(list []cuboid, class string) []cuboid {
-	var out []cuboid
-	for _, c := range list {
-		if c.class == class {
-			out = append(out, c)
-		}
-	}
+	out := matching(list, func(c cuboid) bool { return c.class == class })
 	slices.Reverse(out)
 	pythonSort(out, func(a, b cuboid) bool { return a.confidence < b.confidence })
 	slices.Reverse(out)
@@ -244,11 +235,7 @@ func sharedArea(a, b []point) float64 {
 }
 
 func moved(polygon []point, by point) []point {
-	out := make([]point, len(polygon))
-	for i, p := range polygon {
-		out[i] = point{p.x - by.x, p.y - by.y}
-	}
-	return out
+	return mapped(polygon, func(p point) point { return point{p.x - by.x, p.y - by.y} })
 }
 
 // clipHalf appends the part of a polygon on the left of the line from one

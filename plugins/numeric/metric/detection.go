@@ -14,7 +14,7 @@ var detectionAP = Metric{
 	Doc: `Mean over classes of the average precision of boxes at an intersection over union above 0.5.
 A cell lists "class confidence xmin ymin xmax ymax", split at white space. Classes are the answers'. In a row, by falling confidence, a detection is true if it finds an unused true box of its class with overlap above 0.5; it takes that of the greatest, the first of equals. A box left counts as a true detection of confidence 0, a row without any as a false one. Average precision sums recall steps times precision over the distinct confidences. Missing cells, incomplete groups, words that are not numbers and confidences that are not finite have no score.`,
 	Source: "scikit-learn 1.5 average_precision_score; metric of the SIIM COVID-19 competition",
-	New:    func(Args) (Scorer, error) { return scorerFunc(scoreDetectionAP), nil },
+	New:    func(Args) (Scorer, error) { return ofTexts(scoreDetectionAP), nil },
 }
 
 // detection is a box with a class and a confidence.
@@ -24,13 +24,10 @@ type detection struct {
 	box        [4]float64 // xmin ymin xmax ymax
 }
 
-func scoreDetectionAP(in Input) (Score, error) {
-	truth, pred, err := textPair(in)
-	if err != nil {
-		return Score{}, err
-	}
+func scoreDetectionAP(truth, pred []string) (Score, error) {
 	trueRows, predRows := make([][]detection, len(truth)), make([][]detection, len(pred))
 	classes := map[string]bool{}
+	var err error
 	for i := range truth {
 		if predRows[i], err = detections(pred[i], i); err != nil {
 			return Score{}, err
@@ -77,19 +74,12 @@ func detections(cell string, row int) ([]detection, error) {
 // matchClass returns for every detection of a class, and every box that none
 // found, whether it is right and its confidence.
 func matchClass(class string, truth, pred [][]detection) (hits []bool, scores []float64) {
+	ofClass := func(d detection) bool { return d.class == class }
 	for i := range truth {
 		begin := len(hits)
-		var boxes []detection
-		for _, d := range truth[i] {
-			if d.class == class {
-				boxes = append(boxes, d)
-			}
-		}
+		boxes := matching(truth[i], ofClass)
 		used := make([]bool, len(boxes))
-		for _, d := range pred[i] {
-			if d.class != class {
-				continue
-			}
+		for _, d := range matching(pred[i], ofClass) {
 			best := bestBox(d, boxes, used)
 			if best >= 0 {
 				used[best] = true
@@ -106,6 +96,16 @@ func matchClass(class string, truth, pred [][]detection) (hits []bool, scores []
 		}
 	}
 	return hits, scores
+}
+
+// matching returns the elements that is holds for.
+func matching[T any](list []T, is func(T) bool) (out []T) {
+	for _, x := range list {
+		if is(x) {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 func bestBox(d detection, boxes []detection, used []bool) int {

@@ -9,18 +9,11 @@ var f1 = Metric{
 	Params: []Param{{Name: "average", Kind: TextParam, OneOf: []string{"micro", "macro"}, Doc: "how labels are averaged"}},
 	New: func(a Args) (Scorer, error) {
 		micro := a.text("average") == "micro"
-		return scorerFunc(func(in Input) (Score, error) { return scoreF1(in, micro) }), nil
+		return ofLabels(func(p pair) (Score, error) { return scoreF1(p, micro) }), nil
 	},
 }
 
-func scoreF1(in Input, micro bool) (Score, error) {
-	p, err := in.single()
-	if err != nil {
-		return Score{}, err
-	}
-	if err := checkTargets(p.truth, p.pred); err != nil {
-		return Score{}, err
-	}
+func scoreF1(p pair, micro bool) (Score, error) {
 	if p.truth.Len() == 0 {
 		return Score{}, unscorable("there are no rows")
 	}

@@ -88,18 +88,9 @@ Targets: latitude, then longitude, in degrees. Groups are the values of a column
 }
 
 func scoreHaversine(in Input, group string) (Score, error) {
-	pairs, err := in.pairs()
-	if err != nil || len(pairs) != 2 {
-		return Score{}, cmpErr(err, "haversine_quantiles needs two targets, latitude and longitude")
-	}
-	var coordinates [4][]float64 // predicted latitude, longitude, true latitude, longitude
-	for i, p := range pairs {
-		if coordinates[i], err = radians(p.pred); err != nil {
-			return Score{}, err
-		}
-		if coordinates[2+i], err = radians(p.truth); err != nil {
-			return Score{}, err
-		}
+	coordinates, err := in.angles("haversine_quantiles needs two targets, latitude and longitude", radians)
+	if err != nil {
+		return Score{}, err
 	}
 	truth, err := rowsByGroup(in.Truth, group)
 	if err != nil {
@@ -109,7 +100,8 @@ func scoreHaversine(in Input, group string) (Score, error) {
 	if err != nil {
 		return Score{}, &Unscorable{Column: group, Reason: "is missing"}
 	}
-	half := pairs[0].pred.Kind() == table.Bool
+	latitude, _ := in.Prediction.Column(in.Targets[0]) // which was read
+	half := latitude.Kind() == table.Bool
 	var each []float64
 	inOrder := func(a, b string) int { return cmp.Compare(truth[a][0], truth[b][0]) }
 	for _, name := range slices.SortedFunc(maps.Keys(truth), inOrder) {
@@ -124,14 +116,6 @@ func scoreHaversine(in Input, group string) (Score, error) {
 		each = append(each, Mean([]float64{quantileOf(distances, 0.5), quantileOf(distances, 0.95)}))
 	}
 	return Score{Value: Mean(each)}, nil
-}
-
-// cmpErr returns err, or an error of that text where err is nil.
-func cmpErr(err error, text string) error {
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%s", text)
 }
 
 // plainFloats returns a column of numbers or booleans, with NaN for missing cells; strings
@@ -156,9 +140,9 @@ func radians(c *table.Column) ([]float64, error) {
 	case c.Kind() == table.Bool && c.MissingCount() > 0:
 		return nil, &Unscorable{Column: c.Name(), Reason: "mixes booleans with missing cells"}
 	case c.Kind() == table.Bool:
-		return mapNumbers(degrees, func(x float64) float64 { return x * halfDegree }), nil
+		return mapped(degrees, func(x float64) float64 { return x * halfDegree }), nil
 	}
-	return mapNumbers(degrees, func(x float64) float64 { return x * (math.Pi / 180) }), nil
+	return mapped(degrees, func(x float64) float64 { return x * (math.Pi / 180) }), nil
 }
 
 // haversineOf returns the distance in metres of two places given by latitude

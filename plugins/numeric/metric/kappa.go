@@ -18,7 +18,7 @@ Labels are both sides' values, sorted. A pair's weight is 0 or 1 ("none"), the d
 	Params: []Param{{Name: "weights", Kind: TextParam, Default: "none", OneOf: []string{"none", "linear", "quadratic"}, Doc: "how much a wrong label costs"}},
 	New: func(a Args) (Scorer, error) {
 		weight := kappaWeights[a.text("weights")]
-		return scorerFunc(func(in Input) (Score, error) { return scoreKappa(in, weight) }), nil
+		return ofLabels(func(p pair) (Score, error) { return scoreKappa(p, weight) }), nil
 	},
 }
 
@@ -31,14 +31,7 @@ var kappaWeights = map[string]kappaWeight{
 	"quadratic": func(d int) int64 { return int64(d) * int64(d) },
 }
 
-func scoreKappa(in Input, weight kappaWeight) (Score, error) {
-	p, err := in.single()
-	if err != nil {
-		return Score{}, err
-	}
-	if err := checkTargets(p.truth, p.pred); err != nil {
-		return Score{}, err
-	}
+func scoreKappa(p pair, weight kappaWeight) (Score, error) {
 	labels, values, err := encodeLabels(p.truth, p.pred)
 	if err != nil {
 		return Score{}, err

@@ -12,14 +12,10 @@ var kendallTau = Metric{
 	Doc: `Kendall's tau over all rows, whose cells list words in order: 1 - 4·inversions / Σ n(n-1), with n words in a row.
 Inversions are of the true words' positions in the predicted list. A list of another length or without a true word has no score; nor has a file in which no row has two words.`,
 	Source: "Kendall 1938; metric of the AI4Code competition",
-	New:    func(Args) (Scorer, error) { return scorerFunc(scoreKendall), nil },
+	New:    func(Args) (Scorer, error) { return ofTexts(scoreKendall), nil },
 }
 
-func scoreKendall(in Input) (Score, error) {
-	truth, pred, err := textPair(in)
-	if err != nil {
-		return Score{}, err
-	}
+func scoreKendall(truth, pred []string) (Score, error) {
 	inversions, pairs := 0, 0
 	for i := range truth {
 		t, p := pytext.Fields(truth[i]), pytext.Fields(pred[i])

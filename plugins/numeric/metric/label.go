@@ -121,6 +121,21 @@ func checkTargets(truth, pred *table.Column) error {
 	return nil
 }
 
+// ofLabels returns the scorer of a function of the only target, whose columns
+// checkTargets has passed.
+func ofLabels(score func(pair) (Score, error)) Scorer {
+	return scorerFunc(func(in Input) (Score, error) {
+		p, err := in.single()
+		if err == nil {
+			err = checkTargets(p.truth, p.pred)
+		}
+		if err != nil {
+			return Score{}, err
+		}
+		return score(p)
+	})
+}
+
 func isText(c *table.Column) bool { return c.Kind() == table.Text }
 
 func mixedLabels(c *table.Column) error {
@@ -170,7 +185,7 @@ func compareExact(a, b exact) int {
 	return cmp.Or(cmp.Compare(a.high, b.high), cmp.Compare(a.low, b.low))
 }
 
-func exactValues(c *table.Column) []exact { return mapNumbers(c.Values(), exactOf) }
+func exactValues(c *table.Column) []exact { return mapped(c.Values(), exactOf) }
 
 // asDoubles reports whether numpy's array of the numbers of all columns holds
 // doubles.

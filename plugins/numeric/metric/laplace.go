@@ -43,10 +43,11 @@ func (l laplaceScorer) score(in Input) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	ids, err := in.Prediction.Column(in.ID)
+	columns, err := in.submitted(in.ID)
 	if err != nil {
-		return Score{}, &Unscorable{Column: in.ID, Reason: "is missing"}
+		return Score{}, err
 	}
+	ids := columns[0]
 	var rows []int
 	present := map[string]bool{}
 	for i := range ids.Len() {
@@ -59,19 +60,27 @@ func (l laplaceScorer) score(in Input) (Score, error) {
 		return Score{}, unscorable("column %q: a graded id occurs twice", in.ID)
 	}
 	slices.SortStableFunc(rows, func(a, b int) int { return strings.Compare(ids.Text(a), ids.Text(b)) })
-	return l.mean(in, ids, rows, graded)
+	if columns, err = in.submitted(in.Targets[0], l.confidence); err != nil {
+		return Score{}, err
+	}
+	values := make([]float64, len(rows))
+	for i, row := range rows {
+		sure := columns[1].Float(row)
+		if sure != sure {
+			sure = 0
+		}
+		values[i] = laplaceLogLikelihood(graded[ids.Text(row)], columns[0].Float(row), sure)
+	}
+	return Score{Value: Mean(values)}, nil
 }
 
 // graded returns the truth of the graded rows by id.
 func (l laplaceScorer) graded(in Input) (map[string]float64, error) {
-	ids, err := in.Truth.Column(in.ID)
+	columns, err := in.answers(in.ID, in.TruthNames[0])
 	if err != nil {
-		return nil, fmt.Errorf("answers: %w", err)
+		return nil, err
 	}
-	truth, err := in.Truth.Column(in.TruthNames[0])
-	if err != nil {
-		return nil, fmt.Errorf("answers: %w", err)
-	}
+	ids, truth := columns[0], columns[1]
 	groups, err := rowsByGroup(in.Truth, l.group)
 	if err != nil {
 		return nil, err
@@ -90,26 +99,6 @@ func (l laplaceScorer) graded(in Input) (map[string]float64, error) {
 		}
 	}
 	return out, nil
-}
-
-func (l laplaceScorer) mean(in Input, ids *table.Column, rows []int, graded map[string]float64) (Score, error) {
-	pred, err := in.Prediction.Column(in.Targets[0])
-	if err != nil {
-		return Score{}, &Unscorable{Column: in.Targets[0], Reason: "is missing"}
-	}
-	confidence, err := in.Prediction.Column(l.confidence)
-	if err != nil {
-		return Score{}, &Unscorable{Column: l.confidence, Reason: "is missing"}
-	}
-	values := make([]float64, len(rows))
-	for i, row := range rows {
-		sure := confidence.Float(row)
-		if sure != sure {
-			sure = 0
-		}
-		values[i] = laplaceLogLikelihood(graded[ids.Text(row)], pred.Float(row), sure)
-	}
-	return Score{Value: Mean(values)}, nil
 }
 
 // laplaceLogLikelihood returns the value of one row; see the metric

@@ -13,7 +13,7 @@ var levenshtein = Metric{
 	Costly: true,
 	Doc:    `Mean Levenshtein distance: the fewest code points to insert, delete or replace.`,
 	Source: "Levenshtein 1966; Python package Levenshtein 0.25 distance",
-	New:    func(Args) (Scorer, error) { return scorerFunc(scoreLevenshtein), nil },
+	New:    func(Args) (Scorer, error) { return ofTexts(scoreLevenshtein), nil },
 }
 
 var sequenceErrorRate = Metric{
@@ -26,11 +26,7 @@ Numbers are split at white space and read by Python's int(), of any size: 7 equa
 	New:    func(Args) (Scorer, error) { return scorerFunc(scoreSequenceErrorRate), nil },
 }
 
-func scoreLevenshtein(in Input) (Score, error) {
-	truth, pred, err := textPair(in)
-	if err != nil {
-		return Score{}, err
-	}
+func scoreLevenshtein(truth, pred []string) (Score, error) {
 	each := make([]float64, len(truth))
 	inParallel(len(truth), func(lo, hi int) {
 		for i := lo; i < hi; i++ {

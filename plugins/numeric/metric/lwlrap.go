@@ -80,7 +80,7 @@ func integerScores(pairs []pair, scores [][]float64) error {
 	}
 	places, err := encodeTogether(columns...)
 	for k, codes := range places.codes {
-		scores[k] = mapNumbers(codes, func(place int32) float64 { return float64(place) })
+		scores[k] = mapped(codes, func(place int32) float64 { return float64(place) })
 		for i, x := range columns[k].Ints() {
 			if x == lowest {
 				scores[k][i] = float64(places.count)

@@ -116,18 +116,42 @@ func (in Input) pair(i int, name string) (pair, error) {
 	if in.TruthNames != nil {
 		truthName = in.TruthNames[i]
 	}
-	truth, err := in.Truth.Column(truthName)
+	truth, err := in.answers(truthName)
 	if err != nil {
-		return pair{}, fmt.Errorf("answers: %w", err)
+		return pair{}, err
 	}
-	pred, err := in.Prediction.Column(name)
+	pred, err := in.submitted(name)
 	if err != nil {
-		return pair{}, &Unscorable{Column: name, Reason: "is missing"}
+		return pair{}, err
 	}
-	if truth.Len() != pred.Len() {
-		return pair{}, unscorable("the submission has %d rows to compare, the answers have %d", pred.Len(), truth.Len())
+	if t, p := truth[0].Len(), pred[0].Len(); t != p {
+		return pair{}, unscorable("the submission has %d rows to compare, the answers have %d", p, t)
 	}
-	return pair{name: name, truth: truth, pred: pred}, nil
+	return pair{name: name, truth: truth[0], pred: pred[0]}, nil
+}
+
+// answers returns columns of the answers.
+func (in Input) answers(names ...string) ([]*table.Column, error) {
+	out := make([]*table.Column, len(names))
+	for i, name := range names {
+		var err error
+		if out[i], err = in.Truth.Column(name); err != nil {
+			return nil, fmt.Errorf("answers: %w", err)
+		}
+	}
+	return out, nil
+}
+
+// submitted returns columns of the submission. One that is missing is its fault.
+func (in Input) submitted(names ...string) ([]*table.Column, error) {
+	out := make([]*table.Column, len(names))
+	for i, name := range names {
+		var err error
+		if out[i], err = in.Prediction.Column(name); err != nil {
+			return nil, &Unscorable{Column: name, Reason: "is missing"}
+		}
+	}
+	return out, nil
 }
 
 // single returns the only target column.

@@ -86,10 +86,11 @@ func (w levelWeights) score(in Input) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	ids, err := in.Truth.Column(in.ID)
+	columns, err := in.answers(in.ID)
 	if err != nil {
-		return Score{}, fmt.Errorf("answers: %w", err)
+		return Score{}, err
 	}
+	ids := columns[0]
 	place := make(map[string]int, len(w.levels))
 	for i, level := range w.levels {
 		place[level] = i

@@ -45,14 +45,11 @@ func scoreAnswerSpans(in Input) (Score, error) {
 	if in.Prediction.Len() != len(valid) {
 		return Score{}, unscorable("there are %d rows; expected %d", in.Prediction.Len(), len(valid))
 	}
-	ids, err := in.Prediction.Column(in.ID)
+	columns, err := in.submitted(in.ID, in.Targets[0])
 	if err != nil {
-		return Score{}, &Unscorable{Column: in.ID, Reason: "is missing"}
+		return Score{}, err
 	}
-	cells, err := in.Prediction.Column(in.Targets[0])
-	if err != nil {
-		return Score{}, &Unscorable{Column: in.Targets[0], Reason: "is missing"}
-	}
+	ids, cells := columns[0], columns[1]
 	right, seen := 0, map[string]bool{}
 	for i := range ids.Len() {
 		id := ids.Text(i)
@@ -90,14 +87,11 @@ func parseSpan(c *table.Column, row int) (string, bool) {
 
 // validSpans returns the valid answers of every expected id.
 func validSpans(in Input) (map[string]map[string]bool, error) {
-	ids, err := in.Truth.Column(in.ID)
+	columns, err := in.answers(in.ID, in.TruthNames[0])
 	if err != nil {
-		return nil, fmt.Errorf("answers: %w", err)
+		return nil, err
 	}
-	cells, err := in.Truth.Column(in.TruthNames[0])
-	if err != nil {
-		return nil, fmt.Errorf("answers: %w", err)
-	}
+	ids, cells := columns[0], columns[1]
 	out := make(map[string]map[string]bool, 2*ids.Len())
 	for i := range ids.Len() {
 		var list []annotation

@@ -115,7 +115,7 @@ func (a numbers) log1p() []float64 {
 	if !a.truths {
 		return log1pAll(a.asFloats())
 	}
-	return mapNumbers(a.floats, func(x float64) float64 { return x * halfLog2 })
+	return mapped(a.floats, func(x float64) float64 { return x * halfLog2 })
 }
 
 func minus(a, b []float64) numbers { return numbers{floats: a}.minus(numbers{floats: b}) }

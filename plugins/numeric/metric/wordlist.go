@@ -41,6 +41,17 @@ func textPair(in Input) (truth, pred []string, err error) {
 	return truth, pred, nil
 }
 
+// ofTexts returns the scorer of a function of the cells that textPair returns.
+func ofTexts(score func(truth, pred []string) (Score, error)) Scorer {
+	return scorerFunc(func(in Input) (Score, error) {
+		truth, pred, err := textPair(in)
+		if err != nil {
+			return Score{}, err
+		}
+		return score(truth, pred)
+	})
+}
+
 func wordSet(list []string) map[string]bool {
 	out := make(map[string]bool, len(list))
 	for _, w := range list {
@@ -58,15 +69,11 @@ Words are split at every single space, so two spaces give an empty word with a p
 	Params: []Param{{Name: "k", Kind: NumberParam, Doc: "the number of predicted words that count"}},
 	New: func(a Args) (Scorer, error) {
 		k := int(a.number("k"))
-		return scorerFunc(func(in Input) (Score, error) { return scoreMAP(in, k) }), nil
+		return ofTexts(func(truth, pred []string) (Score, error) { return scoreMAP(truth, pred, k) }), nil
 	},
 }
 
-func scoreMAP(in Input, k int) (Score, error) {
-	truth, pred, err := textPair(in)
-	if err != nil {
-		return Score{}, err
-	}
+func scoreMAP(truth, pred []string, k int) (Score, error) {
 	each := make([]float64, len(truth))
 	for i := range each {
 		each[i] = averagePrecisionAt(wordSet(strings.Split(truth[i], " ")), strings.Split(pred[i], " "), k)
@@ -98,14 +105,10 @@ var multilabelF1 = Metric{
 	Doc: `Micro F1 over pairs of row and label, 2·TP / (2·TP + FP + FN), 0 without a correct one. Cells list labels, split at white space.
 A predicted label in no true cell costs nothing. A repeated label counts once. Fewer than two labels have no score.`,
 	Source: "scikit-learn 1.5 MultiLabelBinarizer(classes) and f1_score(average=\"micro\")",
-	New:    func(Args) (Scorer, error) { return scorerFunc(scoreMultilabelF1), nil },
+	New:    func(Args) (Scorer, error) { return ofTexts(scoreMultilabelF1), nil },
 }
 
-func scoreMultilabelF1(in Input) (Score, error) {
-	truth, pred, err := textPair(in)
-	if err != nil {
-		return Score{}, err
-	}
+func scoreMultilabelF1(truth, pred []string) (Score, error) {
 	known := map[string]bool{}
 	for _, cell := range truth {
 		for _, w := range pytext.Fields(cell) {
@@ -143,15 +146,11 @@ If both are empty, the row scores 0 (both_empty = "zero") or the submission has 
 	Params: []Param{{Name: "both_empty", Kind: TextParam, Default: "zero", OneOf: []string{"zero", "refuse"}, Doc: "how a row without words on both sides is scored"}},
 	New: func(a Args) (Scorer, error) {
 		refuse := a.text("both_empty") == "refuse"
-		return scorerFunc(func(in Input) (Score, error) { return scoreJaccard(in, refuse) }), nil
+		return ofTexts(func(truth, pred []string) (Score, error) { return scoreJaccard(truth, pred, refuse) }), nil
 	},
 }
 
-func scoreJaccard(in Input, refuse bool) (Score, error) {
-	truth, pred, err := textPair(in)
-	if err != nil {
-		return Score{}, err
-	}
+func scoreJaccard(truth, pred []string, refuse bool) (Score, error) {
 	each := make([]float64, len(truth))
 	all := map[string]bool{}
 	for i := range each {

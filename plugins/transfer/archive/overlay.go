@@ -24,7 +24,7 @@ type Overlay struct {
 	Unpacking *progress.Work
 
 	layers  []layer
-	closers []io.Closer
+	closers []func() error
 }
 
 // layer is a file system mounted below a folder.
@@ -51,11 +51,11 @@ func (o *Overlay) Mount(ctx context.Context, name, folder, work string) error {
 	if err != nil {
 		return fmt.Errorf("mount %s: %w", name, err)
 	}
-	src, keep, err := sourceOf(f, work)
+	src, drop, err := SourceOf(f, work)
 	if err != nil {
 		return fmt.Errorf("mount %s: %w", name, errors.Join(err, f.Close()))
 	}
-	o.closers = append(o.closers, keep)
+	o.closers = append(o.closers, drop, f.Close)
 	mounted, err := o.mountFS(ctx, src, name, work)
 	if err != nil {
 		return fmt.Errorf("mount %s: %w", name, err)
@@ -79,27 +79,35 @@ func (o *Overlay) mountFolder(name, folder string) error {
 func (o *Overlay) Close() error {
 	var errs []error
 	for _, c := range o.closers {
-		errs = append(errs, c.Close())
+		errs = append(errs, c())
 	}
 	o.closers = nil
 	return errors.Join(errs...)
 }
 
-// sourceOf makes a file readable at any offset, by a copy in work if necessary.
-func sourceOf(f fs.File, work string) (Source, io.Closer, error) {
-	info, err := f.Stat()
+// SourceOf makes what r reads readable at any offset: r itself, or a temporary copy in
+// work. Drop removes the copy. It does not close r.
+func SourceOf(r io.Reader, work string) (src Source, drop func() error, err error) {
+	if f, ok := r.(interface {
+		io.ReaderAt
+		Stat() (fs.FileInfo, error)
+	}); ok {
+		info, err := f.Stat()
+		if err != nil {
+			return src, nil, err
+		}
+		return Source{f, info.Size()}, func() error { return nil }, nil
+	}
+	spool, err := os.CreateTemp(work, "spool-")
 	if err != nil {
-		return Source{}, f, err
+		return src, nil, err
 	}
-	if at, ok := f.(io.ReaderAt); ok {
-		return Source{at, info.Size()}, f, nil
-	}
-	spool, err := os.CreateTemp(work, "archive-")
+	drop = func() error { return errors.Join(spool.Close(), os.Remove(spool.Name())) }
+	n, err := io.Copy(spool, r)
 	if err != nil {
-		return Source{}, f, err
+		return src, nil, errors.Join(err, drop())
 	}
-	n, err := io.Copy(spool, f)
-	return Source{spool, n}, spool, errors.Join(err, f.Close())
+	return Source{spool, n}, drop, nil
 }
 
 func (o *Overlay) mountFS(ctx context.Context, src Source, name, work string) (fs.FS, error) {

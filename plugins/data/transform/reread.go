@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// again reads a file again whose lines a table has not kept in memory. Its Close tells
+// rereadFile reads a file again whose lines a table has not kept in memory. Its Close tells
 // whether these were the lines that the table was made of.
-type again struct {
+type rereadFile struct {
 	fs.File
 	at  io.ReaderAt
 	was fs.FileInfo
@@ -19,25 +19,25 @@ type again struct {
 	err error // the first
 }
 
-// leastAgain is the size of the smallest files that are read again. That takes a fifth
+// leastReread is the size of the smallest files that are read again. That takes a fifth
 // more time, and small files may be too many to be open at once.
-const leastAgain = 256 << 20
+const leastReread = 256 << 20
 
-// newAgain returns nil if the file is small, or cannot be read at any place.
-func newAgain(f fs.File) *again {
+// newRereadFile returns nil if the file is small, or cannot be read at any place.
+func newRereadFile(f fs.File) *rereadFile {
 	at, ok := f.(io.ReaderAt)
 	if !ok {
 		return nil
 	}
 	was, err := f.Stat()
-	if err != nil || was.Size() < leastAgain {
+	if err != nil || was.Size() < leastReread {
 		return nil
 	}
-	return &again{File: f, at: at, was: was}
+	return &rereadFile{File: f, at: at, was: was}
 }
 
 // ReadAt implements io.ReaderAt.
-func (a *again) ReadAt(p []byte, off int64) (int, error) {
+func (a *rereadFile) ReadAt(p []byte, off int64) (int, error) {
 	n, err := a.at.ReadAt(p, off)
 	if n < len(p) {
 		a.mu.Lock()
@@ -50,7 +50,7 @@ func (a *again) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // Close implements io.Closer.
-func (a *again) Close() error {
+func (a *rereadFile) Close() error {
 	is, err := a.Stat()
 	if err == nil && (is.Size() != a.was.Size() || !is.ModTime().Equal(a.was.ModTime())) {
 		err = fmt.Errorf("%s has changed while it was read", a.was.Name())

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// FuzzShapes cuts records with shapes and without, which must give the same
+// FuzzPatterns cuts records with patterns and without, which must give the same
 // fields.
-func FuzzShapes(f *testing.F) {
+func FuzzPatterns(f *testing.F) {
 	for i, s := range []string{
 		"0,1,0,0,1\n9,9,9,9,9,\n", "0.5,0.25\n1.5,22.25\n.5,1.\n", "0.123456789,9.123456789,2.147483647,2.147483648\n",
 		"0.1x,0x1,0.12345678:,:.5\n\n \n1", "1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6", "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1.0,",
@@ -22,31 +22,31 @@ func FuzzShapes(f *testing.F) {
 		f.Add([]byte(s), "\x00\x01\x02\x03\x0a\x0a", uint8(i))
 		f.Add([]byte(s), "\x0a\x0a\x0a\x0a", uint8(i))
 	}
-	f.Fuzz(func(t *testing.T, raw []byte, shapes string, n uint8) {
-		if len(shapes) == 0 || bytes.ContainsAny(raw, "\r\"\x00") {
+	f.Fuzz(func(t *testing.T, raw []byte, patterns string, n uint8) {
+		if len(patterns) == 0 || bytes.ContainsAny(raw, "\r\"\x00") {
 			return
 		}
-		plain := tokenizer{dialect: dialect{comma: ",;\t |"[n%5], quote: '"'}, raw: raw, plain: true, most: len(shapes) + int(n>>6)}
-		shaped := plain
-		shaped.shaped = true
+		plain := tokenizer{dialect: dialect{comma: ",;\t |"[n%5], quote: '"'}, raw: raw, plain: true, most: len(patterns) + int(n>>6)}
+		regular := plain
+		regular.regular = true
 		var a, b batch
-		for _, s := range []byte(shapes) {
-			b.shapes = append(b.shapes, shape(s)%(oneDigit+10))
+		for _, s := range []byte(patterns) {
+			b.patterns = append(b.patterns, pattern(s)%(oneDigit+10))
 		}
-		b.shaped()
+		b.regular()
 		a.raw, b.raw = raw, raw
 		for plain.record(&a) {
-			if !shaped.record(&b) {
+			if !regular.record(&b) {
 				t.Fatal("records are missing")
 			}
-			if plain.pos != shaped.pos || plain.lines != shaped.lines || plain.wide != shaped.wide || len(a.spans) != len(b.spans) {
-				t.Fatalf("%d spans, then %+v, with shapes %d and %+v", len(a.spans), plain, len(b.spans), shaped)
+			if plain.pos != regular.pos || plain.lines != regular.lines || plain.wide != regular.wide || len(a.spans) != len(b.spans) {
+				t.Fatalf("%d spans, then %+v, with patterns %d and %+v", len(a.spans), plain, len(b.spans), regular)
 			}
 			for i, s := range b.spans {
 				text := a.cell(a.spans[i])
 				if !s.isNumber() {
 					if s != a.spans[i] {
-						t.Fatalf("field %d is %q, with shapes %q", i, text, b.cell(s))
+						t.Fatalf("field %d is %q, with patterns %q", i, text, b.cell(s))
 					}
 					continue
 				}
@@ -59,15 +59,15 @@ func FuzzShapes(f *testing.F) {
 			}
 			a.spans, b.spans = a.spans[:0], b.spans[:0]
 		}
-		if shaped.record(&b) {
+		if regular.record(&b) {
 			t.Fatal("there are too many records")
 		}
 	})
 }
 
-// TestShapes compares a table of numbers, of which some rows are odd, with the
-// same table next to a column that is in quotes, which is read without shapes.
-func TestShapes(t *testing.T) {
+// TestPatterns compares a table of numbers, of which some rows are odd, with the
+// same table next to a column that is in quotes, which is read without patterns.
+func TestPatterns(t *testing.T) {
 	const columns = 8
 	rng := rand.New(rand.NewPCG(7, 7))
 	row := func() []string {
@@ -119,7 +119,7 @@ func TestShapes(t *testing.T) {
 				want, err := ReadCSV(strings.NewReader(quoted.String()), o)
 				got, err2 := ReadCSV(strings.NewReader(plain.String()), o)
 				if fmt.Sprint(err) != fmt.Sprint(err2) {
-					t.Fatalf("error %v, without shapes %v", err2, err)
+					t.Fatalf("error %v, without patterns %v", err2, err)
 				}
 				if err != nil {
 					continue

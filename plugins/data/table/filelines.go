@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// storedLines are kept lines that stay in the file that they were read from. Of
+// fileLines are retained lines that stay in the file that they were read from. Of
 // those that are not written as they were read, what differs is in memory.
-type storedLines struct {
+type fileLines struct {
 	file  io.ReaderAt
 	at    int64    // of the first line
 	lens  []uint16 // of the lines in the file, each with blank lines before it
@@ -22,8 +22,8 @@ type storedLines struct {
 type edit struct{ row, at, cut, end uint32 }
 
 // add appends a batch whose spans are the cells to write. It returns false if these
-// lines are better kept in memory.
-func (l *storedLines) add(b *batch, width int) bool {
+// lines are better held in memory.
+func (l *fileLines) add(b *batch, width int) bool {
 	from := b.base
 	for row := range b.rows {
 		spans, end := b.spans[row*width:][:width], b.base+int(b.ends[row])
@@ -41,17 +41,13 @@ func (l *storedLines) add(b *batch, width int) bool {
 }
 
 // finish ends the lines.
-func (l *storedLines) finish() {
+func (l *fileLines) finish() {
 	l.edits, l.line = append(l.edits, edit{row: uint32(len(l.lens))}), nil
 }
 
 // edit notes how the next line differs from raw.
-func (l *storedLines) edit(b *batch, spans []span, raw []byte) {
-	line := l.line[:0]
-	for _, s := range spans {
-		line = append(append(line, b.cell(s)...), ',')
-	}
-	line[len(line)-1] = '\n'
+func (l *fileLines) edit(b *batch, spans []span, raw []byte) {
+	line := b.appendLine(l.line[:0], spans)
 	at, tail, least := 0, 0, min(len(line), len(raw))
 	for at+8 <= least && string(line[at:at+8]) == string(raw[at:at+8]) {
 		at += 8
@@ -68,7 +64,7 @@ func (l *storedLines) edit(b *batch, spans []span, raw []byte) {
 }
 
 // edited returns the line of a row, made in memory if the given edit is its.
-func (l *storedLines) edited(line []byte, edit, row int, memory *[]byte) []byte {
+func (l *fileLines) edited(line []byte, edit, row int, memory *[]byte) []byte {
 	e, from := l.edits[edit], uint32(0)
 	if int(e.row) != row {
 		return line
@@ -85,8 +81,8 @@ const readBytes = 1 << 18
 
 // fill copies lines to the window, few of them or most. first are their places, which
 // are cleared.
-func (l *storedLines) fill(w *window, first []int32, few bool) error {
-	r := rereader{storedLines: l, block: readBytes, buf: w.buf}
+func (l *fileLines) fill(w *window, first []int32, few bool) error {
+	r := rereader{fileLines: l, block: readBytes, buf: w.buf}
 	defer func() { w.buf = r.buf }()
 	if few {
 		r.block = 0
@@ -119,7 +115,7 @@ func (l *storedLines) fill(w *window, first []int32, few bool) error {
 
 // rereader reads stored lines in ascending order.
 type rereader struct {
-	*storedLines
+	*fileLines
 	block int    // bytes to read at once, if a line has no more
 	buf   []byte // up to end
 	end   int
@@ -140,9 +136,9 @@ func (r *rereader) bytes(at, n int) ([]byte, error) {
 
 // load returns the lines in memory. Those that cannot be read hold zero bytes: who
 // gave the file must look for its errors.
-func (l *storedLines) load() *keptLines {
-	out := &keptLines{text: make([]byte, 0, l.raw+len(l.text)), starts: make([]uint32, 1, len(l.lens)+1)}
-	r := rereader{storedLines: l, block: readBytes}
+func (l *fileLines) load() *retainedLines {
+	out := &retainedLines{text: make([]byte, 0, l.raw+len(l.text)), starts: make([]uint32, 1, len(l.lens)+1)}
+	r := rereader{fileLines: l, block: readBytes}
 	var line, memory []byte
 	var err error
 	at, next := 0, 0

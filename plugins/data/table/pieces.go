@@ -13,31 +13,31 @@ import (
 // that are used again and again. Any other file is read a second time, in chunks.
 
 const (
-	fineFile  = 1 << 20 // the least file that is read so
-	fineBytes = 1 << 19 // about the size of a piece
-	fineRead  = 1 << 17 // read at once
-	// fineColumns is the greatest number of columns: each has a vector in each piece.
-	fineColumns = 8
-	// fineRows is the least number of rows of a piece: a vector has a header.
-	fineRows   = 1 << 11
-	fineSample = 1 << 8 // rows from which kinds are guessed
+	piecesFile = 1 << 20 // the least file that is read so
+	pieceBytes = 1 << 19 // about the size of a piece
+	pieceRead  = 1 << 17 // read at once
+	// pieceColumns is the greatest number of columns: each has a vector in each piece.
+	pieceColumns = 8
+	// pieceRows is the least number of rows of a piece: a vector has a header.
+	pieceRows   = 1 << 11
+	pieceSample = 1 << 8 // rows from which kinds are guessed
 )
 
 // errUneven says that a file is to be read in chunks.
 var errUneven = errors.New("not all pieces of the file are alike")
 
-// readFine reads a large regular file in pieces. It returns no table, and the
+// readPieces reads a large regular file in pieces. It returns no table, and the
 // file as it was, unless the table is that of the chunks.
-func readFine(f *os.File, o ReadOptions) (*Table, error) {
+func readPieces(f *os.File, o ReadOptions) (*Table, error) {
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() < fineFile {
+	if err != nil || !info.Mode().IsRegular() || info.Size() < piecesFile {
 		return nil, nil // the file says so itself when it is read
 	}
 	at, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return nil, err
 	}
-	o.fine = true
+	o.pieces = true
 	t, err := o.read(f)
 	if err == nil {
 		return t, nil

@@ -6,48 +6,48 @@ import (
 	"slices"
 )
 
-// picked are numbers of rows of a file: all, a set in the order of the file,
+// selection is numbers of rows of a file: all, a set in the order of the file,
 // or a list in any order. The zero value is none.
-type picked struct {
+type selection struct {
 	n    int
 	set  []uint64
 	list []int32
 }
 
 // all picks the rows 0 to n-1.
-func all(n int) picked { return picked{n: n} }
+func all(n int) selection { return selection{n: n} }
 
-// pick picks those of p for whose place in p keep holds.
-func (p picked) pick(keep func(place int) bool) picked {
-	b := newPicker(p.last() + 1)
-	place := 0
+// pick picks those of p for whose position in p keep holds.
+func (p selection) pick(keep func(position int) bool) selection {
+	b := newSelector(p.last() + 1)
+	position := 0
 	for row := range p.rows() {
-		if keep(place) {
+		if keep(position) {
 			b.add(row)
 		}
-		place++
+		position++
 	}
-	return b.picked
+	return b.selection
 }
 
 // take picks the rows of p at the given places.
-func (p picked) take(places []int) picked {
+func (p selection) take(places []int) selection {
 	list := p.list
 	if p.set != nil {
 		list = p.expand(p.n)
 	}
-	b := newPicker(p.last() + 1)
+	b := newSelector(p.last() + 1)
 	for _, at := range places {
 		if list != nil {
 			at = int(list[at])
 		}
 		b.add(at)
 	}
-	return b.picked
+	return b.selection
 }
 
 // expand returns the rows as a list.
-func (p picked) expand(capacity int) []int32 {
+func (p selection) expand(capacity int) []int32 {
 	out := make([]int32, 0, capacity)
 	for row := range p.rows() {
 		out = append(out, int32(row))
@@ -56,7 +56,7 @@ func (p picked) expand(capacity int) []int32 {
 }
 
 // last is no less than the greatest row; -1 without any.
-func (p picked) last() int {
+func (p selection) last() int {
 	switch {
 	case len(p.list) > 0:
 		return int(slices.Max(p.list))
@@ -69,18 +69,18 @@ func (p picked) last() int {
 }
 
 // ordered reports whether the rows are in the order of the file, each once.
-func (p picked) ordered() bool { return p.list == nil }
+func (p selection) ordered() bool { return p.list == nil }
 
-// has reports whether a row is picked; it is for ordered ones.
-func (p picked) has(row int) bool {
+// has reports whether a row is selected; it is for ordered ones.
+func (p selection) has(row int) bool {
 	if p.set == nil {
 		return row < p.n
 	}
 	return row>>6 < len(p.set) && p.set[row>>6]>>(row&63)&1 == 1
 }
 
-// rows walks the picked rows in their order.
-func (p picked) rows() iter.Seq[int] {
+// rows walks the selected rows in their order.
+func (p selection) rows() iter.Seq[int] {
 	switch {
 	case p.list != nil:
 		return func(yield func(int) bool) {
@@ -103,7 +103,7 @@ func (p picked) rows() iter.Seq[int] {
 }
 
 // members walks a set.
-func (p picked) members(yield func(int) bool) {
+func (p selection) members(yield func(int) bool) {
 	for i, word := range p.set {
 		for ; word != 0; word &= word - 1 {
 			if !yield(i<<6 + bits.TrailingZeros64(word)) {
@@ -113,18 +113,18 @@ func (p picked) members(yield func(int) bool) {
 	}
 }
 
-// picker collects numbers of rows: a set as long as they ascend, then a list.
-type picker struct {
-	picked
+// selector collects numbers of rows: a set as long as they ascend, then a list.
+type selector struct {
+	selection
 	at int
 }
 
-// newPicker returns a picker of rows below a number.
-func newPicker(below int) *picker {
-	return &picker{picked: picked{set: make([]uint64, (max(below, 1)+63)/64)}, at: -1}
+// newSelector returns a selector of rows below a number.
+func newSelector(below int) *selector {
+	return &selector{selection: selection{set: make([]uint64, (max(below, 1)+63)/64)}, at: -1}
 }
 
-func (b *picker) add(row int) {
+func (b *selector) add(row int) {
 	switch {
 	case b.list != nil:
 	case row > b.at:

@@ -6,17 +6,17 @@ import (
 	"strconv"
 )
 
-// keep turns the chunk into lines as they will be written, if all its columns
+// retain turns the chunk into lines as they will be written, if all its columns
 // have the guessed kinds. Most cells are written as they were read.
-func (p *parser) keep(c *chunk) bool {
-	builders := p.keepers(c)
+func (p *parser) retain(c *chunk) bool {
+	builders := p.rewriters(c)
 	if builders == nil {
 		return false
 	}
 	t := p.tokenizer(c)
-	lines := &keptLines{}
+	lines := &retainedLines{}
 	if stored := p.file != nil && !p.inMemory && t.plain && p.comma == ','; stored {
-		lines.stored = &storedLines{file: p.file, at: c.at, lens: make([]uint16, 0, c.rows)}
+		lines.inFile = &fileLines{file: p.file, at: c.at, lens: make([]uint16, 0, c.rows)}
 	} else {
 		lines.text, lines.starts = make([]byte, 0, len(c.raw)+len(c.raw)/64+64), make([]uint32, 1, c.rows+1)
 	}
@@ -27,11 +27,11 @@ func (p *parser) keep(c *chunk) bool {
 				return false
 			}
 		}
-		if lines.stored != nil && !lines.stored.add(&p.batch, p.width) {
+		if lines.inFile != nil && !lines.inFile.add(&p.batch, p.width) {
 			p.inMemory, c.filled = true, 0
-			return p.keep(c)
+			return p.retain(c)
 		}
-		if lines.stored == nil && !lines.add(&p.batch, p.width, t.plain && p.comma == ',') {
+		if lines.inFile == nil && !lines.add(&p.batch, p.width, t.plain && p.comma == ',') {
 			return false
 		}
 	}
@@ -44,14 +44,14 @@ func (p *parser) keep(c *chunk) bool {
 			return false
 		}
 	}
-	if c.lines = lines; lines.stored != nil {
-		lines.stored.finish()
+	if c.lines = lines; lines.inFile != nil {
+		lines.inFile.finish()
 	}
 	return true
 }
 
-// keepers returns the keeper of each column; nil if some column cannot be kept.
-func (p *parser) keepers(c *chunk) []builder {
+// rewriters returns the rewriter of each column; nil if some column has none.
+func (p *parser) rewriters(c *chunk) []builder {
 	builders := make([]builder, p.width)
 	for i, k := range p.guesses {
 		if p.forced[i] == Text {
@@ -61,13 +61,13 @@ func (p *parser) keepers(c *chunk) []builder {
 		}
 		switch k {
 		case Int64:
-			builders[i] = intKeeper{}
+			builders[i] = intRewriter{}
 		case Float64:
-			builders[i] = &floatKeeper{floatGuess: floatGuess{r: p.rules}}
+			builders[i] = &floatRewriter{floatGuess: floatGuess{r: p.rules}}
 		case Bool:
-			builders[i] = &boolKeeper{r: p.rules}
+			builders[i] = &boolRewriter{r: p.rules}
 		case Text:
-			builders[i] = &textKeeper{textGuess: textGuess{r: p.rules, sure: p.forced[i] == Text}, quotes: !p.bare(c)}
+			builders[i] = &textRewriter{textGuess: textGuess{r: p.rules, sure: p.forced[i] == Text}, quotes: !p.bare(c)}
 		default:
 			return nil
 		}
@@ -75,49 +75,31 @@ func (p *parser) keepers(c *chunk) []builder {
 	return builders
 }
 
-// add appends a batch whose spans are the cells to write. Spans that follow one
-// another in the file are copied in one piece, as are those of an unedited row in
-// a plain file.
-func (l *keptLines) add(b *batch, width int, plain bool) bool {
-	from, to := b.base, b.base // a piece of raw that is not copied yet
-	for row := 0; row < len(b.spans); row += width {
-		spans := b.spans[row : row+width]
-		if start, end, ok := b.line(spans); ok && plain && !b.edited[row/width] {
-			if start != to {
-				l.text = appendField(l.text, b.raw[from:to])
-				from = start
-			}
-			to, spans = end, nil
+// add appends a batch whose spans are the cells to write. An unedited row of a plain
+// file is copied whole.
+func (l *retainedLines) add(b *batch, width int, plain bool) bool {
+	for row := range b.rows {
+		spans := b.spans[row*width:][:width]
+		if start, end, ok := b.line(spans); ok && plain && !b.edited[row] {
+			l.text = append(l.text, b.raw[start:end]...)
+		} else {
+			l.text = b.appendLine(l.text, spans)
 		}
-		for k, s := range spans {
-			if at := b.base + int(s.off); at == to && s.off&inSide == 0 {
-				to += int(s.n)
-			} else {
-				l.text = appendField(l.text, b.raw[from:to])
-				if from, to = at, at+int(s.n); s.off&inSide != 0 {
-					l.text = appendField(l.text, b.cell(s))
-					from, to = 0, 0
-				}
-			}
-			end := byte(',')
-			if k == width-1 {
-				end = '\n'
-			}
-			if to < len(b.raw) && b.raw[to] == end && to > from {
-				to++
-				continue
-			}
-			l.text = append(appendField(l.text, b.raw[from:to]), end)
-			from, to = 0, 0
-		}
-		n := len(l.text) + to - from
-		if n > math.MaxUint32 {
+		if len(l.text) > math.MaxUint32 {
 			return false
 		}
-		l.starts = append(l.starts, uint32(n))
+		l.starts = append(l.starts, uint32(len(l.text)))
 	}
-	l.text = appendField(l.text, b.raw[from:to])
 	return true
+}
+
+// appendLine appends the cells of a row to dst as a line.
+func (b *batch) appendLine(dst []byte, spans []span) []byte {
+	for _, s := range spans {
+		dst = append(append(dst, b.cell(s)...), ',')
+	}
+	dst[len(dst)-1] = '\n'
+	return dst
 }
 
 // line returns where the line of a row is in raw, if it ends behind the last
@@ -144,12 +126,12 @@ func (b *batch) clear(i, width int) {
 	}
 }
 
-// The keepers hold where the guesses of the same kinds hold, and have the
+// The rewriters hold where the guesses of the same kinds hold, and have the
 // spans stand for the cells to write. Their vectors have a kind and no data.
 
-type intKeeper struct{}
+type intRewriter struct{}
 
-func (intKeeper) add(b *batch, col, width int) bool {
+func (intRewriter) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
 		cell := b.cell(b.spans[i])
 		v, res := parseInt(cell)
@@ -163,7 +145,7 @@ func (intKeeper) add(b *batch, col, width int) bool {
 	return true
 }
 
-func (intKeeper) finish() *vector { return &vector{kind: Int64} }
+func (intRewriter) finish() *vector { return &vector{kind: Int64} }
 
 // canonicalInt reports whether the text of an integer is how it is written.
 func canonicalInt(b []byte) bool {
@@ -173,12 +155,12 @@ func canonicalInt(b []byte) bool {
 	return isDigit(b[0]) && isDigit(b[len(b)-1]) && (b[0] != '0' || len(b) == 1)
 }
 
-type floatKeeper struct {
+type floatRewriter struct {
 	floatGuess
 	text []byte // memory for a number
 }
 
-func (g *floatKeeper) add(b *batch, col, width int) bool {
+func (g *floatRewriter) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
 		cell := b.cell(b.spans[i])
 		if g.fractional && canonical(cell) {
@@ -200,19 +182,19 @@ func (g *floatKeeper) add(b *batch, col, width int) bool {
 	return true
 }
 
-func (g *floatKeeper) finish() *vector {
+func (g *floatRewriter) finish() *vector {
 	if !g.holds() {
 		return nil
 	}
 	return &vector{kind: Float64}
 }
 
-type boolKeeper struct {
+type boolRewriter struct {
 	r    rules
 	some bool
 }
 
-func (g *boolKeeper) add(b *batch, col, width int) bool {
+func (g *boolRewriter) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
 		cell := b.cell(b.spans[i])
 		if g.r.missing(cell) {
@@ -231,19 +213,19 @@ func (g *boolKeeper) add(b *batch, col, width int) bool {
 	return true
 }
 
-func (g *boolKeeper) finish() *vector {
+func (g *boolRewriter) finish() *vector {
 	if !g.some {
 		return nil
 	}
 	return &vector{kind: Bool}
 }
 
-type textKeeper struct {
+type textRewriter struct {
 	textGuess
 	quotes bool // the chunk may hold text that is quoted
 }
 
-func (g *textKeeper) add(b *batch, col, width int) bool {
+func (g *textRewriter) add(b *batch, col, width int) bool {
 	for i := col; i < len(b.spans); i += width {
 		cell := b.cell(b.spans[i])
 		if g.r.missing(cell) {
@@ -260,7 +242,7 @@ func (g *textKeeper) add(b *batch, col, width int) bool {
 	return true
 }
 
-func (g *textKeeper) finish() *vector {
+func (g *textRewriter) finish() *vector {
 	if !g.sure {
 		return nil
 	}

@@ -2,35 +2,35 @@ package table
 
 import "slices"
 
-// copier finds the cells that can be copied from kept lines.
+// copier finds the cells that can be copied from retained lines.
 type copier struct {
-	of     *Column // the first column that has kept lines
+	of     *Column // the first column that has retained lines
 	fields []int   // by column of the table: its place in these lines, -1 if it must be formatted
 	last   int     // the last place
 	whole  bool    // a line is all of the row
 	ahead  int     // how much of a line is fetched ahead
 }
 
-// newCopier returns nil if no column of t has kept lines.
+// newCopier returns nil if no column of t has retained lines.
 func newCopier(t *Table, q Quoting) *copier {
-	at := slices.IndexFunc(t.cols, func(c *Column) bool { return c.kept != nil })
+	at := slices.IndexFunc(t.cols, func(c *Column) bool { return c.retained != nil })
 	if at < 0 {
 		return nil
 	}
 	l := &copier{of: t.cols[at], fields: make([]int, len(t.cols)), whole: q == QuoteMinimal && len(t.cols) > 1}
 	for i, c := range t.cols {
 		l.fields[i] = -1
-		if c.kept != nil && c.kept.kept == l.of.kept.kept && c.same(l.of) {
-			l.fields[i] = c.kept.field
+		if c.retained != nil && c.retained.retained == l.of.retained.retained && c.same(l.of) {
+			l.fields[i] = c.retained.field
 		}
 		l.last = max(l.last, l.fields[i])
 		l.whole = l.whole && l.fields[i] == i
 	}
-	l.whole = l.whole && len(t.cols) == len(l.of.kept.kinds)
-	if l.of.kept.window != nil {
+	l.whole = l.whole && len(t.cols) == len(l.of.retained.kinds)
+	if l.of.retained.window != nil {
 		return l
 	}
-	some := l.of.kept.chunks[0]
+	some := l.of.retained.chunks[0]
 	l.ahead = min(len(some.text)/len(some.starts)+64, warmBytes)
 	return l
 }
@@ -41,7 +41,7 @@ func (l *copier) line(i int) []byte {
 	if r < 0 {
 		return nil
 	}
-	lines, at := l.of.kept.chunks[r>>l.of.shift], r&(1<<l.of.shift-1)
+	lines, at := l.of.retained.chunks[r>>l.of.shift], r&(1<<l.of.shift-1)
 	return lines.text[lines.starts[at]:lines.starts[at+1]]
 }
 
@@ -69,10 +69,10 @@ func (l *copier) warm(lo, hi int) (seen int) {
 		return 0 // most likely in order, which the processor notices
 	}
 	for k, r := range rows {
-		starts[k] = l.of.kept.chunks[max(r, 0)>>shift].starts[max(r, 0)&(1<<shift-1)]
+		starts[k] = l.of.retained.chunks[max(r, 0)>>shift].starts[max(r, 0)&(1<<shift-1)]
 	}
 	for k, r := range rows {
-		text := l.of.kept.chunks[max(r, 0)>>shift].text[starts[k]:]
+		text := l.of.retained.chunks[max(r, 0)>>shift].text[starts[k]:]
 		for at := 0; at < min(len(text), l.ahead); at += 64 {
 			seen += int(text[at])
 		}
@@ -85,13 +85,13 @@ func (l *copier) warm(lo, hi int) (seen int) {
 // shorter: guesses at when a loop ends, if wrong, cost more than a touch.
 const warmBytes = 256
 
-// appendKept appends a field of a kept line.
-func (f *formatter) appendKept(b, field []byte, kind Kind) []byte {
+// appendRetained appends a field of a retained line.
+func (f *formatter) appendRetained(b, field []byte, kind Kind) []byte {
 	switch {
 	case len(field) == 0:
 		return append(b, f.na...)
 	case f.o.Quoting == QuoteMinimal, field[0] == '"', f.o.Quoting == QuoteNonNumeric && kind != Text:
-		return appendField(b, field)
+		return append(b, field...)
 	}
-	return append(appendField(append(b, '"'), field), '"')
+	return append(append(append(b, '"'), field...), '"')
 }

@@ -58,7 +58,7 @@ func FuzzCanonical(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) { checkCanonical(t, text) })
 }
 
-// sameTable compares kept lines with columns that were read at once: first
+// sameTable compares retained lines with columns that were read at once: first
 // what is written, then the values, then what is written again.
 func sameTable(t *testing.T, kept, plain *Table, rows []int) {
 	t.Helper()
@@ -112,7 +112,7 @@ func FuzzKeep(f *testing.F) {
 		o := fuzzOptions(n)
 		o.Floats = RoundTrip
 		plain, err := ReadCSV(bytes.NewReader(in), o)
-		o.Keep = true
+		o.RetainLines = true
 		kept, err2 := ReadCSV(bytes.NewReader(in), o)
 		if fmt.Sprint(err) != fmt.Sprint(err2) {
 			t.Fatalf("errors %v and %v", err, err2)
@@ -163,7 +163,7 @@ func TestKeep(t *testing.T) {
 			for _, cells := range []int{0, 4 * 2 * 64} {
 				o := ReadOptions{chunkCells: cells}
 				plain := read(t, in.String(), o)
-				o.Keep = true
+				o.RetainLines = true
 				sameTable(t, read(t, in.String(), o), plain, rand.New(rand.NewPCG(3, 3)).Perm(plain.Len()))
 			}
 		})
@@ -178,9 +178,9 @@ func TestKeepIsLazy(t *testing.T) {
 	for i := range 500_000 {
 		fmt.Fprintf(&in, "%d,%v,text %d\n", i, float64(i)/8, i)
 	}
-	tb := read(t, in.String(), ReadOptions{Keep: true})
+	tb := read(t, in.String(), ReadOptions{RetainLines: true})
 	made := func() (made []bool) {
-		for _, c := range tb.cols[0].kept.columns {
+		for _, c := range tb.cols[0].retained.columns {
 			made = append(made, c != nil)
 		}
 		return made
@@ -201,7 +201,7 @@ func TestKeepIsLazy(t *testing.T) {
 func TestMinusZero(t *testing.T) {
 	in := "n,x\n" + strings.Repeat("-0,1\n", 5000) + ",1\n"
 	for _, keep := range []bool{false, true} {
-		tb := read(t, in, ReadOptions{Keep: keep})
+		tb := read(t, in, ReadOptions{RetainLines: keep})
 		if out := string(written(t, tb, WriteOptions{})); !strings.HasPrefix(out, "n,x\n0.0,1\n") || tb.cols[0].Kind() != Float64 {
 			t.Errorf("keep %v: %v %.20q", keep, tb.cols[0].Kind(), out)
 		}
@@ -234,7 +234,7 @@ func TestStored(t *testing.T) {
 			for _, cells := range []int{0, 4 * 2 * 64} {
 				o := ReadOptions{chunkCells: cells}
 				plain := read(t, in.String(), o)
-				o.Keep, o.File, o.window = true, strings.NewReader(in.String()), 333
+				o.RetainLines, o.File, o.window = true, strings.NewReader(in.String()), 333
 				rows := rand.New(rand.NewPCG(3, 3)).Perm(plain.Len())
 				for i := range rows {
 					switch i % 9 {
@@ -245,7 +245,7 @@ func TestStored(t *testing.T) {
 					}
 				}
 				kept := read(t, in.String(), o)
-				if c := kept.cols[2].kept; cells > 0 && name == "as written" && (c == nil || c.window == nil) {
+				if c := kept.cols[2].retained; cells > 0 && name == "as written" && (c == nil || c.window == nil) {
 					t.Error("the lines are not in the file")
 				}
 				sameTable(t, kept, plain, rows)
@@ -260,7 +260,7 @@ func TestStoredErrors(t *testing.T) {
 	for name, later := range map[string]string{"short": in[:2000], "gone": "", "changed": strings.ReplaceAll(in, ",", "\"")} {
 		t.Run(name, func(t *testing.T) {
 			file := []byte(in)
-			tb := read(t, in, ReadOptions{Keep: true, File: bytes.NewReader(file[:len(later)]), chunkCells: 128})
+			tb := read(t, in, ReadOptions{RetainLines: true, File: bytes.NewReader(file[:len(later)]), chunkCells: 128})
 			copy(file, later)
 			for _, o := range []WriteOptions{{}, {Quoting: QuoteAll}} {
 				if err := WriteCSV(&bytes.Buffer{}, tb, o); (err == nil) != (name == "changed") {

@@ -6,10 +6,10 @@ import (
 	"math/bits"
 )
 
-// quick reads a piece of a narrow table cell by cell, each into its column at
+// cellwise reads a piece of a narrow table cell by cell, each into its column at
 // once. It takes plain text only and returns false, with new builders, if there is
 // something else in it.
-func (p *parser) quick(c *chunk, builders []builder) bool {
+func (p *parser) cellwise(c *chunk, builders []builder) bool {
 	n := len(c.raw)
 	if !p.bare(c) || c.raw[n-1] != '\n' || cap(c.raw) < n+wordBytes || bytes.IndexByte(c.raw, 0) >= 0 {
 		return false
@@ -19,7 +19,7 @@ func (p *parser) quick(c *chunk, builders []builder) bool {
 			return false
 		}
 	}
-	if p.quickRows(c, builders) {
+	if p.cellwiseRows(c, builders) {
 		return true
 	}
 	for i := range builders {
@@ -28,7 +28,7 @@ func (p *parser) quick(c *chunk, builders []builder) bool {
 	return false
 }
 
-func (p *parser) quickRows(c *chunk, builders []builder) bool {
+func (p *parser) cellwiseRows(c *chunk, builders []builder) bool {
 	raw, at, rows := c.raw[:len(c.raw)+wordBytes], 0, 0
 	t := tokenizer{dialect: p.dialect, raw: c.raw}
 	last := len(builders) - 1

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFine compares large files, which are read in pieces, with the same bytes
+// TestPieces compares large files, which are read in pieces, with the same bytes
 // from a stream, which are read in pandas' chunks.
-func TestFine(t *testing.T) {
+func TestPieces(t *testing.T) {
 	const n, hex = 100_000, "%08x-aaaaaaaaaaaaaaaaaaaaaaaa,%d,0.%d\n"
 	lines := func(line func(i int) string) string {
 		var b strings.Builder
@@ -72,7 +72,7 @@ func TestFine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, header := range []string{"id,number,share\n", ""} {
-				body := strings.Repeat(body, 1+fineFile/len(body))
+				body := strings.Repeat(body, 1+piecesFile/len(body))
 				path := filepath.Join(t.TempDir(), "t.csv")
 				if err := os.WriteFile(path, []byte(header+body), 0o600); err != nil {
 					t.Fatal(err)
@@ -90,7 +90,7 @@ func TestFine(t *testing.T) {
 				if _, err := f.Seek(0, io.SeekStart); err != nil {
 					t.Fatal(err)
 				}
-				if fine, _ := readFine(f, ReadOptions{NoHeader: header == ""}); fine == nil && pieces[name] {
+				if fine, _ := readPieces(f, ReadOptions{NoHeader: header == ""}); fine == nil && pieces[name] {
 					t.Error("the file is read twice")
 				}
 				if wantErr == nil {

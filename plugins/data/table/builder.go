@@ -87,14 +87,11 @@ func (g *floatGuess) add(b *batch, col, width int) bool {
 			typical++
 		}
 	}
-	b.expect(col, decimalShape(g.out.places), typical)
+	b.expect(col, decimalPattern(g.out.places), typical)
 	return true
 }
 
 func (g *floatGuess) addCell(cell []byte) bool {
-	if g.fractional && !g.r.fast && g.out.addPlain(cell) {
-		return true
-	}
 	d, ok := g.cell(cell)
 	if ok {
 		g.out.add(d)

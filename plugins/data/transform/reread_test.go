@@ -29,14 +29,14 @@ func TestAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if small := newAgain(f); small != nil {
+			if small := newRereadFile(f); small != nil {
 				t.Error("a small file is read again")
 			}
 			was, err := f.Stat()
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := &again{File: f, at: f, was: was}
+			a := &rereadFile{File: f, at: f, was: was}
 			if err := tt.change(path); err != nil {
 				t.Fatal(err)
 			}

@@ -8,42 +8,42 @@ import (
 	"sync/atomic"
 )
 
-// keptLines are the records of a chunk as WriteCSV writes them by default. A
+// retainedLines are the records of a chunk as WriteCSV writes them by default. A
 // text that holds a separator, a quote or a line feed is quoted; a missing
 // value is nothing.
-type keptLines struct {
+type retainedLines struct {
 	text   []byte
-	starts []uint32     // of the lines; the last one is the end
-	stored *storedLines // in place of text and starts
+	starts []uint32   // of the lines; the last one is the end
+	inFile *fileLines // in place of text and starts
 }
 
-func (l *keptLines) size() int64 {
-	if s := l.stored; s != nil {
+func (l *retainedLines) size() int64 {
+	if s := l.inFile; s != nil {
 		return int64(len(s.text) + 2*len(s.lens) + 16*len(s.edits))
 	}
 	return int64(len(l.text) + 4*len(l.starts))
 }
 
-func (l *keptLines) rows() int {
-	if l.stored != nil {
-		return len(l.stored.lens)
+func (l *retainedLines) rows() int {
+	if l.inFile != nil {
+		return len(l.inFile.lens)
 	}
 	return len(l.starts) - 1
 }
 
 // bytes estimates the bytes of all lines.
-func (l *keptLines) bytes() int {
-	if l.stored != nil {
-		return l.stored.raw
+func (l *retainedLines) bytes() int {
+	if l.inFile != nil {
+		return l.inFile.raw
 	}
 	return len(l.text)
 }
 
 // fill copies lines to the window, few of them or most. first are their places, which
 // are cleared.
-func (l *keptLines) fill(w *window, first []int32, few bool) error {
-	if l.stored != nil {
-		return l.stored.fill(w, first, few)
+func (l *retainedLines) fill(w *window, first []int32, few bool) error {
+	if l.inFile != nil {
+		return l.inFile.fill(w, first, few)
 	}
 	for i, p := range first {
 		if p != 0 {
@@ -54,10 +54,10 @@ func (l *keptLines) fill(w *window, first []int32, few bool) error {
 	return nil
 }
 
-// kept holds the lines of a table whose columns are made only on demand: most
+// retained holds the lines of a table whose columns are made only on demand: most
 // tables are split and written again.
-type kept struct {
-	chunks  []*keptLines
+type retained struct {
+	chunks  []*retainedLines
 	kinds   []Kind // of the columns
 	keepNA  bool
 	window  *window // where lines are written, if some chunks' are in a file
@@ -66,9 +66,9 @@ type kept struct {
 	asked   int // how many columns were asked for
 }
 
-// keptColumn is one column of kept lines.
-type keptColumn struct {
-	*kept
+// retainedColumn is one column of retained lines.
+type retainedColumn struct {
+	*retained
 	field int
 	made  atomic.Pointer[[]*vector]
 }
@@ -78,7 +78,7 @@ type keptColumn struct {
 const lazyColumns = 3
 
 // vectors returns the column's vectors.
-func (k *keptColumn) vectors() []*vector {
+func (k *retainedColumn) vectors() []*vector {
 	if v := k.made.Load(); v != nil {
 		return *v
 	}
@@ -97,7 +97,7 @@ func (k *keptColumn) vectors() []*vector {
 }
 
 // fill makes the columns that are not there yet, or only one of them.
-func (k *kept) fill(only int) {
+func (k *retained) fill(only int) {
 	fields := make([]int, 0, len(k.kinds))
 	for i := range k.kinds {
 		if k.kinds[i] != Missing && k.columns[i] == nil && (only < 0 || only == i) {
@@ -113,9 +113,9 @@ func (k *kept) fill(only int) {
 }
 
 // vectors cuts the lines into fields and returns the columns that are named.
-func (l *keptLines) vectors(kinds []Kind, fields []int, keepNA bool) []*vector {
-	if l.stored != nil {
-		l = l.stored.load()
+func (l *retainedLines) vectors(kinds []Kind, fields []int, keepNA bool) []*vector {
+	if l.inFile != nil {
+		l = l.inFile.load()
 	}
 	r := rules{keepNA: keepNA}
 	n := l.rows()
@@ -140,7 +140,7 @@ func (l *keptLines) vectors(kinds []Kind, fields []int, keepNA bool) []*vector {
 	return out
 }
 
-// cutField returns the first field of a kept line, with its quotes, and the rest.
+// cutField returns the first field of a retained line, with its quotes, and the rest.
 func cutField(line []byte) (field, rest []byte) {
 	i := 0
 	for i < len(line) && line[i] == '"' { // after a closing quote comes an end or, doubled, another quote
@@ -224,15 +224,15 @@ func (s *sink) vector() *vector {
 	return s.texts.vector()
 }
 
-// lines returns the kept lines of all chunks, nil unless all have some. A
+// lines returns the retained lines of all chunks, nil unless all have some. A
 // column whose kind is not the same in all chunks has no kind there, and the
 // chunks get its data.
-func (s *schema) lines(chunks []*chunk) *kept {
-	k := &kept{kinds: make([]Kind, s.width), keepNA: s.keepNA, columns: make([][]*vector, s.width)}
+func (s *schema) lines(chunks []*chunk) *retained {
+	k := &retained{kinds: make([]Kind, s.width), keepNA: s.keepNA, columns: make([][]*vector, s.width)}
 	same, stored := len(chunks) > 0, false
 	for _, c := range chunks {
 		if same = same && c.lines != nil; same {
-			stored = stored || c.lines.stored != nil
+			stored = stored || c.lines.inFile != nil
 		}
 		k.chunks = append(k.chunks, c.lines)
 	}

@@ -5,26 +5,26 @@ import (
 	"math"
 )
 
-// shape is how the cells of a column are expected to be written, after those
-// before. Cells of that shape are cut and read in one pass, without a look for
+// pattern is how the cells of a column are expected to be written, after those
+// before. Cells of that pattern are cut and read in one pass, without a look for
 // separators.
-type shape uint8
+type pattern uint8
 
 const (
-	noShape shape = iota
+	noPattern pattern = iota
 	oneDigit
 	// oneDigit+p is a digit, a point and p digits, of which there are 1 to 9.
 )
 
-// shapedBytes is the size of the longest number with a shape and its separator.
-const shapedBytes = len("0.123456789,")
+// patternBytes is the size of the longest number with a pattern and its separator.
+const patternBytes = len("0.123456789,")
 
-// decimalShape returns the shape of a number with so many decimal places.
-func decimalShape(places int) shape {
+// decimalPattern returns the pattern of a number with so many decimal places.
+func decimalPattern(places int) pattern {
 	if places < 1 || places > 9 {
-		return noShape
+		return noPattern
 	}
-	return oneDigit + shape(places)
+	return oneDigit + pattern(places)
 }
 
 // numberMark is set in the n of a span that stands for a number in place of a
@@ -38,24 +38,24 @@ func (s span) number() double {
 	return double{f: float64(s.off) / pow10[places], mantissa: uint64(s.off), places: places, whole: places == 0}
 }
 
-// expect sets the shape of the next cells of a column, if at least half of its
+// expect sets the pattern of the next cells of a column, if at least half of its
 // cells in the batch had it.
-func (b *batch) expect(col int, s shape, had int) {
-	if b.shapes[col] = s; 2*had < b.rows {
-		b.shapes[col] = noShape
+func (b *batch) expect(col int, s pattern, had int) {
+	if b.patterns[col] = s; 2*had < b.rows {
+		b.patterns[col] = noPattern
 	}
 }
 
-// shaped reports whether most columns have a shape. If not, plainFields is the
+// regular reports whether most columns have a pattern. If not, plainFields is the
 // faster way to cut records.
-func (b *batch) shaped() bool {
-	n, none := len(b.shapes), 0
+func (b *batch) regular() bool {
+	n, none := len(b.patterns), 0
 	b.alike = append(b.alike[:0], make([]int, n)...)
 	for i := n - 1; i >= 0; i-- {
-		if b.alike[i] = 1; i+1 < n && b.shapes[i] == b.shapes[i+1] {
+		if b.alike[i] = 1; i+1 < n && b.patterns[i] == b.patterns[i+1] {
 			b.alike[i] += b.alike[i+1]
 		}
-		if b.shapes[i] == noShape {
+		if b.patterns[i] == noPattern {
 			none++
 		}
 	}
@@ -63,17 +63,17 @@ func (b *batch) shaped() bool {
 }
 
 // numbers appends cells of a record, whose first span is the given one, up to
-// one that does not have its column's shape or ends the record.
+// one that does not have its column's pattern or ends the record.
 func (t *tokenizer) numbers(b *batch, first int) {
-	for before := -1; before < len(b.spans) && len(b.spans)-first < len(b.shapes); {
+	for before := -1; before < len(b.spans) && len(b.spans)-first < len(b.patterns); {
 		before = len(b.spans)
-		switch col := before - first; b.shapes[col] {
-		case noShape:
+		switch col := before - first; b.patterns[col] {
+		case noPattern:
 			return
 		case oneDigit:
 			t.digits(b, b.alike[col])
 		default:
-			t.decimals(b, int(b.shapes[col]-oneDigit), b.alike[col])
+			t.decimals(b, int(b.patterns[col]-oneDigit), b.alike[col])
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (t *tokenizer) decimals(b *batch, places, n int) {
 	few := min(places, 8) // are read at once, behind zeros
 	shift := 8 * uint(8-few)
 	fill, power := uint64(zeros)&(1<<shift-1), tens[few]
-	for ; n > 0 && at+shapedBytes <= len(raw); n-- {
+	for ; n > 0 && at+patternBytes <= len(raw); n-- {
 		head, from := uint64(raw[at]-'0'), at+2
 		if head > 9 || raw[at+1] != '.' || raw[from+places] != t.comma {
 			break

@@ -147,20 +147,6 @@ func (l *floatList) add(d double) {
 	l.wide = append(l.wide, d.f)
 }
 
-// addPlain adds a positive decimal with as many places as those before, which
-// most are, without making a double of it. Else it reports false.
-func (l *floatList) addPlain(b []byte) bool {
-	if l.wide != nil || l.places == 0 {
-		return false
-	}
-	m, places, ok := plainDigits(b)
-	if !ok || places != l.places || m > math.MaxInt32 {
-		return false
-	}
-	l.decimals = append(l.decimals, int32(m))
-	return true
-}
-
 // addNumbers adds the first of every width spans, as far as they are numbers
 // like the first one, and returns how many.
 func (l *floatList) addNumbers(spans []span, width int) (n int) {
