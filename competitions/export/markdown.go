@@ -45,11 +45,11 @@ func Markdown(list []Row, notes []string) string {
 			}
 			cells = append(cells, cell)
 		}
-		out.WriteString("|")
-		for _, cell := range append(cells, r.Hours, r.Date, "", "", r.Isolation, r.Task, r.Class) {
-			out.WriteString(" " + markdownCell(cell) + " |")
+		cells = append(cells, r.Hours, r.Date, "", "", r.Isolation, r.Task, r.Class)
+		for i, cell := range cells {
+			cells[i] = cmp.Or(cell, "-")
 		}
-		out.WriteString("\n")
+		out.WriteString(MarkdownRow(cells))
 	}
 	for _, note := range notes {
 		out.WriteString("\n" + MarkdownText(note) + "\n")
@@ -57,12 +57,13 @@ func Markdown(list []Row, notes []string) string {
 	return out.String()
 }
 
-// markdownCell keeps a text within its cell.
-func markdownCell(text string) string {
-	if text == "" {
-		return "-"
+// MarkdownRow returns a row of a table of Markdown.
+func MarkdownRow(cells []string) string {
+	row := "|"
+	for _, cell := range cells {
+		row += " " + MarkdownText(cell) + " |"
 	}
-	return MarkdownText(text)
+	return row + "\n"
 }
 
 // MarkdownText returns a text from outside for a line or cell of Markdown, where

@@ -322,20 +322,15 @@ func showBuilt(a *app.App, o boardOptions, s *site.Site) error {
 	for _, t := range s.Tables {
 		agents += len(t.Agents)
 	}
-	if a.JSON {
-		out := BuiltJSON{o.output, agents, s.Standings, s.Findings, app.ExitStatus(err)}
-		if out.Findings == nil {
-			out.Findings = []site.Finding{}
+	result := BuiltJSON{o.output, agents, s.Standings, append([]site.Finding{}, s.Findings...), app.ExitStatus(err)}
+	return errors.Join(a.Show(result, func() {
+		for _, f := range s.Findings {
+			fmt.Fprintf(a.Stderr, "%s %s: %s\n", a.ErrStyle().Bad(string(f.Kind)), view.OneLine(f.About), view.OneLine(f.Text))
 		}
-		return errors.Join(app.WriteJSON(a.Stdout, out), err)
-	}
-	for _, f := range s.Findings {
-		fmt.Fprintf(a.Stderr, "%s %s: %s\n", a.ErrStyle().Bad(string(f.Kind)), view.OneLine(f.About), view.OneLine(f.Text))
-	}
-	fmt.Fprintf(a.Stdout, "%s holds the board of %s from %s: %d recomputed, %d matched by digest, %d only claimed.\n",
-		filepath.Join(o.output, "index.html"), view.Plural(agents, "agent"), view.Plural(len(s.Bundles), "bundle"),
-		s.Standings[audit.Recomputed], s.Standings[site.Matched], s.Standings[audit.Claimed])
-	return err
+		fmt.Fprintf(a.Stdout, "%s holds the board of %s from %s: %d recomputed, %d matched by digest, %d only claimed.\n",
+			filepath.Join(o.output, "index.html"), view.Plural(agents, "agent"), view.Plural(len(s.Bundles), "bundle"),
+			s.Standings[audit.Recomputed], s.Standings[site.Matched], s.Standings[audit.Claimed])
+	}), err)
 }
 
 // builtError is the outcome of a board that was written.

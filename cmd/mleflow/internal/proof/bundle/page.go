@@ -258,19 +258,11 @@ func (d *Disclosure) Markdown() string {
 			b.WriteString("None.\n")
 			continue
 		}
-		writeRow(&b, s.Columns)
+		b.WriteString(export.MarkdownRow(s.Columns))
 		b.WriteString("|" + strings.Repeat(" --- |", len(s.Columns)) + "\n")
 		for _, row := range s.Rows {
-			writeRow(&b, row)
+			b.WriteString(export.MarkdownRow(row))
 		}
 	}
 	return b.String()
-}
-
-func writeRow(b *strings.Builder, cells []string) {
-	b.WriteString("|")
-	for _, c := range cells {
-		b.WriteString(" " + export.MarkdownText(c) + " |")
-	}
-	b.WriteString("\n")
 }
