@@ -1,5 +1,7 @@
 package dialect
 
+import "slices"
+
 // Tool is a tool that a provider runs itself and may charge for per call.
 type Tool string
 
@@ -14,10 +16,11 @@ const (
 	ImageTool      Tool = "image_generation"
 )
 
+// tools are all tools, in the order of the documentation and of the fields of ToolCalls.
+var tools = []Tool{WebSearchTool, MapsTool, WebFetchTool, FileSearchTool, CodeTool, ImageTool}
+
 // Tools returns all tools, in the order of the documentation.
-func Tools() []Tool {
-	return []Tool{WebSearchTool, MapsTool, WebFetchTool, FileSearchTool, CodeTool, ImageTool}
-}
+func Tools() []Tool { return slices.Clone(tools) }
 
 // ToolCalls counts the provider's tool calls that a response reports.
 type ToolCalls struct {
@@ -31,19 +34,7 @@ type ToolCalls struct {
 
 // at returns the counter of a tool.
 func (c *ToolCalls) at(t Tool) *int64 {
-	switch t {
-	case WebSearchTool:
-		return &c.WebSearch
-	case MapsTool:
-		return &c.Maps
-	case WebFetchTool:
-		return &c.WebFetch
-	case FileSearchTool:
-		return &c.FileSearch
-	case CodeTool:
-		return &c.Code
-	}
-	return &c.Image
+	return [...]*int64{&c.WebSearch, &c.Maps, &c.WebFetch, &c.FileSearch, &c.Code, &c.Image}[slices.Index(tools, t)]
 }
 
 // Of returns the number of calls of a tool.
@@ -51,7 +42,7 @@ func (c ToolCalls) Of(t Tool) int64 { return *c.at(t) }
 
 // Plus returns the sum of both.
 func (c ToolCalls) Plus(o ToolCalls) ToolCalls {
-	for _, t := range Tools() {
+	for _, t := range tools {
 		*c.at(t) += o.Of(t)
 	}
 	return c
@@ -59,7 +50,7 @@ func (c ToolCalls) Plus(o ToolCalls) ToolCalls {
 
 // most returns the greater number for each tool.
 func (c ToolCalls) most(o ToolCalls) ToolCalls {
-	for _, t := range Tools() {
+	for _, t := range tools {
 		*c.at(t) = max(c.Of(t), o.Of(t))
 	}
 	return c

@@ -162,14 +162,14 @@ func (g *guard) admit(e *Entry) error {
 	if err := CheckName(e.Name); err != nil {
 		return err
 	}
-	if err := g.place(e); err != nil {
+	if err := g.claim(e); err != nil {
 		return err
 	}
 	return g.grow(e)
 }
 
-// place makes sure that a name is used only once, as a file or as a folder.
-func (g *guard) place(e *Entry) error {
+// claim makes sure that a name is used only once, as a file or as a folder.
+func (g *guard) claim(e *Entry) error {
 	if g.seen == nil {
 		return nil
 	}

@@ -133,7 +133,7 @@ func newUnpacker(ctx context.Context, store cache.Building, src Source, sink Sin
 		return nil, errors.Join(err, journal.close())
 	}
 	if u.continued > 0 {
-		u.tell() // from here on it takes time
+		u.report() // from here on it takes time
 	}
 	if u.continued > 0 && o.Resumed != nil {
 		o.Resumed(u.continued)
@@ -227,7 +227,7 @@ func (u *unpacker) settle(f finished, change func(*counts)) error {
 	change(&u.counts)
 	err := u.count(f)
 	if err == nil {
-		u.tell()
+		u.report()
 	}
 	u.mu.Unlock()
 	if err != nil {

@@ -73,7 +73,7 @@ func (u *unpacker) unpackNested(index int64, e Entry, src Source, keep func() er
 	u.nesting.Lock()
 	defer u.nesting.Unlock()
 	b := tree.NewBuilder(u.store)
-	o := IntoOptions{Format: format, Limits: u.left(), Workers: u.o.Workers, Progress: func(p Progress) { u.tellNested(p, e.Size) }}
+	o := IntoOptions{Format: format, Limits: u.left(), Workers: u.o.Workers, Progress: func(p Progress) { u.reportNested(p, e.Size) }}
 	if u.o.Key != "" {
 		o.Key = u.nestedKey(index)
 	}

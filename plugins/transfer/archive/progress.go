@@ -53,19 +53,19 @@ func (u *unpacker) list() {
 	u.listed = Progress{Files: u.guard.files, Bytes: u.guard.bytes}
 }
 
-// tell reports how far it is. The caller holds the lock, or is alone.
-func (u *unpacker) tell() {
+// report reports how far it is. The caller holds the lock, or is alone.
+func (u *unpacker) report() {
 	if u.o.Progress != nil {
 		u.o.Progress(u.progress())
 	}
 }
 
-// tellNested reports how far a nested archive of a size is.
-func (u *unpacker) tellNested(p Progress, size int64) {
+// reportNested reports how far a nested archive of a size is.
+func (u *unpacker) reportNested(p Progress, size int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.nested, u.nestedSize = p, size
-	u.tell()
+	u.report()
 }
 
 // unpackedNested counts a nested archive of a size as what was in it.
@@ -89,6 +89,6 @@ func (l *largeFile) Write(p []byte) (int, error) {
 	l.u.mu.Lock()
 	defer l.u.mu.Unlock()
 	l.u.under += int64(n)
-	l.u.tell()
+	l.u.report()
 	return n, err
 }

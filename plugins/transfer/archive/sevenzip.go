@@ -124,7 +124,7 @@ func walkSevenZip(ctx context.Context, src Source, g *guard, visit func(Entry, i
 			}
 			return visit(*e, strings.NewReader(""))
 		}
-		return r.give(stream, e.Name, func(plain io.Reader) error { return visit(*e, plain) })
+		return r.open(stream, e.Name, func(plain io.Reader) error { return visit(*e, plain) })
 	})
 }
 
@@ -138,9 +138,9 @@ type szReader struct {
 	next int
 }
 
-// give opens a stream, which must come after the previous ones, for one call.
+// open opens a stream, which must come after the previous ones, for one call.
 // Bytes that the call leaves unread are read and checked too.
-func (r *szReader) give(stream int, name string, use func(io.Reader) error) error {
+func (r *szReader) open(stream int, name string, use func(io.Reader) error) error {
 	s := &r.a.streams
 	for stream >= s.folders[r.folder].first+s.folders[r.folder].streams {
 		r.close()

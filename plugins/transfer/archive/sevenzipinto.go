@@ -93,11 +93,11 @@ func (u *unpacker) sevenZipFolder(a *sevenZip, folder int) error {
 		if err := clean.admit(&e); err != nil {
 			return err
 		}
-		err := r.give(f.first+k, e.Name, func(plain io.Reader) error {
+		err := r.open(f.first+k, e.Name, func(plain io.Reader) error {
 			if u.done.has(int64(i)) {
 				return nil
 			}
-			return u.put(int64(i), e, plain)
+			return u.put(int64(i), e, plain, u.do)
 		})
 		if err != nil {
 			return err

@@ -15,13 +15,13 @@ func (u *unpacker) tar(format Format) error {
 		case u.done.has(index):
 			return nil
 		}
-		return u.put(index, e, r)
+		return u.put(index, e, r, u.do)
 	})
 }
 
-// put stores an entry of a sequential archive: a small one is passed to the
-// workers, a large one is stored while it is read.
-func (u *unpacker) put(index int64, e Entry, r io.Reader) error {
+// put stores an entry: a small one is read at once and stored by do, which may pass it to the
+// workers; a large one is stored while it is read.
+func (u *unpacker) put(index int64, e Entry, r io.Reader, do func(task func() error) error) error {
 	if e.Size > smallEntry {
 		return u.putStream(index, e, r)
 	}
@@ -29,7 +29,7 @@ func (u *unpacker) put(index int64, e Entry, r io.Reader) error {
 	if err := readWhole(r, buf[:e.Size]); err != nil {
 		return err
 	}
-	return u.do(func() error {
+	return do(func() error {
 		defer smallBuffers.Put(buf)
 		return u.putBytes(index, e, buf[:e.Size])
 	})
@@ -55,5 +55,5 @@ func (u *unpacker) emptyFile(index int64, e Entry) error {
 	if u.done.has(index) {
 		return nil
 	}
-	return u.put(index, e, strings.NewReader(""))
+	return u.put(index, e, strings.NewReader(""), u.do)
 }

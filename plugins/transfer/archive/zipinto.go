@@ -14,24 +14,13 @@ func (u *unpacker) zip() error {
 		case u.done.has(h.index):
 			return nil
 		}
-		return u.do(func() error { return u.zipEntry(h) })
+		return u.do(func() error {
+			r, err := h.openStream(u.src)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			return u.put(h.index, h.Entry, r, func(task func() error) error { return task() })
+		})
 	})
-}
-
-// zipEntry unpacks an entry, a small one in memory.
-func (u *unpacker) zipEntry(h *zipHeader) error {
-	r, err := h.openStream(u.src)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	if h.Size > smallEntry {
-		return u.putStream(h.index, h.Entry, r)
-	}
-	buf := smallBuffers.Get().(*smallBuffer)
-	defer smallBuffers.Put(buf)
-	if err := readWhole(r, buf[:h.Size]); err != nil {
-		return err
-	}
-	return u.putBytes(h.index, h.Entry, buf[:h.Size])
 }

@@ -98,9 +98,9 @@ func basic(user, key string) *credential {
 	return &credential{secrets: []string{key, user + ":" + key}, authorize: func(r *http.Request) { r.SetBasicAuth(user, key) }}
 }
 
-// told extracts the message from an answer, {"code":403,"message":"…"}, on one
+// messageIn extracts the message from an answer, {"code":403,"message":"…"}, on one
 // line.
-func told(body []byte) string {
+func messageIn(body []byte) string {
 	var e struct{ Message string }
 	if json.Unmarshal(body, &e) != nil {
 		return ""

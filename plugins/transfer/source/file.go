@@ -35,9 +35,9 @@ func (file) Check(spec Spec) error {
 	return nil
 }
 
-// place is where a spec points: name in a file system. dir is set if that file
+// location is where a spec points: name in a file system. dir is set if that file
 // system is the machine's.
-type place struct {
+type location struct {
 	fsys fs.FS
 	name string
 	dir  string
@@ -45,9 +45,9 @@ type place struct {
 
 // locate opens the folder that contains the file. Symbolic links in the path
 // are followed: the author of the path means their target.
-func locate(spec Spec) (*place, error) {
+func locate(spec Spec) (*location, error) {
 	if spec.Base != nil && !filepath.IsAbs(spec.Path) {
-		return &place{fsys: spec.Base, name: spec.Path}, nil
+		return &location{fsys: spec.Base, name: spec.Path}, nil
 	}
 	full, err := filepath.EvalSymlinks(spec.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +60,7 @@ func locate(spec Spec) (*place, error) {
 	if name == "" {
 		return nil, fmt.Errorf("path %q does not name a file or folder", spec.Path)
 	}
-	return &place{fsys: os.DirFS(filepath.Clean(dir + ".")), name: name, dir: dir}, nil
+	return &location{fsys: os.DirFS(filepath.Clean(dir + ".")), name: name, dir: dir}, nil
 }
 
 // absent adds to the error for a missing file where it was expected.
@@ -133,7 +133,7 @@ func (file) Fetch(ctx context.Context, req Request) (Data, error) {
 	return data, verify(req.Spec, req.Spec.Path, data)
 }
 
-func (p *place) fetchFolder(ctx context.Context, req Request) (Data, error) {
+func (p *location) fetchFolder(ctx context.Context, req Request) (Data, error) {
 	if req.Spec.pinned() {
 		return Data{}, fmt.Errorf("fetch folder %s: a folder has no MD5 or SHA-256 to compare with the pin; give the archive, or remove the pin", req.Spec.Path)
 	}

@@ -32,7 +32,7 @@ type found struct {
 type listing struct{ entries []found }
 
 // list lists everything below the place, folders in parallel.
-func (p *place) list() ([]found, error) {
+func (p *location) list() ([]found, error) {
 	var group errgroup.Group
 	group.SetLimit(2 * runtime.GOMAXPROCS(0))
 	root := &listing{}
@@ -50,7 +50,7 @@ func (p *place) list() ([]found, error) {
 	return root.flat(nil), nil
 }
 
-func (p *place) listDir(group *errgroup.Group, name string, into *listing) error {
+func (p *location) listDir(group *errgroup.Group, name string, into *listing) error {
 	list, err := fs.ReadDir(p.fsys, name)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (l *listing) flat(files []found) []found {
 
 // fingerprint is a digest of everything below the place. If a folder memo is
 // given, digests of content are remembered there by the files' sizes and times.
-func (p *place) fingerprint(memo string) (sum digest.ContentID, small bool, err error) {
+func (p *location) fingerprint(memo string) (sum digest.ContentID, small bool, err error) {
 	started := time.Now()
 	files, err := p.list()
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *place) fingerprint(memo string) (sum digest.ContentID, small bool, err 
 	return sum, small, nil
 }
 
-func (p *place) content(name string) (digest.ContentID, error) {
+func (p *location) content(name string) (digest.ContentID, error) {
 	f, err := p.fsys.Open(name)
 	if err != nil {
 		return digest.ContentID{}, err
@@ -152,7 +152,7 @@ const racy = 2 * time.Second
 
 // newRecollection returns the recollection of a place, or nil if nothing can be
 // kept.
-func newRecollection(dir string, p *place, files []found, started time.Time) *recollection {
+func newRecollection(dir string, p *location, files []found, started time.Time) *recollection {
 	if dir == "" || p.dir == "" {
 		return nil
 	}

@@ -107,7 +107,7 @@ func loopback(host string) bool {
 
 // at returns a URL of the API that ends with a name.
 func (s *kaggleSession) at(path, name string) *origin {
-	return &origin{web: s.http.web, url: s.api + path + url.PathEscape(name), authorize: s.authorize, secrets: s.secrets, tell: told}
+	return &origin{web: s.http.web, url: s.api + path + url.PathEscape(name), authorize: s.authorize, secrets: s.secrets, tell: messageIn}
 }
 
 // archive is the URL of the archive with all files.

@@ -49,9 +49,12 @@ func (Reference) Check(spec Spec) error {
 
 // look finds what can be taken.
 func (Reference) look(spec Spec) (shape, string, error) {
-	zips, err := filepath.Glob(filepath.Join(globQuote(spec.Path), "*.zip"))
-	if err != nil {
-		return 0, "", fmt.Errorf("read %s: %w", spec.Path, err)
+	var zips []string
+	entries, _ := os.ReadDir(spec.Path) // one that is missing has none
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".zip" {
+			zips = append(zips, filepath.Join(spec.Path, e.Name()))
+		}
 	}
 	if len(zips) == 1 {
 		return archived, zips[0], nil
@@ -67,19 +70,6 @@ func (Reference) look(spec Spec) (shape, string, error) {
 		return prepared, dir, nil
 	}
 	return 0, "", fmt.Errorf("%s has no archive, no raw and no prepared data: %w", spec.Path, fs.ErrNotExist)
-}
-
-// globQuote makes a path a pattern that matches it alone.
-func globQuote(path string) string {
-	quoted := make([]byte, 0, len(path))
-	for i := range len(path) {
-		switch path[i] {
-		case '*', '?', '[', '\\':
-			quoted = append(quoted, '\\')
-		}
-		quoted = append(quoted, path[i])
-	}
-	return string(quoted)
 }
 
 func isFile(path string) bool {

@@ -35,6 +35,11 @@ def test_export() -> None:
     assert json.dumps(kept) == json.dumps(want)
 
 
+def test_text() -> None:
+    spelled = _atif.text({"a": ["é…\u2028\x7f\b\t<&>", _atif.Json('"\\ud800"'), None, 1, True]})
+    assert spelled == '{"a":["é…\\u2028\x7f\\b\\t<&>","\\ud800",null,1,true]}'
+
+
 def test_nothing_to_export() -> None:
     assert _atif.trajectory(RUN, [t for t in turns() if not t["conversation"]]) is None
 
@@ -90,13 +95,15 @@ def claimed(folder: Path, trajectory: str) -> Dict[str, Any]:
 
 STEPS = """{"schema_version": "ATIF-v1.6", "agent": {"name": "aide", "version": "1", "model_name": "m"}, "steps": [
     {"step_id": 1, "source": "user", "message": "hi", "timestamp": "2026-01-02T03:04:05Z"},
-    {"step_id": 2, "source": "agent", "message": [{"type": "text", "text": "NaN"}], "timestamp": "2026-01-02T03:04:15.5+00:00",
-     "metrics": {"prompt_tokens": 10, "completion_tokens": 3, "cost_usd": 0.5, "extra": {"p": NaN}}},
-    {"step_id": 3, "source": "agent", "message": "", "metrics": {"prompt_tokens": 20, "completion_tokens": 4, "cached_tokens": 7}}]"""
+    {"step_id": 2, "source": "agent", "message": [{"type": "text", "text": "NaN"}],
+     "timestamp": "2026-01-02T03:04:15.5+00:00", "metrics": {"prompt_tokens": 10, "completion_tokens": 3, "cost_usd": 0.5, "extra": {"p": NaN}}},
+    {"step_id": 3, "source": "agent", "message": "",
+     "metrics": {"prompt_tokens": 20, "completion_tokens": 4, "cached_tokens": 7}}]"""
 
 
 def test_claim(tmp_path: Path) -> None:
-    usage = {"model": "m", "requests": 2, "input_tokens": 30, "cached_input_tokens": 7, "output_tokens": 7, "cost_usd": 0.5}
+    tokens = {"input_tokens": 30, "cached_input_tokens": 7, "output_tokens": 7}
+    usage = {"model": "m", "requests": 2, **tokens, "cost_usd": 0.5}
     claim = claimed(tmp_path, STEPS + "}")
     assert claim == {"agent": "aide", "format": "ATIF-v1.6", "wall_seconds": 10.5, "usage": usage}
     totals = ', "final_metrics": {"total_prompt_tokens": 31, "total_cost_usd": 0.75}}'
@@ -118,7 +125,7 @@ def test_claim(tmp_path: Path) -> None:
         '{"schema_version": "ATIF-v1.6", "agent": {"name": "x", "model_name": 1}, "steps": [{}]}',
         '{"schema_version": "ATIF-v1.6", "agent": {"name": "x"}, "steps": [{"metrics": {"cost_usd": true}}]}',
         "[" * 100000,
-        '{"schema_version": "ATIF-v1.6", "agent": {"name": "x"}, "steps": [{"metrics": {"cost_usd": 1' + "0" * 5000 + "}}]}",
+        '{"schema_version": "ATIF-v1.6", "agent": {"name": "x"}, "steps": [{"x": 1' + "0" * 5000 + "}]}",
     ],
 )
 def test_no_trajectory(tmp_path: Path, trajectory: str) -> None:
@@ -133,7 +140,11 @@ def amounts(step: str, final: str) -> str:
 
 @pytest.mark.parametrize(
     ("step", "final"),
-    [('"prompt_tokens": 10, "cost_usd": 0', ""), ('"cost_usd": NaN', '"total_cost_usd": 3.5'), ("", '"total_prompt_tokens": 1e12')],
+    [
+        ('"prompt_tokens": 10, "cost_usd": 0', ""),
+        ('"cost_usd": NaN', '"total_cost_usd": 3.5'),
+        ("", '"total_prompt_tokens": 1e12'),
+    ],
 )
 def test_amounts(tmp_path: Path, step: str, final: str) -> None:
     assert claimed(tmp_path, amounts(step, final))["agent"] == "a"

@@ -19,6 +19,7 @@ import pytest
 log = pytest.importorskip("inspect_ai.log")
 
 from mleflow import _inspect  # noqa: E402
+from mleflow._atif import Wrong  # noqa: E402
 
 BEGAN = 1767323040123  # 2026-01-02T03:04:00.123Z
 HEAD = {
@@ -292,7 +293,7 @@ def test_same_again(tmp_path: Path) -> None:
     before = next(folder.iterdir()).read_bytes()
     written(folder, attempt())
     assert next(folder.iterdir()).read_bytes() == before
-    with pytest.raises(_inspect.Wrong, match="already exists and differs"):
+    with pytest.raises(Wrong, match="already exists and differs"):
         written(folder, attempt(row={"wall_seconds": 1}))
     with pytest.raises(EOFError):
         _inspect._export(io.BytesIO(lines(attempt())[:-2]), tmp_path / "cut", tmp_path / "cut", 1)
@@ -376,22 +377,22 @@ def test_claim(tmp_path: Path) -> None:
     ],
 )
 def test_claims_below_zero(tmp_path: Path, usage: str) -> None:
-    with pytest.raises(_inspect.Wrong, match="claims what cannot be"):
+    with pytest.raises(Wrong, match="claims what cannot be"):
         claimed(tmp_path / "a.eval", usage)
 
 
 def test_logs_that_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "a.eval"
     claimed(path)
-    with pytest.raises(_inspect.Wrong, match='no sample "s" in epoch 2; it has s_epoch_1'):
+    with pytest.raises(Wrong, match='no sample "s" in epoch 2; it has s_epoch_1'):
         _inspect._claim(str(path), "s", 2)
     (tmp_path / "x").write_text("{}")
-    with pytest.raises(_inspect.Wrong, match="no log of Inspect AI with the ending .eval"):
+    with pytest.raises(Wrong, match="no log of Inspect AI with the ending .eval"):
         _inspect._claim(str(tmp_path / "x"), "s", 1)
     for header in ("", "[]", '{"eval": {}}', "[" * 100000, '{"eval": {"task": 1' + "0" * 5000 + "}}"):
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("header.json" if header else "other", header)
-        with pytest.raises(_inspect.Wrong, match="^read header.json: ") as refused:
+        with pytest.raises(Wrong, match="^read header.json: ") as refused:
             _inspect._claim(str(path), "s", 1)
         assert "\n" not in str(refused.value)
 
@@ -406,7 +407,7 @@ def test_damaged_log(tmp_path: Path, method: str) -> None:
     for n in range(at + 60, at + 80):
         data[n] ^= 0x55
     path.write_bytes(data)
-    with pytest.raises(_inspect.Wrong, match="^read samples/s_epoch_1.json: "):
+    with pytest.raises(Wrong, match="^read samples/s_epoch_1.json: "):
         _inspect._claim(str(path), "s", 1)
 
 
@@ -414,7 +415,7 @@ def test_large_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample that unpacks to too much is refused before it is held."""
     monkeypatch.setattr(_inspect, "_LARGEST", 1 << 20)
     more = ', "store": {"x": "' + "y" * (64 << 20) + '"}'
-    with pytest.raises(_inspect.Wrong, match="larger than 1 MiB"):
+    with pytest.raises(Wrong, match="larger than 1 MiB"):
         claimed(tmp_path / "a.eval", more=more, method=zipfile.ZIP_ZSTANDARD)  # type: ignore[attr-defined]
 
 

@@ -27,6 +27,8 @@ Document = Dict[str, Any]
 # The largest trajectory that is read, in bytes, and the amounts beyond which nobody believes one.
 _LARGEST = 256 << 20
 _MOST = {"prompt_tokens": 1e15, "completion_tokens": 1e15, "cached_tokens": 1e15, "cost_usd": 1e9}
+# The names of those amounts in a claim.
+_NAMES = {"prompt_tokens": "input_tokens", "cached_tokens": "cached_input_tokens", "completion_tokens": "output_tokens"}
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)")
 
 
@@ -77,7 +79,8 @@ def text(value: Any) -> str:
         return "{" + ",".join(json.dumps(k) + ":" + text(v) for k, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(text, value)) + "]"
-    return json.dumps(value)
+    # As the program spells strings.
+    return json.dumps(value, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def trajectory(run: Document, turns: Sequence[Document]) -> Optional[Document]:
@@ -331,15 +334,15 @@ def _claim(path: Path) -> Tuple[Document, bytes]:
     for figures in counted:
         for name, value in figures.items():
             sums[name] = sums.get(name, 0) + value
-    names = {"prompt_tokens": "input_tokens", "cached_tokens": "cached_input_tokens", "completion_tokens": "output_tokens"}
-    usage: Document = {names.get(name, name): value for name, value in {**sums, **stated}.items()}
+    usage: Document = {_NAMES.get(name, name): value for name, value in {**sums, **stated}.items()}
     if counted:
         usage["requests"] = len(counted)
     seconds = None
     if times and max(times) > min(times):
         whole_seconds, rest = divmod(max(times) - min(times), 10**9)
         seconds = whole_seconds + rest / 1e9
-    return {"agent": agent["name"], "format": version, "wall_seconds": seconds, "usage": {"model": model, **usage}}, data
+    usage = {"model": model, **usage}
+    return {"agent": agent["name"], "format": version, "wall_seconds": seconds, "usage": usage}, data
 
 
 def _figures(metrics: Document, prefix: str = "") -> Dict[str, float]:
@@ -355,7 +358,8 @@ def _figures(metrics: Document, prefix: str = "") -> Dict[str, float]:
             raise Wrong(f"it claims what cannot be: {value} is no amount of {prefix + name}: it is from 0 to {most:g}")
         figures[name] = value
     if figures.get("cached_tokens", 0) > figures.get("prompt_tokens", math.inf):
-        raise Wrong(f"it claims what cannot be: {figures['cached_tokens']} of {figures['prompt_tokens']} tokens from a cache")
+        shown = f"{figures['cached_tokens']} of {figures['prompt_tokens']} tokens"
+        raise Wrong(f"it claims what cannot be: {shown} from a cache")
     return figures
 
 
