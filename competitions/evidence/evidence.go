@@ -8,6 +8,7 @@ package evidence
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -37,6 +38,14 @@ type Finding struct {
 	Excerpt string `json:"excerpt,omitempty"`
 	// Explanation describes the finding in a sentence or two.
 	Explanation string `json:"explanation"`
+}
+
+// Where returns the file with the line, if there is one.
+func (f Finding) Where() string {
+	if f.Line > 0 {
+		return fmt.Sprintf("%s:%d", f.File, f.Line)
+	}
+	return f.File
 }
 
 // Sort puts warnings first, then orders by rule and place.

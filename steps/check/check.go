@@ -212,11 +212,7 @@ func (c *check) outputs(ctx context.Context, env *step.Env, report Report, out c
 	}
 	fmt.Fprintf(env.Log, "%d warnings, %d notes\n", warnings, len(report.Findings)-warnings)
 	for _, f := range report.Findings {
-		where := f.File
-		if f.Line > 0 {
-			where = fmt.Sprintf("%s:%d", f.File, f.Line)
-		}
-		fmt.Fprintf(env.Log, "%s: %s\n", strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Severity, f.Rule, where)), f.Explanation)
+		fmt.Fprintf(env.Log, "%s: %s\n", strings.TrimSpace(fmt.Sprintf("%s %s %s", f.Severity, f.Rule, f.Where())), f.Explanation)
 	}
 	for _, text := range report.Unread {
 		fmt.Fprintf(env.Log, "not read: %s\n", text)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -146,11 +145,7 @@ func (c *collector) lookup(ctx context.Context) error {
 			c.left = append(c.left, Left{s.Address, "it has no result in this run"})
 			continue
 		}
-		id, err := digest.ParseActionID(s.Action)
-		if err != nil {
-			return fmt.Errorf("read action of %s: %w", s.Address, err)
-		}
-		rec, err := c.Index.Lookup(ctx, id)
+		rec, err := outputs.Lookup(ctx, c.Index, s.Action)
 		if errors.Is(err, cache.ErrNotFound) {
 			c.left = append(c.left, Left{s.Address, "its outputs are no longer in the cache; apply makes them again"})
 			continue

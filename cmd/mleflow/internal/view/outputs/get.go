@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -61,11 +60,7 @@ func (s *Source) Record(ctx context.Context, address string) (*cache.Record, err
 	case st.Action == "":
 		return nil, fmt.Errorf("%w: %s has no outputs in run %s", ErrNone, address, s.Run.ID)
 	}
-	id, err := digest.ParseActionID(st.Action)
-	if err != nil {
-		return nil, fmt.Errorf("read action of %s: %w", address, err)
-	}
-	rec, err := s.Index.Lookup(ctx, id)
+	rec, err := Lookup(ctx, s.Index, st.Action)
 	if errors.Is(err, cache.ErrNotFound) {
 		return nil, fmt.Errorf("%w: the outputs of %s are no longer in the cache; apply makes them again", ErrNone, address)
 	}

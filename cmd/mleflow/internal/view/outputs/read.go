@@ -3,6 +3,7 @@ package outputs
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
@@ -22,6 +23,15 @@ func Read[T any](ctx context.Context, store cache.Store, output string) (v T, er
 		return v, err
 	}
 	return Document[T](ctx, store, id)
+}
+
+// Lookup returns the record of an action that a journal names.
+func Lookup(ctx context.Context, index cache.Index, action string) (*cache.Record, error) {
+	id, err := digest.ParseActionID(action)
+	if err != nil {
+		return nil, fmt.Errorf("read action: %w", err)
+	}
+	return index.Lookup(ctx, id)
 }
 
 // Document decodes content that is JSON.

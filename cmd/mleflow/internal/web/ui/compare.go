@@ -6,20 +6,17 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/ledger"
-	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // What the sides of a comparison are, in their addresses.
@@ -70,56 +67,6 @@ func (s *side) at(id string) []*results.Attempt {
 	return slices.DeleteFunc(slices.Clone(s.compared), func(a *results.Attempt) bool { return a.Competition() != id })
 }
 
-// agents are the agents of the side.
-func (s *side) agents() []string {
-	names := map[string]bool{}
-	for _, a := range s.Attempts {
-		names[a.Agent] = true
-	}
-	return sortedKeys(names)
-}
-
-// letters are those of the classes of the side.
-func (s *side) letters(by *classes) string {
-	letters := map[string]bool{}
-	for _, a := range s.Attempts {
-		letters[by.letter(a)] = true
-	}
-	delete(letters, "")
-	return cmp.Or(strings.Join(sortedKeys(letters), ", "), "none")
-}
-
-// only is the side with one of its agents.
-func (s *side) only(agent string) *side {
-	if len(s.agents()) == 1 {
-		return s
-	}
-	if s.parts[agent] == nil {
-		part := &side{Ref: s.Ref + "/" + agent, Link: s.Link}
-		part.Name, part.Attempts = agent+" in "+s.Name, slices.DeleteFunc(slices.Clone(s.Attempts), func(a *results.Attempt) bool { return a.Agent != agent })
-		s.parts[agent] = part
-	}
-	return s.parts[agent]
-}
-
-// matched returns the sides that are compared for two sides of the address: of runs, one
-// for each agent that both have, or their only agents.
-func matched(first, second *side) (pairs [][2]*side, err error) {
-	x, y := first.agents(), second.agents()
-	if len(x) == 1 && len(y) == 1 {
-		return [][2]*side{{first, second}}, nil
-	}
-	for _, name := range x {
-		if slices.Contains(y, name) {
-			pairs = append(pairs, [2]*side{first.only(name), second.only(name)})
-		}
-	}
-	if len(pairs) == 0 {
-		err = fmt.Errorf("%s has %s and %s has %s: choose one agent of each", first.Name, strings.Join(x, ", "), second.Name, strings.Join(y, ", "))
-	}
-	return pairs, err
-}
-
 // pair is the comparison of two sides.
 type pair struct {
 	*results.Comparison
@@ -166,18 +113,6 @@ func (u *UI) comparePage(r *http.Request) (*content, error) {
 	c.show("compare", "compare", d)
 	return c, c.err
 }
-
-// refsOf are the sides that an address names: those of "of", and of "a" and "b".
-func refsOf(q url.Values) (refs []string) {
-	for _, ref := range slices.Concat(q["a"], q["b"], q["of"]) {
-		if ref != "" && !slices.Contains(refs, ref) && len(refs) < sidesShown {
-			refs = append(refs, ref)
-		}
-	}
-	return refs
-}
-
-func compareAddress(refs ...string) string { return "/compare?" + url.Values{"of": refs}.Encode() }
 
 // sideChoices are the agents, with each of their programs, and the latest runs that have
 // results and are not compared yet.
@@ -299,6 +234,46 @@ func (d *compareData) match() {
 	}
 }
 
+// matched returns the sides that are compared for two sides of the address: of runs, one
+// for each agent that both have, or their only agents.
+func matched(first, second *side) (pairs [][2]*side, err error) {
+	x, y := first.agents(), second.agents()
+	if len(x) == 1 && len(y) == 1 {
+		return [][2]*side{{first, second}}, nil
+	}
+	for _, name := range x {
+		if slices.Contains(y, name) {
+			pairs = append(pairs, [2]*side{first.only(name), second.only(name)})
+		}
+	}
+	if len(pairs) == 0 {
+		err = fmt.Errorf("%s has %s and %s has %s: choose one agent of each", first.Name, strings.Join(x, ", "), second.Name, strings.Join(y, ", "))
+	}
+	return pairs, err
+}
+
+// only is the side with one of its agents.
+func (s *side) only(agent string) *side {
+	if len(s.agents()) == 1 {
+		return s
+	}
+	if s.parts[agent] == nil {
+		part := &side{Ref: s.Ref + "/" + agent, Link: s.Link}
+		part.Name, part.Attempts = agent+" in "+s.Name, slices.DeleteFunc(slices.Clone(s.Attempts), func(a *results.Attempt) bool { return a.Agent != agent })
+		s.parts[agent] = part
+	}
+	return s.parts[agent]
+}
+
+// agents are the agents of the side.
+func (s *side) agents() []string {
+	names := map[string]bool{}
+	for _, a := range s.Attempts {
+		names[a.Agent] = true
+	}
+	return sortedKeys(names)
+}
+
 // compare compares the pairs, in one class if there is one that all sides have.
 func (d *compareData) compare(q url.Values) {
 	var all []*results.Attempt
@@ -339,6 +314,16 @@ func (d *compareData) class(all []*results.Attempt, q url.Values) string {
 	return class
 }
 
+// refsOf are the sides that an address names: those of "of", and of "a" and "b".
+func refsOf(q url.Values) (refs []string) {
+	for _, ref := range slices.Concat(q["a"], q["b"], q["of"]) {
+		if ref != "" && !slices.Contains(refs, ref) && len(refs) < sidesShown {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
 // compare compares two sides. It returns the figures that differ.
 func (p *pair) compare(class string, d *compareData) []figure {
 	c, err := results.Compare(p.first.Side, p.second.Side, class)
@@ -359,6 +344,16 @@ func (p *pair) compare(class string, d *compareData) []figure {
 		return nil
 	}
 	return p.figures()
+}
+
+// letters are those of the classes of the side.
+func (s *side) letters(by *classes) string {
+	letters := map[string]bool{}
+	for _, a := range s.Attempts {
+		letters[by.letter(a)] = true
+	}
+	delete(letters, "")
+	return cmp.Or(strings.Join(sortedKeys(letters), ", "), "none")
 }
 
 // programs are the programs of a side that are not compared, with the number of their
@@ -391,67 +386,4 @@ func (s *side) programs(d *compareData) (links []page.Link) {
 	return links
 }
 
-// figure is a figure of one comparison.
-type figure struct {
-	name string
-	// second is the side that the first is compared with.
-	second *side
-	row    []string
-	board.Difference
-}
-
-// figures arranges the figures of a comparison, what differs most first, and returns those
-// that differ.
-func (p *pair) figures() (list []figure) {
-	p.Basis = aggregate.Basis(p.Comparison.Comparison)
-	rows := firstscreen.Figures(p.First, p.Second, p.Comparison.Comparison)
-	p.Rows = rows[:1:1]
-	for _, name := range board.MeasureNames() {
-		f, ok := p.Figures[name]
-		if !ok {
-			continue
-		}
-		rows = rows[1:]
-		if name = figureName(name); f.Difference == 0 {
-			p.Equal = append(p.Equal, fmt.Sprintf("%s (%.1f %%)", name, float64(f.First)))
-			continue
-		}
-		rows[0][0] = name
-		list = append(list, figure{name, p.second, rows[0], f})
-	}
-	sortFigures(list)
-	for _, f := range list {
-		p.Rows = append(p.Rows, f.row)
-	}
-	return list
-}
-
-// sortFigures puts the largest differences first.
-func sortFigures(list []figure) {
-	slices.SortStableFunc(list, func(a, b figure) int {
-		return cmp.Compare(math.Abs(float64(b.Difference.Difference)), math.Abs(float64(a.Difference.Difference)))
-	})
-}
-
-func figureName(name string) string {
-	return strings.ReplaceAll(strings.TrimSuffix(name, "_percentage"), "_", " ")
-}
-
-// intervalsOf draws the figures that differ, the largest difference first.
-func intervalsOf(figures []figure) template.HTML {
-	sortFigures(figures)
-	var plotted []page.Estimate
-	for _, f := range figures[:min(len(figures), 40)] {
-		value := float64(f.Difference.Difference)
-		e := page.Estimate{Name: f.name, Value: value, Note: fmt.Sprintf("%+.1f", value), Color: f.second.Color}
-		in := f.Competitions
-		if in == nil {
-			in = f.Runs
-		}
-		if in != nil {
-			e.Lower, e.Upper, e.Known = float64(in.Lower), float64(in.Upper), true
-		}
-		plotted = append(plotted, e)
-	}
-	return page.Intervals(plotted, "difference in percentage points, with 95 % intervals")
-}
+func compareAddress(refs ...string) string { return "/compare?" + url.Values{"of": refs}.Encode() }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/results"
 )
@@ -120,16 +120,10 @@ func (f *sideFacts) attempt(ctx context.Context, c Results, a *results.Attempt) 
 	if use := a.Made.Usage; use != nil && use.Model != "" {
 		f.inputs["models"] = use.Model
 	}
-	id, err := digest.ParseActionID(a.AttemptAction)
-	if err != nil {
-		return
-	}
-	rec, err := c.Lookup(ctx, id)
-	if err != nil {
-		return
-	}
-	for _, field := range rec.Fields {
-		f.inputs["attempt: "+field.Label] = field.Value
+	if rec, err := outputs.Lookup(ctx, c, a.AttemptAction); err == nil {
+		for _, field := range rec.Fields {
+			f.inputs["attempt: "+field.Label] = field.Value
+		}
 	}
 }
 

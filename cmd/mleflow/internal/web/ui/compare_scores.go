@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -44,11 +43,7 @@ func (d *compareData) scores(c *results.Comparison) {
 		i := slices.IndexFunc(d.Competitions, func(c comparedScores) bool { return c.ID == id })
 		if i < 0 {
 			i = len(d.Competitions)
-			s := comparedScores{People: page.PeopleOf(x[id][0].Report), Link: "/competitions/" + url.PathEscape(id)}
-			if def, err := d.definition(id); err == nil {
-				s.Human = def.Medals.Scores
-			}
-			d.Competitions = append(d.Competitions, s)
+			d.Competitions = append(d.Competitions, comparedScores{People: peopleOf(d.catalog, x[id][0].Report), Link: "/competitions/" + url.PathEscape(id)})
 		}
 		d.Competitions[i].add(c, x[id], y[id])
 	}
@@ -60,13 +55,6 @@ func byCompetition(list []*results.Attempt) map[string][]*results.Attempt {
 		by[a.Competition()] = append(by[a.Competition()], a)
 	}
 	return by
-}
-
-func (d *compareData) definition(id string) (*competitions.Definition, error) {
-	if d.catalog == nil {
-		return nil, errNothing
-	}
-	return d.catalog.Get(id)
 }
 
 // add compares two sides: their medals, their means, and the difference of these with its

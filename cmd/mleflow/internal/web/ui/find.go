@@ -60,7 +60,7 @@ func find(ctx context.Context, a *shownAttempt, t *recording, address *url.URL) 
 	end := time.Now().Add(searching)
 	for f.Until = max(0, from); f.Until < f.Total && len(f.Rows) < maxFound && time.Now().Before(end) && ctx.Err() == nil; f.Until++ {
 		row, at := s.in(f.Until)
-		if row.Hit == "" && f.Errors && slices.Contains(t.failed, f.Until) {
+		if _, failed := slices.BinarySearch(t.failed, f.Until); row.Hit == "" && f.Errors && failed {
 			row.Hit, at = "The exchange failed.", f.Until
 		}
 		row.Number, row.Link = strconv.Itoa(at+1), turnAddress(a, at+1)

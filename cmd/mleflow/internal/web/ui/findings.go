@@ -2,7 +2,6 @@ package ui
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions/evidence"
@@ -39,10 +38,7 @@ func findingsOf(ctx context.Context, a *shownAttempt) (f findings) {
 	}
 	f.Rules, f.Unread = len(r.Rules), r.Unread
 	for _, e := range r.Findings {
-		where := e.File
-		if e.Line > 0 {
-			where = fmt.Sprintf("%s:%d", e.File, e.Line)
-		}
+		where := e.Where()
 		if e.Place != "" {
 			where += " (" + e.Place + ")"
 		}

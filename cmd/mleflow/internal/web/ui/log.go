@@ -186,7 +186,7 @@ func (d *logView) searchOthers(ctx context.Context, shown *logScan) {
 			continue
 		}
 		s := &logScan{query: shown.query, until: shown.until}
-		if s.text(ctx, f) {
+		if s.search(ctx, f) {
 			d.Note += "Not all of the other logs were searched. "
 			return
 		}
@@ -228,8 +228,8 @@ func (d *logView) fill(s *logScan, q url.Values) {
 		Before: at(first - logShown), Next: at(first + logShown)}
 }
 
-// text reads a log if it is text, and reports whether the time was over before its end.
-func (s *logScan) text(ctx context.Context, f *logFile) (late bool) {
+// search reads a log if it is text, and reports whether the time was over before its end.
+func (s *logScan) search(ctx context.Context, f *logFile) (late bool) {
 	r, err := f.open(ctx)
 	if err != nil {
 		return false
@@ -245,7 +245,7 @@ func (s *logScan) text(ctx context.Context, f *logFile) (late bool) {
 // errLate means that the time to read a log is over.
 var errLate = errors.New("the log is too long to be read in time")
 
-// logScan reads a log once and keeps the lines of a page.
+// logScan reads a log once and remembers the lines of a page.
 type logScan struct {
 	leveller
 	query string
@@ -271,7 +271,7 @@ func (s *logScan) read(r io.Reader) error {
 			return err
 		}
 		s.total++
-		s.take(line)
+		s.add(line)
 		if s.total%1024 == 0 && time.Now().After(s.until) {
 			return errLate
 		}
@@ -296,8 +296,8 @@ func logLineOf(r *bufio.Reader) (string, error) {
 	}
 }
 
-// take counts a line and keeps it if it belongs to the page.
-func (s *logScan) take(raw string) {
+// add counts a line and remembers it if it belongs to the page.
+func (s *logScan) add(raw string) {
 	text := strings.TrimRight(view.Text(strings.ToValidUTF8(raw, "\ufffd")), " \n")
 	level := s.of(text)
 	s.counts[level]++

@@ -72,7 +72,7 @@ func openKept(a *shownAttempt) (*transcript.Reader, error) {
 type outline struct {
 	turns []exchange
 	start time.Time
-	// failed are the exchanges that did not succeed, by their numbers.
+	// failed are the exchanges that did not succeed, by their numbers, in order.
 	failed        []int
 	input, output int64
 	cost          int64

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
@@ -256,12 +255,11 @@ func (x *resultIndex) program(ctx context.Context, c Results, action string) str
 	if known, ok := x.programs.Load(action); ok {
 		return known.(string)
 	}
-	id, err := digest.ParseActionID(action)
-	if err != nil || c == nil {
+	if action == "" || c == nil {
 		return ""
 	}
 	program := ""
-	if rec, err := c.Lookup(ctx, id); err == nil {
+	if rec, err := outputs.Lookup(ctx, c, action); err == nil {
 		program = results.ProgramOf(lockfile.Inputs(rec.Fields))
 	}
 	x.programs.Store(action, program)

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -104,12 +104,11 @@ func (l *logged) attempt(ctx context.Context, c Results, past *ledger.Past, e ev
 			return
 		}
 	}
-	action, err := digest.ParseActionID(e.Action)
-	if err != nil || l.seen[e.Action] {
+	if e.Action == "" || l.seen[e.Action] {
 		return
 	}
 	l.seen[e.Action] = true
-	rec, err := c.Lookup(ctx, action)
+	rec, err := outputs.Lookup(ctx, c, e.Action)
 	if err == nil {
 		err = tree.Walk(ctx, c, rec.Outputs["logs"].Ref, func(name string, f tree.Entry) error {
 			if f.IsDir() {

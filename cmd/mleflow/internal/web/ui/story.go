@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/steps/aggregate"
@@ -18,7 +19,7 @@ import (
 type storyData struct {
 	page.AmongPeople
 	Facts   []page.Fact
-	Running []runningRow
+	Running *runningRow
 	// Scored reports whether the curve has scores.
 	Scored bool
 	Curve  template.HTML
@@ -38,13 +39,11 @@ type storyData struct {
 
 // story is the attempt's course and outcome.
 func story(ctx context.Context, a *shownAttempt, _ url.Values) storyData {
-	d := storyData{Facts: storyFacts(a), Findings: findingsOf(ctx, a), LogEnd: strings.Join(a.past.Tail(a.address, tailLines), "\n"), Reason: a.result.Reason(), Grade: a.grader}
-	if a.running != nil {
-		d.Running = []runningRow{*a.running}
-	}
+	d := storyData{Facts: storyFacts(a), Findings: findingsOf(ctx, a), LogEnd: strings.Join(a.past.Tail(a.address, tailLines), "\n"), Reason: a.result.Reason(), Grade: a.grader, Running: a.running}
 	if r := a.report; r != nil {
 		d.Competition, d.CompetitionLink = r.CompetitionID, "/competitions/"+r.CompetitionID
-		d.People, d.External = peopleOf(a, r.Report), r.MetricExternal
+		catalog, _ := a.Catalog(a.past) // without it, the scores of people are not known
+		d.People, d.External = peopleOf(catalog, r.Report), r.MetricExternal
 		if r.ExactScore != nil {
 			d.AmongPeople = page.Distribution(d.People, []page.Row{{Name: "this attempt", Scores: []float64{float64(*r.ExactScore)}}})
 		}
@@ -58,9 +57,9 @@ func story(ctx context.Context, a *shownAttempt, _ url.Values) storyData {
 
 // peopleOf is the human leaderboard of a report's competition; without a
 // definition only the thresholds are known.
-func peopleOf(a *shownAttempt, r grading.Report) page.People {
+func peopleOf(catalog *competitions.Catalog, r grading.Report) page.People {
 	p := page.PeopleOf(r)
-	if catalog, err := a.Catalog(a.past); err == nil {
+	if catalog != nil {
 		if def, err := catalog.Get(r.CompetitionID); err == nil {
 			p.Human = def.Medals.Scores
 		}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -144,19 +145,18 @@ func (u *UI) exchangePart(r *http.Request) (body template.HTML, err error) {
 	if err != nil {
 		return "", err
 	}
-	past := m.past
-	unlock()
-	err = u.Results(past, func(store Results) error {
-		m.mu.Lock()
+	unlock = sync.OnceFunc(unlock)
+	defer unlock()
+	err = u.Results(m.past, func(store Results) error {
 		a := u.openAttempt(m, openStep(r.Context(), u.Source, m, store, r.URL.Query().Get("address")))
-		m.mu.Unlock()
-		t, missing, err := openTranscript(r.Context(), a)
+		unlock() // reading an exchange may take long
+		t, _, err := openTranscript(r.Context(), a)
 		if err != nil || t == nil {
 			return errors.Join(err, errNothing)
 		}
 		defer t.Close()
 		n := turnOf(r.URL.Query())
-		if missing != "" || n < 1 || n > len(t.turns) {
+		if n < 1 || n > len(t.turns) {
 			return errNothing
 		}
 		body, err = bodyOf(r.Context(), a, t, n)
