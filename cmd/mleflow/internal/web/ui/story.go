@@ -39,7 +39,8 @@ type storyData struct {
 
 // story is the attempt's course and outcome.
 func story(ctx context.Context, a *shownAttempt, _ url.Values) storyData {
-	d := storyData{Facts: storyFacts(a), Findings: findingsOf(ctx, a), LogEnd: strings.Join(a.past.Tail(a.address, tailLines), "\n"), Reason: a.result.Reason(), Grade: a.grader, Running: a.running}
+	d := storyData{Facts: storyFacts(a), Findings: findingsOf(ctx, a), Reason: a.result.Reason(), Grade: a.grader, Running: a.running}
+	d.LogEnd = strings.Join(a.past.Tail(a.address, tailLines), "\n")
 	if r := a.report; r != nil {
 		d.Competition, d.CompetitionLink = r.CompetitionID, "/competitions/"+r.CompetitionID
 		catalog, _ := a.Catalog(a.past) // without it, the scores of people are not known
