@@ -1,5 +1,5 @@
 // Package page has the parts that every page of mleflow is made of: the frame
-// of a document, the style sheet, formats of values, and plots. The report of a
+// of a document, the style sheet, columns of tables, formats of values, and plots. The report of a
 // run, the local page (mleflow ui) and the public board use them, so that the
 // same thing looks the same everywhere.
 //

@@ -19,16 +19,7 @@ type Block struct {
 	Name string
 	// After are the names of the blocks that it depends on.
 	After []string
-	// Counts sums up its instances, such as "3 ran · 1 failed".
-	Counts string
-	// State is the class of its box: "", "failed", "running" or "waiting".
-	State string
-	// Done is the share of its instances that have ended, drawn as a bar if it is
-	// between 0 and 1.
-	Done float64
-	// Address is the target of the block's link; "" for no link.
-	Address string
-	*Tally
+	Tally
 }
 
 // node is a step block in the drawing, or the point at which an edge crosses a layer
@@ -49,10 +40,11 @@ func (n *node) height() float64 {
 	return nodeHeight
 }
 
-// Graph draws how step blocks depend on each other, from left to right. It
-// returns "" when there are none.
-func Graph(blocks []Block) template.HTML {
-	nodes := blockNodes(blocks)
+// Graph draws how the blocks depend on each other, from left to right, each with a link to
+// the address with its name at the end; "" is no link. Live reports whether the run is
+// under way. It returns "" when there are no blocks.
+func (b Blocks) Graph(address string, live bool) template.HTML {
+	nodes := blockNodes(b)
 	if len(nodes) == 0 {
 		return ""
 	}
@@ -67,7 +59,7 @@ func Graph(blocks []Block) template.HTML {
 	}
 	var d drawing
 	role := "img"
-	if slices.ContainsFunc(blocks, func(b Block) bool { return b.Address != "" }) {
+	if address != "" {
 		role = "group" // an image has nothing to follow
 	}
 	fmt.Fprintf(&d, `<svg width="%s" height="%s" xmlns="http://www.w3.org/2000/svg" class="graph" role="%s" aria-label="How the step blocks depend on each other" viewBox="0 0 %[1]s %[2]s">`+"\n", number(width+4), number(height+4), role)
@@ -80,7 +72,7 @@ func Graph(blocks []Block) template.HTML {
 	}
 	for _, layer := range layers {
 		for _, n := range layer {
-			d.node(n)
+			d.node(n, address, live)
 		}
 	}
 	return d.close()
@@ -171,24 +163,24 @@ func (d *drawing) edge(from, to *node) {
 		number(x1), number(from.middle()), number(x1+bend), number(from.middle()), number(x2-bend), number(to.middle()), number(x2), number(to.middle()))
 }
 
-func (d *drawing) node(n *node) {
+func (d *drawing) node(n *node, address string, live bool) {
 	x, y := n.left(), 2+n.y
 	if n.block == nil {
 		fmt.Fprintf(d, `<path class="line edge" d="M%s %sh%s"/>`+"\n", number(x), number(n.middle()), number(nodeWidth))
 		return
 	}
-	class, end := strings.TrimSpace("node "+n.block.State), "</g>\n"
-	if n.block.Address != "" {
-		fmt.Fprintf(d, `<a href="%s">`, html.EscapeString(n.block.Address))
+	class, end := strings.TrimSpace("node "+n.block.state(live)), "</g>\n"
+	if address != "" {
+		fmt.Fprintf(d, `<a href="%s">`, html.EscapeString(address+template.URLQueryEscaper(n.block.Name)))
 		end = "</g></a>\n"
 	}
 	kind, name, _ := strings.Cut(strings.TrimPrefix(n.block.Name, "step."), ".")
 	fmt.Fprintf(d, `<g><title>%s</title><rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="6"/>`,
 		html.EscapeString(n.block.Name), class, number(x), number(y), number(nodeWidth), number(nodeHeight))
-	if n.block.Done > 0 && n.block.Done < 1 {
-		fmt.Fprintf(d, `<rect class="area done" x="%s" y="%s" width="%s" height="3" rx="1.5"/>`, number(x+10), number(y+nodeHeight-7), number((nodeWidth-20)*n.block.Done))
+	if done := float64(n.block.done()) / float64(max(n.block.Total, 1)); done > 0 && done < 1 {
+		fmt.Fprintf(d, `<rect class="area done" x="%s" y="%s" width="%s" height="3" rx="1.5"/>`, number(x+10), number(y+nodeHeight-7), number((nodeWidth-20)*done))
 	}
 	fmt.Fprintf(d, `<text class="strong" x="%s" y="%s" font-size="12.5">%s</text>`, number(x+10), number(y+18), html.EscapeString(clip(kind+"."+name, 22)))
-	fmt.Fprintf(d, `<text class="ink" x="%s" y="%s" font-size="11">%s</text>`, number(x+10), number(y+34), html.EscapeString(clip(n.block.Counts, 26)))
+	fmt.Fprintf(d, `<text class="ink" x="%s" y="%s" font-size="11">%s</text>`, number(x+10), number(y+34), html.EscapeString(clip(n.block.text(), 26)))
 	d.WriteString(end)
 }

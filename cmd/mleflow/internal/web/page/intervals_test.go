@@ -46,10 +46,8 @@ func TestTally(t *testing.T) {
 		for _, s := range tt.statuses {
 			tt.tally.Add(event.Status(s))
 		}
-		var b Block
-		tt.tally.Describe(&b, tt.live)
-		if b.Counts != tt.text || b.State != tt.state {
-			t.Errorf("%s: %q, %q", name, b.Counts, b.State)
+		if text, state := tt.tally.text(), tt.tally.state(tt.live); text != tt.text || state != tt.state {
+			t.Errorf("%s: %q, %q", name, text, state)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func plots(name string, v ...float64) map[string]template.HTML {
 		"curve":        Curves{People: people, Lines: []Line{{Name: name, Moments: moments}, {Name: name, Steps: true, Moments: moments}}, Marks: []time.Duration{time.Hour}}.Draw(),
 		"intervals":    Intervals([]Estimate{{Name: name, Value: v[0], Lower: v[0], Upper: v[0], Known: true, Note: name}}, name),
 		"scatter":      Scatter(dots, name, name),
-		"graph":        Graph([]Block{{Name: name, Counts: name, Address: name, Done: 0.5}, {Name: "b", After: []string{name}}}),
+		"graph":        Blocks{{Name: name, Tally: Tally{Total: 2, by: map[event.Status]int{event.Ran: 1}}}, {Name: "b", After: []string{name}}}.Graph(name, true),
 		"timeline":     Timeline(time.Unix(0, 0), []Bar{{Address: name, Kind: name, Status: event.Ran, Started: time.Unix(1, 0), Duration: time.Second}}, []string{name}),
 	}
 }

@@ -2,7 +2,6 @@ package page
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -57,18 +56,18 @@ func (t *Tally) text() string {
 	return strings.Join(parts, " · ")
 }
 
-// Describe fills in the counts and the state of a block. Live reports whether the run is
-// under way.
-func (t *Tally) Describe(b *Block, live bool) {
-	b.Counts, b.Done = t.text(), float64(t.done())/float64(max(t.Total, 1))
+// state is the class of the box of a block: "", "failed", "running" or "waiting". Live
+// reports whether the run is under way.
+func (t *Tally) state(live bool) string {
 	switch {
 	case t.by[event.Failed]+t.Problems > 0:
-		b.State = "failed"
+		return "failed"
 	case t.Running > 0:
-		b.State = "running"
+		return "running"
 	case t.done() == 0 && live:
-		b.State = "waiting"
+		return "waiting"
 	}
+	return ""
 }
 
 // Blocks gathers the step blocks of a graph from the steps of a plan, in its order: every
@@ -85,7 +84,7 @@ func (b *Blocks) Add(block string, status event.Status, after ...string) *Tally 
 	i := b.at(block)
 	if i < 0 {
 		i = len(*b)
-		*b = append(*b, Block{Name: block, Tally: &Tally{}})
+		*b = append(*b, Block{Name: block})
 	}
 	at := &(*b)[i]
 	for _, before := range after {
@@ -95,17 +94,5 @@ func (b *Blocks) Add(block string, status event.Status, after ...string) *Tally 
 	}
 	at.Total++
 	at.Tally.Add(status)
-	return at.Tally
-}
-
-// Graph draws the blocks, each with a link to the address with its name at the end; "" is
-// no link. Live reports whether the run is under way.
-func (b Blocks) Graph(address string, live bool) template.HTML {
-	for i := range b {
-		b[i].Describe(&b[i], live)
-		if address != "" {
-			b[i].Address = address + template.URLQueryEscaper(b[i].Name)
-		}
-	}
-	return Graph(b)
+	return &at.Tally
 }

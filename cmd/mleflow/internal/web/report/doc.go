@@ -5,5 +5,5 @@
 // The file needs nothing else: no scripts, no fonts, no requests, which its
 // content security policy also forbids. It follows the reader's light or dark
 // theme and prints. Every text goes through html/template; drawings are SVG
-// written by this package, coloured by classes of the style sheet.
+// of package page, coloured by classes of the style sheet.
 package report

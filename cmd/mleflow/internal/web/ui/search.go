@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
@@ -151,7 +152,7 @@ func (l *logged) read(ctx context.Context, r io.ReadCloser, who, page string) (f
 		part, err := lines.ReadSlice('\n') // of a longer line, each part is a line
 		l.left -= int64(len(part))
 		if l.q.in(string(part)) {
-			l.add(searchLines, brief(string(part)), who, fmt.Sprintf("%s&line=%d#L%d", page, n, n))
+			l.find(nil, searchLines, hit{Text: string(part), Note: who, Link: fmt.Sprintf("%s&line=%d#L%d", page, n, n)})
 			return true
 		}
 		switch err {
@@ -181,80 +182,46 @@ func (u *UI) find(w http.ResponseWriter, r *http.Request) {
 // named finds agents, competitions, runs and attempts by what they are called and by the
 // reasons of attempts, at most so many of each.
 func (u *UI) named(text string, most int) []hits {
-	q := queryOf(text)
+	q, found := queryOf(text), make([]hits, 4)
+	for i, kind := range []string{"agent", "competition", "run", "attempt"} {
+		found[i] = hits{Kind: kind, All: "/" + kind + "s?" + url.Values{"q": {text}}.Encode()}
+	}
 	now, _ := u.results.now()
-	agents, ids := map[string]int{}, map[string]int{}
-	all := "?" + url.Values{"q": {text}}.Encode()
-	attempts := hits{Kind: "attempt", All: "/attempts" + all}
+	agents, tried := map[string]int{}, map[string]int{}
 	for _, a := range now.graded { // the pages of agents and competitions list these
 		agents[a.Agent]++
-		ids[a.Competition()]++
+		tried[a.Competition()]++
+	}
+	for _, name := range sortedKeys(agents) {
+		found[0].find(q, most, hit{Text: name, Note: view.Plural(agents[name], "attempt"), Link: agentAddress(name, "")}, name)
+	}
+	if catalog, err := u.Catalog(nil); err == nil {
+		for _, id := range slices.SortedFunc(slices.Values(known(catalog, tried)), board.CompareNames) {
+			title := id
+			if def, err := catalog.Get(id); err == nil {
+				title = def.Title
+			}
+			found[1].find(q, most, hit{Text: title, Note: id, Link: competitionAddress(id)}, id, title)
+		}
+	}
+	if ids, err := u.Ledger.IDs(); err == nil {
+		for _, e := range u.runs.entries(ids) {
+			note := strings.TrimSpace(e.PipelineName() + " " + string(e.State) + " " + e.Said())
+			found[2].find(q, most, hit{Text: e.Called(e.ID), Note: note, Link: runAddress(e.ID)}, e.ID, e.Called(e.ID), e.Said(), e.PipelineName(), e.Name, string(e.State), e.Host, view.GivenVariables(e.Argv))
+		}
 	}
 	for _, a := range now.all {
 		end, _ := a.Ended()
-		note := strings.Join(strings.Fields(end+" "+results.Medal(a.Report)+" "+brief(a.Reason())), " ")
-		if name := a.Agent + " · " + rest(a); q.in(name, note, a.Address, ledger.Nickname(a.RunID)) {
-			attempts.add(most, name, note, attemptAddress(a))
-		}
+		name, note := a.Agent+" · "+rest(a), strings.Join(strings.Fields(end+" "+results.Medal(a.Report)+" "+brief(a.Reason())), " ")
+		found[3].find(q, most, hit{Text: name, Note: note, Link: attemptAddress(a)}, name, note, a.Address, ledger.Nickname(a.RunID))
 	}
-	out := []hits{foundAgents(q, agents, most), u.foundCompetitions(q, ids, most), u.foundRuns(q, most), attempts}
-	for i := range out {
-		if out[i].All == "" {
-			out[i].All = "/" + out[i].Kind + "s" + all
-		}
-	}
-	return out
+	return found
 }
 
 // query are the words of a search; something holds them if one text has them all.
 type query []string
 
 func queryOf(text string) query { return strings.Fields(strings.ToLower(text)) }
-
-func foundAgents(q query, agents map[string]int, most int) hits {
-	found := hits{Kind: "agent"}
-	for _, name := range sortedKeys(agents) {
-		if q.in(name) {
-			found.add(most, name, view.Plural(agents[name], "attempt"), agentAddress(name, ""))
-		}
-	}
-	return found
-}
-
-func (u *UI) foundCompetitions(q query, tried map[string]int, most int) hits {
-	found := hits{Kind: "competition"}
-	catalog, err := u.Catalog(nil)
-	if err != nil {
-		return found
-	}
-	titles := map[string]string{}
-	for _, id := range known(catalog, tried) {
-		titles[id] = id
-		if def, err := catalog.Get(id); err == nil {
-			titles[id] = def.Title
-		}
-	}
-	for _, id := range sortedKeys(titles) {
-		if q.in(id, titles[id]) {
-			found.add(most, titles[id], id, "/competitions/"+url.PathEscape(id))
-		}
-	}
-	return found
-}
-
-func (u *UI) foundRuns(q query, most int) hits {
-	found := hits{Kind: "run"}
-	ids, err := u.Ledger.IDs()
-	if err != nil {
-		return found
-	}
-	for _, e := range u.runs.entries(ids) {
-		if l := runText(e); q.in(l...) {
-			found.add(most, e.Called(e.ID), strings.TrimSpace(l[3]+" "+string(e.State)+" "+e.Said()), runAddress(e.ID))
-		}
-	}
-	return found
-}
 
 // hit is what a search finds.
 type hit struct {
@@ -273,18 +240,17 @@ type hits struct {
 	All   string
 }
 
-func (h *hits) add(most int, text, note, link string) {
+// find adds what has all words in one of its texts.
+func (h *hits) find(q query, most int, found hit, texts ...string) {
+	if !q.in(texts...) {
+		return
+	}
 	if h.Total++; len(h.First) < most {
-		h.First = append(h.First, hit{h.Kind, brief(text), brief(note), link})
+		h.First = append(h.First, hit{h.Kind, brief(found.Text), brief(found.Note), found.Link})
 	}
 }
 
 func (q query) in(parts ...string) bool {
 	text := strings.ToLower(strings.Join(parts, " "))
 	return !slices.ContainsFunc(q, func(w string) bool { return !strings.Contains(text, w) })
-}
-
-// runText is what a run can be found by.
-func runText(e ledger.Entry) []string {
-	return []string{e.ID, e.Called(e.ID), e.Said(), e.PipelineName(), e.Name, string(e.State), e.Host, view.GivenVariables(e.Argv)}
 }
