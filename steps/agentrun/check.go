@@ -17,6 +17,16 @@ import (
 	"github.com/mleflow/mleflow/steps/task"
 )
 
+// sandboxArguments are what the runtime grants the agent.
+type sandboxArguments struct {
+	Handler   *string  `cty:"handler"`
+	User      *string  `cty:"user"`
+	Caps      []string `cty:"capabilities"`
+	Shm       *string  `cty:"shm"`
+	Processes int      `cty:"processes"`
+	Disk      string   `cty:"disk_limit"`
+}
+
 func (a *attempt) checkAgent() error {
 	who := a.args.Agent
 	if err := step.CheckFiles(who.Files); err != nil {

@@ -21,6 +21,12 @@ const AutoVariable = "MLEFLOW_AUTO_RUNTIME"
 // preference lists the runtimes that Auto may choose, strongest first.
 var preference = []string{"containerd", "sandbox", "process"}
 
+// runtimeArguments choose the runtime.
+type runtimeArguments struct {
+	Runtime  string `cty:"runtime" open:"auto"`
+	Required string `cty:"required_isolation" is:"cosmetic setting"`
+}
+
 // rejected is a runtime that Auto did not choose, with the reason and a fix.
 type rejected struct{ runtime, why, fix string }
 

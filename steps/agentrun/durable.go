@@ -24,7 +24,17 @@ const (
 	onLossFail    = "fail"
 )
 
-// durable are the arguments of the checkpoints.
+// durableArguments are the arguments of the checkpoints.
+type durableArguments struct {
+	OnLoss     *string  `cty:"on_loss" is:"cosmetic"`
+	Resume     []string `cty:"resume" is:"command"`
+	PointEvery string   `cty:"checkpoint_every" is:"cosmetic"`
+	PointLimit string   `cty:"checkpoint_limit" is:"cosmetic"`
+	PointKeep  *string  `cty:"checkpoint_keep" is:"cosmetic"`
+	Fork       *string  `cty:"fork" is:"bycommand"`
+}
+
+// durable are the parsed durableArguments.
 type durable struct {
 	// onLoss is "" without checkpoints.
 	onLoss string

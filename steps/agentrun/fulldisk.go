@@ -202,7 +202,7 @@ func (r *running) hasSubmission() bool {
 // makeSpace removes what is not harvested of an attempt that filled the disk and then, as
 // far as the space does not suffice, the rest. It limits the harvest to what fits.
 func (r *running) makeSpace() {
-	g := r.deps.guard
+	g := &r.deps.guard
 	g.mu.Lock()
 	mine, reserve := g.ended == r, int64(0)
 	if mine {

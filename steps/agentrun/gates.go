@@ -31,6 +31,12 @@ const (
 	gatewayVariable = "MLEFLOW_GATEWAY"
 )
 
+// network is the block of that name.
+type network struct {
+	Allow []string `cty:"allow"`
+	Open  bool     `cty:"open"`
+}
+
 // gates are the servers that the agent can use.
 type gates struct {
 	*place

@@ -17,6 +17,18 @@ import (
 	"github.com/mleflow/mleflow/steps/task"
 )
 
+// textArguments are the arguments of the agent's texts.
+type textArguments struct {
+	Task  competitions.Task `cty:"task"`
+	Texts *texts            `cty:"texts" is:"cosmetic" made:"task" when:"task" passing:"competition task"`
+}
+
+// texts are the outputs of a step of kind task.
+type texts struct {
+	Description  *step.Artifact `cty:"description"`
+	Instructions *step.Artifact `cty:"instructions"`
+}
+
 // notesText is the text, next to the instructions of the task, that describes an
 // attempt's conditions.
 //

@@ -179,7 +179,7 @@ func (m *modelGate) block(ctx context.Context, of step.Model) (b gateway.Block, 
 		return b, err
 	}
 	b.Dialect, b.Virtual, b.Real = dialect.Named(of.Provider), m.virtual[of.Name], m.real[of.Name]
-	b.Run, b.PauseClock = m.pools.Of(m.env.RunID, of), of.PauseClock
+	b.Run, b.PauseClock = m.deps.Pools.Of(m.env.RunID, of), of.PauseClock
 	b.Upstream, err = m.upstream(ctx, of, &b.Model, b.Dialect)
 	return b, err
 }
