@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,11 +116,11 @@ type Spec struct {
 const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // Environment returns the command's environment, without the variables of Services, in
-// an image that declares the given variables.
-func (s Spec) Environment(image map[string]string) map[string]string {
+// an image that declares the given variables, NAME=VALUE.
+func (s Spec) Environment(image []string) map[string]string {
 	env := map[string]string{}
 	if s.ImageEnv {
-		maps.Copy(env, image)
+		env = Variables(image)
 	}
 	maps.Copy(env, s.Env)
 	for name, folder := range s.Prepend {
@@ -130,6 +131,25 @@ func (s Spec) Environment(image map[string]string) map[string]string {
 		env[name] = strings.TrimSuffix(folder+":"+rest, ":")
 	}
 	return env
+}
+
+// Variables returns variables, NAME=VALUE, by name.
+func Variables(list []string) map[string]string {
+	env := make(map[string]string, len(list))
+	for _, v := range list {
+		name, value, _ := strings.Cut(v, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// Pairs is the inverse of Variables, sorted by name.
+func Pairs(env map[string]string) []string {
+	list := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
 }
 
 // Service is a server of the host that the guest can reach.

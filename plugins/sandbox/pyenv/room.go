@@ -109,9 +109,7 @@ func (t *Tool) start(ctx context.Context, out io.Writer, p process) (code int, e
 	cmd := exec.CommandContext(ctx, p.argv[0], p.argv[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.o.Work, out, out
 	maps.Copy(p.env, t.indexes.upstream)
-	for name, value := range p.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
+	cmd.Env = executor.Pairs(p.env)
 	err = cmd.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 && ctx.Err() == nil {
 		return exit.ExitCode(), nil

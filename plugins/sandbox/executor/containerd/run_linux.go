@@ -262,13 +262,9 @@ func (r *run) blueprint(image client.Image, views map[string]string) (*blueprint
 
 // launch starts the command in the task.
 func (r *run) launch(ctx context.Context, logs io.Writer) error {
-	env := map[string]string{}
-	for _, v := range r.command.Env {
-		name, value, _ := strings.Cut(v, "=")
-		env[name] = value
-	}
+	env := executor.Variables(r.command.Env)
 	maps.Copy(env, r.serving.Env())
-	r.command.Env = pairs(env)
+	r.command.Env = executor.Pairs(env)
 	r.record = r.newRecord()
 	r.record.Started, r.record.Ports = time.Now(), r.serving.Ports()
 	if err := r.record.save(r.claim.Dir); err != nil {
@@ -297,7 +293,7 @@ func (r *run) newRecord() record {
 	l := r.spec.Limits
 	grace := cmp.Or(l.Grace, executor.DefaultGrace)
 	return record{
-		ID: r.spec.ID, Resume: r.spec.Resume, Boot: claim.BootID(), Timeout: l.Timeout, Grace: grace,
+		Run: claim.Run{ID: r.spec.ID, Boot: claim.BootID(), Timeout: l.Timeout, Grace: grace}, Resume: r.spec.Resume,
 		LogBytes: l.LogBytes, Socket: r.e.opts.Socket, Namespace: r.e.opts.Namespace, Container: r.id,
 	}
 }
@@ -316,11 +312,6 @@ func (r *run) startError(err error) error {
 	return fmt.Errorf("start command: %w", err)
 }
 
-// stuckTimeout is the time after which processes that do not die count as stuck.
-const stuckTimeout = time.Minute
-
-var errStuck = errors.New("stop command: processes would not die")
-
 // kill kills everything in the container and waits for the end. The kernel kills
 // everything at once, because nothing outlives the first process of its process
 // namespace.
@@ -328,7 +319,7 @@ func (r *run) kill(ctx context.Context) error {
 	if r.task == nil || r.paused == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stuckTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), executor.StuckTimeout)
 	defer cancel()
 	if err := r.task.Kill(ctx, syscall.SIGKILL, client.WithKillAll); err != nil && !gone(err) {
 		return fmt.Errorf("stop command: %w", err)
@@ -337,7 +328,7 @@ func (r *run) kill(ctx context.Context) error {
 	case <-r.paused:
 		return nil
 	case <-ctx.Done():
-		return errStuck
+		return executor.ErrStuck
 	}
 }
 

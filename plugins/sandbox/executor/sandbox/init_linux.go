@@ -35,9 +35,13 @@ func Init() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	unix.SetNonblock(controlFD, true)
-	owner := conn{os.NewFile(controlFD, "owner")}
-	s := &sandbox{owner: owner}
+	control := os.NewFile(controlFD, "owner")
+	owner, err := connOf(control)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	s := &sandbox{control: control, owner: owner}
 	if err := s.prepare(); err != nil {
 		_ = owner.send(message{Failed: err.Error(), Start: errors.Is(err, executor.ErrStart)})
 		return 1
@@ -48,7 +52,10 @@ func Init() int {
 
 // sandbox is the life of one command, as seen by its first process.
 type sandbox struct {
-	plan      plan
+	plan plan
+	// control holds the descriptor of the first owner, so that no other file gets its
+	// number: links in an image could name it.
+	control   *os.File
 	owner     conn
 	listeners []*os.File
 	ready     ready

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -39,8 +40,9 @@ type supervision struct {
 	output *executor.Output
 	pipe   *os.File
 	copied chan struct{}
-	// mu guards the owner.
-	mu sync.Mutex
+	// mu guards the owner. owners accepts the owners of a command that can be resumed.
+	mu     sync.Mutex
+	owners net.Listener
 	// tmpfs are the file systems in memory, whose files count as memory.
 	tmpfs []string
 	// viewed are the kernel's files that are replaced in the guest.
@@ -63,6 +65,9 @@ func (s *sandbox) openOutput() error {
 		return nil
 	}
 	read, write, err := os.Pipe()
+	if err == nil {
+		s.owners, err = net.FileListener(os.NewFile(listenFD, "owners"))
+	}
 	if err != nil {
 		return err
 	}
@@ -215,21 +220,16 @@ func (s *sandbox) follow() <-chan order {
 
 // another waits for the next owner.
 func (s *sandbox) another() bool {
-	for {
-		fd, _, err := unix.Accept4(listenFD, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
-		if err == unix.EINTR || err == unix.ECONNABORTED {
-			continue
-		}
-		if err != nil {
-			return false
-		}
-		s.mu.Lock()
-		s.owner.file.Close()
-		s.owner = conn{os.NewFile(uintptr(fd), "owner")}
-		s.mu.Unlock()
-		s.tell(message{Ready: &s.ready}, s.descriptors()...)
-		return true
+	next, err := s.owners.Accept()
+	if err != nil {
+		return false
 	}
+	s.mu.Lock()
+	s.owner.Close()
+	s.owner = conn{next.(*net.UnixConn)}
+	s.mu.Unlock()
+	s.tell(message{Ready: &s.ready}, s.descriptors()...)
+	return true
 }
 
 func (s *sandbox) current() conn {
@@ -242,7 +242,7 @@ func (s *sandbox) current() conn {
 // that is stopped and does not read.
 func (s *sandbox) tell(m message, fds ...int) {
 	owner := s.current()
-	_ = owner.file.SetWriteDeadline(time.Now().Add(tellPatience))
+	_ = owner.SetWriteDeadline(time.Now().Add(tellPatience))
 	_ = owner.send(m, fds...)
 }
 

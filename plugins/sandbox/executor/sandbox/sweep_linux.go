@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,10 +13,6 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
-
-// keepAfter is the time for which a command of a dead process can be resumed. It begins
-// at the command's time limit or, if there is none, at its start.
-const keepAfter = 24 * time.Hour
 
 // workAge is the age at which unfinished work counts as abandoned.
 const workAge = 24 * time.Hour
@@ -32,39 +27,20 @@ func (e *Executor) Sweep(context.Context) error { return e.sweep(false) }
 func (e *Executor) Purge(context.Context) error { return e.sweep(true) }
 
 func (e *Executor) sweep(all bool) error {
-	dirs, err := filepath.Glob(filepath.Join(e.opts.Dir, "runs", "*"))
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, dir := range dirs {
-		if err := sweepRun(dir, all); err != nil {
-			errs = append(errs, fmt.Errorf("sweep %s: %w", dir, err))
-		}
-	}
-	return errors.Join(append(errs, e.sweepImages(all))...)
+	err := claim.SweepAll(filepath.Join(e.opts.Dir, "runs"), func(dir string) error { return sweepRun(dir, all) })
+	return errors.Join(err, e.sweepImages(all))
 }
 
 // sweepRun removes a run, unless it is held or can be resumed.
 func sweepRun(dir string, all bool) error {
-	held, err := claim.Take(dir)
-	if errors.Is(err, claim.ErrHeld) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	rec, err := loadRecord(dir)
-	_, ended := loadEnd(dir)
-	waits := err == nil && rec.Boot == claim.BootID() && (ended || rec.alive()) &&
-		time.Now().Before(rec.Started.Add(rec.Timeout+rec.Grace+keepAfter))
-	if waits && !all {
-		return held.Drop()
-	}
-	if err := rec.kill(); err != nil {
-		return errors.Join(err, held.Drop())
-	}
-	return held.Remove()
+	return claim.Sweep(dir, func() (stays bool, err error) {
+		rec, err := loadRecord(dir)
+		_, ended := loadEnd(dir)
+		if err == nil && !all && rec.Waits() && (ended || rec.alive()) {
+			return true, nil
+		}
+		return false, rec.kill()
+	})
 }
 
 // sweepImages removes images that have not been used for long.
