@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
@@ -291,6 +292,14 @@ type Exit struct {
 	// LostServices names the services that a resumed command lost, because it had taken
 	// their ports while nobody served them.
 	LostServices []string `json:"lost_services,omitempty"`
+}
+
+// CountKills makes a command that SIGKILL ended one that was killed at its memory limit, if
+// processes were killed there.
+func (e *Exit) CountKills() {
+	if e.Signal == int(syscall.SIGKILL) && e.OOMKills > 0 {
+		e.Reason = OutOfMemory
+	}
 }
 
 // OK reports whether the command exited by itself with status 0.

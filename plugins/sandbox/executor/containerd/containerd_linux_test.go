@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/device"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
 )
 
@@ -303,17 +304,17 @@ func testKills(t *testing.T, b *bench) {
 // empty fails the test when anything is left a minute from now.
 func (b *bench) empty(t *testing.T) {
 	t.Helper()
-	b.leaves(t, "nothing", func(left containerd.Inventory) bool { return !left.Running() })
+	b.leaves(t, "nothing", func(left containerdtest.Inventory) bool { return !left.Running() })
 }
 
 // leaves waits until what the runtime has on the machine is what was wanted: the
 // kernel frees the loop device of an unmounted volume a moment later.
-func (b *bench) leaves(t *testing.T, want string, is func(containerd.Inventory) bool) {
+func (b *bench) leaves(t *testing.T, want string, is func(containerdtest.Inventory) bool) {
 	t.Helper()
-	left, err := b.e.Inventory(t.Context())
+	left, err := b.daemon.Inventory(t.Context())
 	for until := time.Now().Add(time.Minute); err == nil && !is(left) && time.Now().Before(until); {
 		time.Sleep(20 * time.Millisecond)
-		left, err = b.e.Inventory(t.Context())
+		left, err = b.daemon.Inventory(t.Context())
 	}
 	if err != nil || !is(left) {
 		t.Fatalf("want %s left: %+v, %v", want, left, err)
@@ -349,7 +350,7 @@ func testDevices(t *testing.T, b *bench) {
 	if err := os.WriteFile(filepath.Join(dir, "fake.json"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := b.e.Devices(); err != nil || strings.Join(list, " ") != "mleflow.test/gpu=0 mleflow.test/gpu=1" {
+	if list, err := device.Open([]string{dir}); err != nil || device.Described(list) != "mleflow.test/gpu=0, mleflow.test/gpu=1" {
 		t.Errorf("devices %v, %v", list, err)
 	}
 	spec := b.spec(t, "devices", "/dev/fake0", "/dev/fake1", "/usr/lib/fake/libfake.so")

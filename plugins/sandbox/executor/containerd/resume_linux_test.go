@@ -532,7 +532,7 @@ func testKilledCopyUp(t *testing.T, b *bench) {
 // on a machine with too much to do.
 func testSweepSlowShim(t *testing.T, b *bench) {
 	executortest.Kill(executortest.StartOwner(t, b.order(b.spec(t, "ticks", "1000")), "tick"))
-	inv, err := b.e.Inventory(t.Context())
+	inv, err := b.daemon.Inventory(t.Context())
 	if err != nil || len(inv.Shims) != 1 {
 		t.Fatalf("got %+v, %v, want one shim", inv, err)
 	}
@@ -576,13 +576,13 @@ func testSweep(t *testing.T, b *bench) {
 	if err := b.e.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.leaves(t, "the one that may be resumed, the one that is held and a fresh volume", func(inv containerd.Inventory) bool {
+	b.leaves(t, "the one that may be resumed, the one that is held and a fresh volume", func(inv containerdtest.Inventory) bool {
 		return len(inv.Tasks) == 2 && len(inv.Snapshots) == 2 && len(inv.Runs) == 2 && len(inv.Volumes) == 1
 	})
 	if err := b.e.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.leaves(t, "the one that is held", func(inv containerd.Inventory) bool {
+	b.leaves(t, "the one that is held", func(inv containerdtest.Inventory) bool {
 		return len(inv.Tasks) == 1 && len(inv.Volumes) == 0 && len(inv.Loops) == 0
 	})
 	executortest.Kill(running)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/device"
 )
 
 // leaseAge is the time for which new objects are safe from the daemon's garbage
@@ -253,11 +254,11 @@ func (r *run) blueprint(image client.Image, views map[string]string) (*blueprint
 	if err != nil {
 		return nil, err
 	}
-	devices, err := r.e.devices()
+	described, err := device.Open(r.e.opts.CDIDirs)
 	if err != nil {
 		return nil, err
 	}
-	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, users: r.users, dir: r.claim.Dir, views: views, cdi: devices, build: r.build, command: &specs.Process{}}, nil
+	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, users: r.users, dir: r.claim.Dir, views: views, cdi: described, build: r.build, command: &specs.Process{}}, nil
 }
 
 // launch starts the command in the task.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/device"
 )
 
 // cpuPeriod is the kernel's accounting period for processor time, in microseconds.
@@ -268,17 +269,11 @@ func (b *blueprint) devices(_ context.Context, _ oci.Client, _ *containers.Conta
 	if len(b.spec.Devices) == 0 {
 		return nil
 	}
-	// A broken description must not hide the others.
-	_ = b.cdi.Refresh()
 	if _, err := b.cdi.InjectDevices(s, b.spec.Devices...); err != nil {
 		return fmt.Errorf("give devices %s: %w (the machine describes %s; nvidia-ctk cdi generate writes descriptions of GPUs)",
-			strings.Join(b.spec.Devices, ", "), err, orNone(b.cdi.ListDevices()))
+			strings.Join(b.spec.Devices, ", "), err, device.Described(b.cdi))
 	}
 	return nil
-}
-
-func orNone(list []string) string {
-	return cmp.Or(strings.Join(list, ", "), "none")
 }
 
 // split stores the command for later and makes the pause the container's own process.

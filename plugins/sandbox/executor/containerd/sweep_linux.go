@@ -21,6 +21,7 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
 // Sweep removes the remains of dead processes from the machine. Commands that cannot be
@@ -189,17 +190,21 @@ func (e *Executor) sweepImages(ctx context.Context, c *client.Client, all bool) 
 	if err != nil {
 		return fmt.Errorf("sweep images: %w", err)
 	}
-	errs := []error{e.sweepPrograms(all)}
-	for _, image := range list {
-		used, err := time.Parse(time.RFC3339, image.Labels[labelUsed])
-		if err != nil || (!all && time.Since(used) < e.opts.ImageAge) {
+	age := e.opts.ImageAge
+	if all {
+		age = 0
+	}
+	errs := []error{image.Sweep(e.programDir(), age, os.RemoveAll)}
+	for _, img := range list {
+		used, err := time.Parse(time.RFC3339, img.Labels[labelUsed])
+		if err != nil || time.Since(used) < age {
 			continue
 		}
-		if slices.ContainsFunc(users, func(ct containers.Container) bool { return ct.Image == image.Name }) {
+		if slices.ContainsFunc(users, func(ct containers.Container) bool { return ct.Image == img.Name }) {
 			continue
 		}
-		if err := c.ImageService().Delete(ctx, image.Name, images.SynchronousDelete()); err != nil && !errdefs.IsNotFound(err) {
-			errs = append(errs, fmt.Errorf("sweep image %s: %w", image.Name, err))
+		if err := c.ImageService().Delete(ctx, img.Name, images.SynchronousDelete()); err != nil && !errdefs.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("sweep image %s: %w", img.Name, err))
 		}
 	}
 	return errors.Join(errs...)

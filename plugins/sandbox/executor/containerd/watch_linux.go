@@ -182,9 +182,7 @@ func (r *run) exit(status client.ExitStatus, stopped executor.Reason, used usage
 	if exit.Code > 128 && exit.Code <= 128+64 {
 		exit.Reason, exit.Signal = executor.Signalled, exit.Code-128
 	}
-	if exit.Signal == int(unix.SIGKILL) && used.oomKills > 0 {
-		exit.Reason = executor.OutOfMemory
-	}
+	exit.CountKills()
 	if stopped != "" {
 		exit.Reason = stopped
 	}

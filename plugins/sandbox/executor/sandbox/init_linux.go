@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
 // initVariable is set in the first process's own environment, so that a program that
@@ -181,7 +182,7 @@ func (s *sandbox) start() error {
 	if err := s.openOutput(); err != nil {
 		return err
 	}
-	s.own = ownPeakBytes()
+	s.own = supervise.PeakBytes()
 	s.ready.Started = time.Now()
 	onThread(func() { s.pid, err = s.confined(path, env) })
 	if err != nil {

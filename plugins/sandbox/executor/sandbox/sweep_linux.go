@@ -6,16 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
-
-// workAge is the age at which unfinished work counts as abandoned.
-const workAge = 24 * time.Hour
 
 // Sweep removes the remains of dead processes. Commands that cannot be resumed are
 // removed at once. The others are removed a day after their time limit or, if they have
@@ -45,38 +42,23 @@ func sweepRun(dir string, all bool) error {
 
 // sweepImages removes images that have not been used for long.
 func (e *Executor) sweepImages(all bool) error {
-	var errs []error
-	for _, folder := range []string{"images", "programs"} {
-		entries, err := os.ReadDir(filepath.Join(e.opts.Dir, folder))
-		if err != nil {
-			continue // there are no images
-		}
-		for _, entry := range entries {
-			info, err := entry.Info()
-			if err != nil {
-				continue
-			}
-			age, path := time.Since(info.ModTime()), filepath.Join(e.opts.Dir, folder, entry.Name())
-			switch {
-			case strings.HasPrefix(entry.Name(), ".work-"):
-				if age > workAge {
-					removeAll(path)
-				}
-			case folder == "programs" && (all || age > e.opts.ImageAge):
-				errs = append(errs, os.RemoveAll(path))
-			case folder == "images" && entry.IsDir() && (all || age > e.opts.ImageAge):
-				errs = append(errs, sweepImage(path))
-			}
-		}
+	age := e.opts.ImageAge
+	if all {
+		age = 0
 	}
-	return errors.Join(errs...)
+	return errors.Join(
+		image.Sweep(filepath.Join(e.opts.Dir, "programs"), age, os.RemoveAll),
+		image.Sweep(filepath.Join(e.opts.Dir, "images"), age, sweepImage))
 }
 
 // sweepImage removes an image that nothing uses.
 func sweepImage(dir string) error {
 	lock, err := nolink.Open(filepath.Join(dir, lockName))
 	if err != nil {
-		return nil //nolint:nilerr // another process was faster
+		if strings.HasPrefix(filepath.Base(dir), ".work-") {
+			removeAll(dir)
+		}
+		return nil //nolint:nilerr // another process was faster, or it is a lock
 	}
 	defer lock.Close()
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {

@@ -89,8 +89,8 @@ func (r *run) countGroup(exit *executor.Exit) {
 	group := r.controlGroup()
 	exit.PeakMemoryBytes = max(exit.PeakMemoryBytes, group.number("memory.peak", ""))
 	exit.OOMKills += int(group.number("memory.events", "oom_kill"))
-	if exit.Reason == executor.Signalled && exit.Signal == int(unix.SIGKILL) && exit.OOMKills > 0 {
-		exit.Reason = executor.OutOfMemory
+	if exit.Reason == executor.Signalled {
+		exit.CountKills()
 	}
 }
 
