@@ -75,41 +75,26 @@ func (a *attempt) checkEnv() error {
 }
 
 func checkNames(env map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		switch {
-		case name == "" || strings.ContainsAny(name, "=\x00"):
-			return fmt.Errorf("%q is not a valid name of an environment variable", name)
-		case slices.Contains(contractNames, name) || strings.HasPrefix(name, "MLEFLOW_"):
-			return fmt.Errorf("the environment variable %s is set by mleflow itself; choose another name", name)
-		}
-	}
-	return nil
+	return step.CheckEnv(env, func(name string) bool {
+		return slices.Contains(contractNames, name) || strings.HasPrefix(name, "MLEFLOW_")
+	})
 }
 
 // checkNetwork parses the allowed destinations.
-func (a *attempt) checkNetwork() error {
-	n := a.args.Network
-	switch {
-	case n == nil || len(n.Allow) == 0:
-		return nil
-	case n.Open:
-		return errors.New("open allows everything; remove open or allow")
+func (a *attempt) checkNetwork() (err error) {
+	if n := a.args.Network; n != nil {
+		a.policy, err = proxy.PolicyOf(n.Allow, n.Open)
 	}
-	policy, err := proxy.ParsePolicy(n.Allow)
-	if err != nil {
-		return fmt.Errorf("allow holds %w", err)
-	}
-	a.policy = policy
-	return nil
+	return err
 }
 
 // checkSandbox parses the arguments that only isolating runtimes accept.
 func (a *attempt) checkSandbox() error {
 	s := &a.sandbox
 	s.Capabilities = a.args.Caps
-	s.Handler, s.User = text(a.args.Handler), text(a.args.User)
+	s.Handler, s.User = step.Text(a.args.Handler), step.Text(a.args.User)
 	var err error
-	if s.ShmBytes, err = step.ParseSize(text(a.args.Shm)); err != nil {
+	if s.ShmBytes, err = step.ParseSize(step.Text(a.args.Shm)); err != nil {
 		return step.WrongArg("shm", err)
 	}
 	if s.ShmBytes == 0 {
@@ -124,20 +109,12 @@ func (a *attempt) checkSandbox() error {
 	return nil
 }
 
-// text returns an optional string, or "".
-func text(p *string) string {
-	if p == nil {
-		return ""
-	}
-	return *p
-}
-
 func (a *attempt) checkTimes() error {
 	var err error
 	if a.setupTime, err = parseDuration(a.args.Setup); err != nil {
 		return step.WrongArg("setup_timeout", err)
 	}
-	if a.every, err = parseDuration(text(a.args.Every)); err == nil && a.every > 0 && a.every < shortestInterval {
+	if a.every, err = parseDuration(step.Text(a.args.Every)); err == nil && a.every > 0 && a.every < shortestInterval {
 		err = fmt.Errorf("every %v is too often; the shortest interval is %v", a.every, shortestInterval)
 	}
 	return step.WrongArg("snapshot_every", err)

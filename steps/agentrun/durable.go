@@ -52,7 +52,7 @@ func (a *attempt) checkDurable() (err error) {
 	if err := d.checkFork(a.args); err != nil {
 		return err
 	}
-	switch d.onLoss = text(a.args.OnLoss); {
+	switch d.onLoss = step.Text(a.args.OnLoss); {
 	case d.fork != nil && d.onLoss == "":
 		d.onLoss = onLossResume
 	case len(a.args.Resume) > 0 && d.onLoss == "":
@@ -72,7 +72,7 @@ func (a *attempt) checkDurable() (err error) {
 
 // checkFork parses the arguments of the checkpoints that stay.
 func (d *durable) checkFork(args arguments) (err error) {
-	if d.keep, err = parseDuration(text(args.PointKeep)); err != nil {
+	if d.keep, err = parseDuration(step.Text(args.PointKeep)); err != nil {
 		return step.WrongArg("checkpoint_keep", err)
 	}
 	if args.Fork != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -96,9 +97,7 @@ func (g *gates) openProxy(ctx context.Context, p *proxy.Proxy) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range proxy.Variables {
-		g.vars[name] = address
-	}
+	maps.Copy(g.vars, proxy.Named(address))
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
 		g.vars[name] = "localhost,127.0.0.1,::1"
 	}

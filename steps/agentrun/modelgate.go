@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/gateway"
@@ -225,24 +223,6 @@ func (m *modelGate) close() error {
 	return all
 }
 
-// openRecording opens a recording that is an artifact.
-func (m *modelGate) openRecording(ctx context.Context, name string, n int, a *step.Artifact) (*transcript.Reader, error) {
-	if a.Ref.Kind != cache.Tree {
-		return nil, fmt.Errorf("%s is no recording: it is a file, and a recording is a folder", a.Name())
-	}
-	at := filepath.Join(m.dir, fmt.Sprintf("replay-%s-%d", name, n))
-	if _, err := os.Lstat(at); errors.Is(err, fs.ErrNotExist) {
-		if _, err := tree.Materialise(ctx, m.env.Store, a.Ref, at, tree.Options{Mode: tree.Link}); err != nil {
-			return nil, fmt.Errorf("place the recording %s: %w", a.Name(), err)
-		}
-	}
-	r, err := m.read(at)
-	if err != nil {
-		return nil, fmt.Errorf("%s is no recording: %w", a.Name(), err)
-	}
-	return r, nil
-}
-
 func (m *modelGate) read(dir string) (*transcript.Reader, error) {
 	r, err := transcript.OpenReader(os.DirFS(dir))
 	if err == nil {
@@ -265,23 +245,16 @@ func (m *modelGate) upstream(ctx context.Context, of step.Model, one *gateway.Mo
 	if len(of.Replay) == 0 || err != nil {
 		return up, err
 	}
-	var recordings []*transcript.Reader
-	for n, a := range of.Replay {
-		r, err := m.openRecording(ctx, of.Name, n, a)
-		if err != nil {
-			return nil, err
-		}
-		recordings = append(recordings, r)
+	recordings, err := modelblock.Recordings(ctx, m.env.Store, of, filepath.Join(m.dir, "replay-"+of.Name+"-"))
+	m.readers = append(m.readers, recordings...)
+	if err != nil {
+		return nil, err
 	}
 	player, err := transcript.NewPlayer(modelblock.Canonical, m.mask, recordings...)
 	if err != nil {
 		return nil, err
 	}
-	onMiss := gateway.Fail
-	if of.OnMiss == modelblock.MissLive {
-		onMiss = gateway.Live
-	}
-	return m.replay(of, player, onMiss, up)
+	return m.replay(of, player, modelblock.OnMiss(of), up)
 }
 
 // replay answers from a player. If the agent continues, playing resumes where it

@@ -302,44 +302,21 @@ func (j *judging) upstream(ctx context.Context, env *step.Env, d dialect.Dialect
 	if len(j.Model.Replay) == 0 {
 		return up, closeUp, nil
 	}
-	var readers []*transcript.Reader
+	readers, err := modelblock.Recordings(ctx, env.Store, j.Model, filepath.Join(dir, "replay-"))
 	closeUp = func() (err error) {
 		for _, r := range readers {
 			err = errors.Join(err, r.Close())
 		}
 		return err
 	}
-	for n, a := range j.Model.Replay {
-		r, err := recording(ctx, env, a, filepath.Join(dir, fmt.Sprintf("replay-%d", n)))
-		if err != nil {
-			return nil, nil, errors.Join(err, closeUp())
-		}
-		readers = append(readers, r)
+	var player *transcript.Player
+	if err == nil {
+		player, err = transcript.NewPlayer(modelblock.Canonical, secret.New(key), slices.Clone(readers)...)
 	}
-	player, err := transcript.NewPlayer(modelblock.Canonical, secret.New(key), slices.Clone(readers)...)
 	if err != nil {
 		return nil, nil, errors.Join(err, closeUp())
 	}
-	onMiss := gateway.Fail
-	if j.Model.OnMiss == modelblock.MissLive {
-		onMiss = gateway.Live
-	}
-	return gateway.NewReplay(player, onMiss, up), closeUp, nil
-}
-
-// recording opens a recording that is an artifact.
-func recording(ctx context.Context, env *step.Env, a *step.Artifact, at string) (*transcript.Reader, error) {
-	if a.Ref.Kind != cache.Tree {
-		return nil, fmt.Errorf("%s is no recording: it is a file, and a recording is a folder", a.Name())
-	}
-	if _, err := tree.Materialise(ctx, env.Store, a.Ref, at, tree.Options{Mode: tree.Link}); err != nil {
-		return nil, fmt.Errorf("place the recording %s: %w", a.Name(), err)
-	}
-	r, err := transcript.OpenReader(os.DirFS(at))
-	if err != nil {
-		return nil, fmt.Errorf("%s is no recording: %w", a.Name(), err)
-	}
-	return r, nil
+	return gateway.NewReplay(player, modelblock.OnMiss(j.Model), up), closeUp, nil
 }
 
 // post sends one request to a gateway without a network and returns the body of the

@@ -174,10 +174,9 @@ func (t *Tool) connect(spec *executor.Spec, p process) (refused func() string, e
 			others = append(others, line)
 		}
 	}})
-	spec.Services = append(spec.Services, executor.Service{Name: "network proxy", Port: proxy.Port, Serve: gate.Serve})
-	for _, name := range proxy.Variables {
-		spec.Env[name] = fmt.Sprintf("http://127.0.0.1:%d", proxy.Port)
-	}
+	service, vars := gate.Service()
+	spec.Services = append(spec.Services, service)
+	maps.Copy(spec.Env, vars)
 	return func() string {
 		mu.Lock()
 		defer mu.Unlock()
