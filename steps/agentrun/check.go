@@ -56,17 +56,6 @@ func (a *attempt) checkAgent() error {
 // contractNames are the variables that only the step may set.
 var contractNames = []string{"AGENT_DIR", "CODE_DIR", "COMPETITION_ID", "DATA_DIR", "INSTRUCTIONS_FILE", "LOGS_DIR", "SUBMISSION_DIR"}
 
-// defaultShm is the size of /dev/shm: that of the reference, since many data loaders
-// fail with less, but at most half of the memory limit. Files there count as memory, so
-// an agent that fills it gets a full disk before the memory limit kills it.
-func defaultShm(memory int64) int64 {
-	const size = 4 << 30
-	if memory > 0 {
-		return min(size, memory/2)
-	}
-	return size
-}
-
 func (a *attempt) checkEnv() error {
 	if err := checkNames(a.args.Env); err != nil {
 		return step.WrongArg("env", err)
@@ -107,6 +96,17 @@ func (a *attempt) checkSandbox() error {
 		return step.WrongArg("processes", fmt.Errorf("processes = %d is too low; write 1 or more, or leave it out", a.args.Processes))
 	}
 	return nil
+}
+
+// defaultShm is the size of /dev/shm: that of the reference, since many data loaders
+// fail with less, but at most half of the memory limit. Files there count as memory, so
+// an agent that fills it gets a full disk before the memory limit kills it.
+func defaultShm(memory int64) int64 {
+	const size = 4 << 30
+	if memory > 0 {
+		return min(size, memory/2)
+	}
+	return size
 }
 
 func (a *attempt) checkTimes() error {

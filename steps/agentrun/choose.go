@@ -56,16 +56,6 @@ func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
 	return nil, args.refusal(passed)
 }
 
-// hostProgram returns an error if the agent's program is one of the machine's that its
-// sandbox does not show.
-func (args *arguments) hostProgram(rt executor.Runtime) error {
-	program := args.program()
-	if !args.onHost(rt) || args.Agent.Python != nil && !strings.Contains(program, "/") {
-		return nil
-	}
-	return rt.HostProgram(program)
-}
-
 // otherPython returns a warning if a virtual environment is activated but the agent
 // will run another Python.
 func (args *arguments) otherPython(rt executor.Runtime) string {
@@ -99,6 +89,16 @@ func (d Deps) reject(rt executor.Runtime, args *arguments) string {
 	return ""
 }
 
+// hostProgram returns an error if the agent's program is one of the machine's that its
+// sandbox does not show.
+func (args *arguments) hostProgram(rt executor.Runtime) error {
+	program := args.program()
+	if !args.onHost(rt) || args.Agent.Python != nil && !strings.Contains(program, "/") {
+		return nil
+	}
+	return rt.HostProgram(program)
+}
+
 // candidates returns the runtimes that Auto may choose here.
 func (d Deps) candidates() (list []executor.Runtime) {
 	for _, name := range preference {
@@ -108,19 +108,6 @@ func (d Deps) candidates() (list []executor.Runtime) {
 	}
 	return list
 }
-
-// isolation returns the isolation that a runtime gives the agent.
-func (args *arguments) isolation(rt executor.Runtime) string {
-	return conditions.IsolationOf(rt.Name, rt.Isolates, args.onHost(rt))
-}
-
-// onHost reports whether the agent runs in a sandbox that shows the machine's own
-// programs.
-func (args *arguments) onHost(rt executor.Runtime) bool {
-	return rt.HostImage != "" && !args.hasImage() && !args.builtIn()
-}
-
-func (args *arguments) hasImage() bool { return args.Agent.Image != "" || args.Agent.Built != nil }
 
 // choice explains the choice of Auto. It warns of a runtime that does not isolate.
 func (d Deps) choice(rt executor.Runtime, here executor.Availability, passed []rejected) step.Choice {
@@ -170,13 +157,6 @@ func (args *arguments) unsuited(rt executor.Runtime) string {
 	return ""
 }
 
-// builtIn reports whether the agent is part of mleflow, so that a runtime that uses
-// images needs an image of mleflow.
-func (args *arguments) builtIn() bool {
-	who := args.Agent
-	return len(who.Command) > 0 && who.Command[0] == BuiltIn && !args.hasImage() && !args.speaksACP()
-}
-
 // takeRuntime finds the runtime that the arguments name. Auto stays unresolved where
 // nothing runs.
 func (a *attempt) takeRuntime() (err error) {
@@ -193,3 +173,23 @@ func (a *attempt) takeRuntime() (err error) {
 	}
 	return nil
 }
+
+// isolation returns the isolation that a runtime gives the agent.
+func (args *arguments) isolation(rt executor.Runtime) string {
+	return conditions.IsolationOf(rt.Name, rt.Isolates, args.onHost(rt))
+}
+
+// onHost reports whether the agent runs in a sandbox that shows the machine's own
+// programs.
+func (args *arguments) onHost(rt executor.Runtime) bool {
+	return rt.HostImage != "" && !args.hasImage() && !args.builtIn()
+}
+
+// builtIn reports whether the agent is part of mleflow, so that a runtime that uses
+// images needs an image of mleflow.
+func (args *arguments) builtIn() bool {
+	who := args.Agent
+	return len(who.Command) > 0 && who.Command[0] == BuiltIn && !args.hasImage() && !args.speaksACP()
+}
+
+func (args *arguments) hasImage() bool { return args.Agent.Image != "" || args.Agent.Built != nil }

@@ -185,11 +185,6 @@ func (r *resumption) origin() checkpoint.Origin {
 	return checkpoint.Origin{Competition: r.args.Competition + " " + r.args.Version, Isolation: r.args.isolation(r.runtime)}
 }
 
-// resumed reports whether the agent goes on with the files of a checkpoint.
-func (r *resumption) resumed() bool {
-	return r.from != nil && (r.forked || r.durable.onLoss == onLossResume)
-}
-
 // goesOn reports whether the agent does not begin from the beginning.
 func (r *resumption) goesOn() bool { return r.continued || r.resumed() }
 
@@ -282,6 +277,11 @@ func (r *resumption) layOut(ctx context.Context) error {
 		has(ctx, store, ref) // fetches them from a remote cache
 	}
 	return r.from.Gates(ctx, store, hostFolder, r.dirs.host)
+}
+
+// resumed reports whether the agent goes on with the files of a checkpoint.
+func (r *resumption) resumed() bool {
+	return r.from != nil && (r.forked || r.durable.onLoss == onLossResume)
 }
 
 // layModels places the budget and the transcript, unless this machine has later ones:
