@@ -96,7 +96,7 @@ func serve(spec *executor.Spec, text string) {
 const tick = 100 * time.Millisecond
 
 func (b *bench) resumable(t *testing.T, ticks int) executor.Spec {
-	spec := b.spec(t, "ticks", fmt.Sprint(ticks))
+	spec := b.Spec(t, "ticks", fmt.Sprint(ticks))
 	spec.Resume = true
 	return spec
 }
@@ -379,7 +379,7 @@ func testNotLeft(t *testing.T, b *bench) {
 	if list, err := c.Containers(t.Context()); err != nil || len(list) > 0 {
 		t.Errorf("%d containers are left, %v", len(list), err)
 	}
-	spec.Command = b.spec(t, "ticks", "2").Command
+	spec.Command = b.Spec(t, "ticks", "2").Command
 	exit, err := b.e.Run(t.Context(), spec, io.Discard)
 	if err != nil || !exit.OK() || exit.Resumed {
 		t.Errorf("got %+v, %v", exit, err)
@@ -401,7 +401,7 @@ func (b *bench) client(t *testing.T) *client.Client {
 // now: it continues, without the service.
 func testTakenPort(t *testing.T, b *bench) {
 	spec := b.resumable(t, 0)
-	dir := openDir(t)
+	dir := executortest.OpenDir(t)
 	spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "takes", "ANSWERS", "/home/work/taken"}
 	spec.Mounts = []executor.Mount{{Host: dir, Guest: "/home/work"}}
 	spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
@@ -505,7 +505,7 @@ func testKilledCopyUp(t *testing.T, b *bench) {
 		return err == nil && info.Signo == 0
 	}
 	for i := range 50 {
-		spec := b.spec(t, "look")
+		spec := b.Spec(t, "look")
 		spec.ID = fmt.Sprint(t.Name(), i)
 		spec.Mounts = []executor.Mount{{Host: t.TempDir(), Guest: "/usr/bin", CopyUp: true}}
 		cmd := executortest.StartOwner(t, b.order(spec), "")
@@ -531,7 +531,7 @@ func testKilledCopyUp(t *testing.T, b *bench) {
 // testSweepSlowShim sweeps away a command whose shim answers nobody for a while, as
 // on a machine with too much to do.
 func testSweepSlowShim(t *testing.T, b *bench) {
-	executortest.Kill(executortest.StartOwner(t, b.order(b.spec(t, "ticks", "1000")), "tick"))
+	executortest.Kill(executortest.StartOwner(t, b.order(b.Spec(t, "ticks", "1000")), "tick"))
 	inv, err := b.daemon.Inventory(t.Context())
 	if err != nil || len(inv.Shims) != 1 {
 		t.Fatalf("got %+v, %v, want one shim", inv, err)
@@ -564,7 +564,7 @@ func shimOf(t *testing.T, id string) int {
 }
 
 func testSweep(t *testing.T, b *bench) {
-	short, long := b.spec(t, "ticks", "1000"), b.resumable(t, 1000)
+	short, long := b.Spec(t, "ticks", "1000"), b.resumable(t, 1000)
 	live := b.resumable(t, 1000)
 	short.ID, long.ID, live.ID = "short", "long", "live"
 	dir := t.TempDir() + "/volume"

@@ -70,7 +70,7 @@ func serve(spec *executor.Spec, text string) {
 }
 
 func (b *bench) resumable(t *testing.T, ticks int) executor.Spec {
-	spec := b.spec(t, "ticks", fmt.Sprint(ticks))
+	spec := b.Spec(t, "ticks", fmt.Sprint(ticks))
 	spec.Resume = true
 	return spec
 }
@@ -304,7 +304,7 @@ func testKilledOwner(t *testing.T, b *bench, i, ticks int) executor.Exit {
 
 func TestSweep(t *testing.T) {
 	b := newBench(t)
-	short, long, live := b.marked(b.spec(t, "ticks", "1000")), b.marked(b.resumable(t, 1000)), b.marked(b.resumable(t, 1000))
+	short, long, live := b.marked(b.Spec(t, "ticks", "1000")), b.marked(b.resumable(t, 1000)), b.marked(b.resumable(t, 1000))
 	short.ID, long.ID, live.ID = "short", "long", "live"
 	executortest.Kill(executortest.StartOwner(t, b.order(short), "tick"))
 	executortest.Kill(executortest.StartOwner(t, b.order(long), "tick"))
