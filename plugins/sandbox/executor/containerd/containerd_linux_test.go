@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	case executortest.GuestCommand:
 		os.Exit(executortest.Guest(os.Args[2:], map[string]func([]string) any{"takes": guestTakes, "spill": guestSpill}))
 	case executortest.OwnerCommand:
-		os.Exit(owner(os.Args[2:]))
+		os.Exit(executortest.Owner(os.Args[2:], func(o containerd.Options) executor.Runtime { return containerd.New(o).Runtime() }))
 	}
 	os.Exit(m.Run())
 }
@@ -73,7 +73,7 @@ var apart = []string{"Capability", "Users", "KilledOwners", "KilledCopyUp", "Swe
 
 func testConformance(t *testing.T, b *bench) {
 	executortest.Run(t, executortest.Target{
-		Runtime: b.e.Runtime(), Program: containerdtest.Program, Image: b.Image, UTF8: true, Extra: []string{"HOME"},
+		Runtime: b.Runtime, Program: b.Program, Image: b.Image, UTF8: true, Extra: []string{"HOME"},
 	})
 }
 
@@ -89,7 +89,12 @@ func newBench(t testing.TB) *bench {
 	d := containerdtest.Start(t)
 	e := containerd.New(d.Options)
 	t.Cleanup(func() { e.Close() })
-	return &bench{executortest.Bench{Executor: e, Image: containerdtest.Image(t), Program: containerdtest.Program}, d, e}
+	b := &bench{daemon: d, e: e}
+	b.Bench = executortest.Bench{
+		Runtime: e.Runtime(), Image: containerdtest.Image(t), Program: containerdtest.Program,
+		Options: d.Options, Dir: d.Options.StateDir, Sweep: e.Sweep, Ended: b.ended,
+	}
+	return b
 }
 
 func testLimits(t *testing.T, b *bench) {
@@ -189,6 +194,17 @@ func programs(b *bench) (list []string) {
 		}
 	}
 	return list
+}
+
+// ended waits until no process of a container runs.
+func (b *bench) ended(t *testing.T) {
+	for range 1200 {
+		if len(programs(b)) == 0 {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("alive long after the time limit: %v", programs(b))
 }
 
 func testDevices(t *testing.T, b *bench) {

@@ -2,6 +2,7 @@ package executortest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,8 +19,16 @@ import (
 // Bench runs guests in an image, to see what surrounds them there. Program is the path of
 // the test program in the image.
 type Bench struct {
-	Executor       executor.Executor
+	Runtime        executor.Runtime
 	Image, Program string
+	// Options open the same runtime in another process, and Dir is its folder, that no
+	// other bench has.
+	Options any
+	Dir     string
+	Sweep   func(context.Context) error
+	// Ended, unless it is nil, waits for the end of what the runtime leaves beside a
+	// command that ends without an owner.
+	Ended func(*testing.T)
 }
 
 // Spec runs one of the guests.
@@ -36,7 +45,7 @@ func (b *Bench) Spec(t testing.TB, args ...string) executor.Spec {
 func (b *Bench) Run(t testing.TB, spec executor.Spec, out any) executor.Exit {
 	t.Helper()
 	var logs bytes.Buffer
-	exit, err := b.Executor.Run(t.Context(), spec, &logs)
+	exit, err := b.Runtime.Executor.Run(t.Context(), spec, &logs)
 	if err != nil {
 		t.Fatalf("Run: %v\n%s", err, logs.String())
 	}
@@ -148,7 +157,7 @@ func (b *Bench) Limits(t *testing.T, most int64) {
 	t.Run("memory in files", func(t *testing.T) {
 		spec := b.Spec(t, "fill", "/tmp/big")
 		spec.Limits.MemoryBytes = 100 << 20
-		if exit, err := b.Executor.Run(t.Context(), spec, io.Discard); err != nil || exit.Reason != executor.OutOfMemory && !exit.OK() {
+		if exit, err := b.Runtime.Executor.Run(t.Context(), spec, io.Discard); err != nil || exit.Reason != executor.OutOfMemory && !exit.OK() {
 			t.Errorf("got %+v, %v", exit, err)
 		}
 	})
@@ -204,7 +213,7 @@ func (b *Bench) Devices(t *testing.T, dir, more string) (got map[string]string) 
 		t.Errorf("got %v", got)
 	}
 	spec.Devices = []string{"fake.test/gpu=7"}
-	if _, err := b.Executor.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "fake.test/gpu=0, fake.test/gpu=1") {
+	if _, err := b.Runtime.Executor.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "fake.test/gpu=0, fake.test/gpu=1") {
 		t.Errorf("a device that is not there: %v", err)
 	}
 	return got

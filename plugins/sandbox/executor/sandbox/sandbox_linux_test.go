@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	case sandboxtest.OldKernelCommand:
 		os.Exit(sandboxtest.OldKernelMain(os.Args[2:]))
 	case executortest.OwnerCommand:
-		os.Exit(owner(os.Args[2:]))
+		os.Exit(executortest.Owner(os.Args[2:], func(o sandbox.Options) executor.Runtime { return sandbox.New(o).Runtime() }))
 	}
 	os.Exit(m.Run())
 }
@@ -42,7 +42,10 @@ func newBench(t testing.TB) *bench {
 	needNamespaces(t)
 	opts := sandbox.Options{Dir: t.TempDir(), CDIDirs: []string{t.TempDir()}}
 	e := sandbox.New(opts)
-	return &bench{executortest.Bench{Executor: e, Image: containerdtest.Image(t), Program: containerdtest.Program}, opts, e}
+	return &bench{executortest.Bench{
+		Runtime: e.Runtime(), Image: containerdtest.Image(t), Program: containerdtest.Program,
+		Options: opts, Dir: opts.Dir, Sweep: e.Sweep,
+	}, opts, e}
 }
 
 // empty fails the test when a run left anything.
@@ -59,7 +62,7 @@ func (b *bench) empty(t *testing.T) {
 func TestConformance(t *testing.T) {
 	b := newBench(t)
 	t.Run("suite", func(t *testing.T) {
-		executortest.Run(t, executortest.Target{Runtime: b.e.Runtime(), Program: containerdtest.Program, Image: b.Image, Extra: []string{"HOME"}})
+		executortest.Run(t, executortest.Target{Runtime: b.Runtime, Program: b.Program, Image: b.Image, Extra: []string{"HOME"}})
 	})
 	b.empty(t)
 }
@@ -103,7 +106,7 @@ func TestOddFolders(t *testing.T) {
 			}
 			b.opts.Dir = filepath.Join(host, "sandbox")
 			b.e = sandbox.New(b.opts)
-			b.Executor = b.e
+			b.Runtime = b.e.Runtime()
 			spec := b.Spec(t, "stat", "/home/data/file", "/proc/self/mountinfo", "/proc/1/cmdline")
 			spec.Mounts = []executor.Mount{{Host: data, Guest: "/home/data", ReadOnly: true}}
 			var got map[string]string
