@@ -82,7 +82,7 @@ func (r *run) find() (found bool, err error) {
 	rec, err := loadRecord(r.claim.Dir)
 	if err == nil && rec.ThisBoot() {
 		if r.record = rec; rec.alive() {
-			found, err = true, r.rejoin()
+			found, err = r.rejoin()
 		}
 		r.ready.Held = rec.Held
 		if rep, ended := loadEnd(r.claim.Dir); !found && ended {
@@ -110,8 +110,9 @@ func empty(dir string) error {
 	return nil
 }
 
-// rejoin makes this process the owner of a first process whose owner died.
-func (r *run) rejoin() (err error) {
+// rejoin makes this process the owner of a first process whose owner died, unless that
+// ends without a report.
+func (r *run) rejoin() (found bool, err error) {
 	if r.pidfd, err = unix.PidfdOpen(r.record.PID, 0); err != nil && err != unix.ENOSYS {
 		return r.tooLate()
 	}
@@ -127,20 +128,22 @@ func (r *run) rejoin() (err error) {
 		return r.tooLate()
 	}
 	r.ready = *m.Ready
-	return r.takeListeners(files)
+	return true, r.takeListeners(files)
 }
 
 // tooLate handles a command that ends while it is being resumed.
-func (r *run) tooLate() error {
+func (r *run) tooLate() (found bool, err error) {
 	if err := r.awaitProcess(); err != nil {
-		return err
+		return true, err
 	}
 	rep, ended := loadEnd(r.claim.Dir)
-	if !ended {
-		return errors.New("resume command: its first process ended without a report")
+	if ended {
+		r.ended = &rep
+	} else {
+		r.close()
+		r.control, r.pidfd = conn{}, -1
 	}
-	r.ended = &rep
-	return nil
+	return ended, nil
 }
 
 // inFolder calls do with a short path of the socket in the folder, because the paths of

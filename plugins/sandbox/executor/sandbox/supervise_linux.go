@@ -38,6 +38,9 @@ type supervision struct {
 	output *executor.Output
 	pipe   *os.File
 	copied chan struct{}
+	// abandoned means that the command was killed because its owner died before others
+	// could find it. That is no end that they may be told of.
+	abandoned bool
 	// mu guards the owner. owners accepts the owners of a command that can be resumed.
 	mu     sync.Mutex
 	owners net.Listener
@@ -101,7 +104,7 @@ func (s *sandbox) letGoOfStreams() {
 func (s *sandbox) supervise() {
 	s.watch()
 	s.finish()
-	if s.output != nil {
+	if s.output != nil && !s.abandoned {
 		select {
 		case <-s.copied:
 		case <-time.After(outputDelay): // a process that does not die may still write
@@ -147,6 +150,7 @@ func (s *sandbox) watch() {
 		case a := <-asked:
 			switch {
 			case a.gone:
+				s.abandoned = since.IsZero()
 				startKilling()
 			case !s.report.Cancelled:
 				timeout = s.soften()
