@@ -244,7 +244,7 @@ func (v *verifier) again(ctx context.Context, address string, rec *cache.Record,
 		return nil, err
 	}
 	return attempt.Protect(ctx, c.Step, &step.Env{
-		Address: address, Attempt: 1, Store: v.e.opts.Cache, WorkDir: dir, Log: io.Discard,
+		Address: address, Attempt: 1, Action: rec.Action, Store: v.e.opts.Cache, WorkDir: dir, Log: io.Discard,
 		Progress: func(step.Progress) {}, Phase: func(step.Phase) {}, Warn: func(string) {}, Provisional: func(string, string) bool { return true }, Resumed: func(int) {}, Limits: limits, RunID: "verify",
 	})
 }

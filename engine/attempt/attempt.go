@@ -64,7 +64,7 @@ func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
 		tries.GPU = sched.NewProbe("/").Models(a.Devices)
 	}
 	outputs, err := Protect(ctx, s, &step.Env{
-		Address: a.Address, Attempt: a.Number, Store: a.Cache, WorkDir: dir, Log: log,
+		Address: a.Address, Attempt: a.Number, Action: a.Action, Store: a.Cache, WorkDir: dir, Log: log,
 		Progress: progress(a.Sink, a.Address), Phase: phase(a.Sink, a.Address), Warn: warn(a.Sink, a.Address),
 		Limits: a.Args.Limits, Devices: a.Devices, RunID: a.RunID,
 		Provisional: tries.End,

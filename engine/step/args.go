@@ -110,6 +110,14 @@ func (a Args) Decode(dst any) error {
 	return nil
 }
 
+// Text returns the value of an optional argument, or "".
+func Text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
 // Type returns the type of the block as an attribute of Args.Value.
 func (b *Block) Type() cty.Type {
 	atys := make(map[string]cty.Type, len(b.Args))

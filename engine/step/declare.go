@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -27,13 +28,13 @@ type OneOf map[string][]string
 // The tag is has any of the words required, cosmetic, command, block, files, bycommand and
 // setting, which are the fields of Attr. The tag open is Attr.Open. The tags made, when
 // and passing are the fields of Attr.Made, and the tag group is Attr.Group. A field with the
-// tag block is not an argument but a block; see Blocks. A wrong tag panics, since it is a
-// programming error.
+// tag block is not an argument but a block; see Blocks. An embedded struct declares the
+// arguments of one concern. A wrong tag panics, since it is a programming error.
 func Attrs(defaults any, oneOf OneOf) (attrs []Attr) {
 	v := reflect.ValueOf(defaults)
-	for i := range v.NumField() {
-		if tag := v.Type().Field(i).Tag; tag.Get("cty") != "" && tag.Get("block") == "" {
-			attrs = append(attrs, attrOf(tag, v.Field(i), oneOf))
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.Tag.Get("cty") != "" && f.Tag.Get("block") == "" {
+			attrs = append(attrs, attrOf(f.Tag, v.FieldByIndex(f.Index), oneOf))
 		}
 	}
 	return attrs
@@ -44,18 +45,40 @@ func Attrs(defaults any, oneOf OneOf) (attrs []Attr) {
 // block's documentation.
 func Blocks(defaults any, oneOf OneOf) (blocks []Block) {
 	v := reflect.ValueOf(defaults)
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
+	for _, f := range reflect.VisibleFields(v.Type()) {
 		if f.Tag.Get("block") == "" {
 			continue
 		}
-		inner := v.Field(i)
+		inner := v.FieldByIndex(f.Index)
 		if inner.IsNil() {
 			inner = reflect.New(f.Type.Elem())
 		}
 		blocks = append(blocks, Block{Name: f.Tag.Get("cty"), Doc: f.Tag.Get("block"), Args: Attrs(inner.Elem().Interface(), oneOf), Group: f.Tag.Get("group")})
 	}
 	return blocks
+}
+
+// Document sets the documentation of the arguments, blocks and outputs that declare none.
+// text has a paragraph for each: its name, a colon and the documentation, in lines of any
+// length. Names read "seed", "network.allow" and "output stats".
+func (k *Kind) Document(text string) {
+	docs := map[string]string{}
+	for paragraph := range strings.SplitSeq(text, "\n\n") {
+		name, doc, _ := strings.Cut(strings.Join(strings.Fields(paragraph), " "), ": ")
+		docs[name] = doc
+	}
+	set := func(doc *string, name string) { *doc = cmp.Or(*doc, docs[name]) }
+	for i := range k.Args {
+		set(&k.Args[i].Doc, k.Args[i].Name)
+	}
+	for i := range k.Outputs {
+		set(&k.Outputs[i].Doc, "output "+k.Outputs[i].Name)
+	}
+	for _, b := range k.Blocks {
+		for i := range b.Args {
+			set(&b.Args[i].Doc, b.Name+"."+b.Args[i].Name)
+		}
+	}
 }
 
 func attrOf(tag reflect.StructTag, value reflect.Value, oneOf OneOf) Attr {

@@ -15,7 +15,7 @@ import (
 // decodable is a field of a struct with a name in its tag.
 type decodable struct {
 	name  string
-	index int
+	index []int
 }
 
 var decodables sync.Map // reflect.Type to []decodable
@@ -25,9 +25,9 @@ func fieldsOf(t reflect.Type) []decodable {
 		return known.([]decodable)
 	}
 	var fields []decodable
-	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("cty"); name != "" {
-			fields = append(fields, decodable{name, i})
+	for _, f := range reflect.VisibleFields(t) {
+		if name := f.Tag.Get("cty"); name != "" {
+			fields = append(fields, decodable{name, f.Index})
 		}
 	}
 	decodables.Store(t, fields)
@@ -40,7 +40,7 @@ func fieldsOf(t reflect.Type) []decodable {
 func decodeStruct(to reflect.Value, n int, names iter.Seq[string], value func(i int, name string) cty.Value) error {
 	fields := fieldsOf(to.Type())
 	for i, f := range fields {
-		field, v := to.Field(f.index), value(i, f.name)
+		field, v := to.FieldByIndex(f.index), value(i, f.name)
 		switch kind := field.Kind(); {
 		case v != cty.NilVal:
 			n--

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 )
 
 // Limits are the limits of an instance.
@@ -28,6 +29,8 @@ type Env struct {
 	// Address and Attempt (from 1) identify the attempt.
 	Address string
 	Attempt int
+	// Action is the key of the step.
+	Action digest.ActionID
 	// Store is the cache. Outputs must be in it before Run returns.
 	Store cache.Cache
 	// WorkDir is an empty folder on the cache's file system, private to the

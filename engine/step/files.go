@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -21,6 +22,19 @@ func CheckFiles(files map[string]*Artifact, taken ...string) error {
 			return fmt.Errorf("%q is not a clean relative path; write one such as \"src/train.py\"", name)
 		case slices.Contains(taken, name):
 			return fmt.Errorf("%q is taken; choose another name", name)
+		}
+	}
+	return nil
+}
+
+// CheckEnv rejects invalid names of environment variables, and those that mleflow sets itself.
+func CheckEnv(env map[string]string, own func(name string) bool) error {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			return fmt.Errorf("%q is not a valid name of an environment variable", name)
+		case own(name):
+			return fmt.Errorf("the environment variable %s is set by mleflow itself; choose another name", name)
 		}
 	}
 	return nil

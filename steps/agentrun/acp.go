@@ -24,26 +24,6 @@ const (
 	clientFile  = "acp"
 )
 
-// speaksACP reports whether mleflow is the client of the agent.
-func (args *arguments) speaksACP() bool {
-	command := args.Agent.Command
-	return len(command) > 2 && command[0] == BuiltIn && command[1] == acp.Command
-}
-
-// program is the name of the agent's own program.
-func (args *arguments) program() string {
-	if args.speaksACP() {
-		return args.Agent.Command[2]
-	}
-	return args.Agent.Command[0]
-}
-
-// clientCopied reports whether the client is a copy. Without isolation, it is the
-// running binary.
-func (a *attempt) clientCopied() bool { return a.args.speaksACP() && a.runtime.MapsPaths }
-
-func (l layout) client() string { return filepath.Join(l.root, "client") }
-
 func (l layout) clientMount() executor.Mount {
 	return executor.Mount{Host: l.client(), Guest: clientGuest, ReadOnly: true}
 }
@@ -63,6 +43,12 @@ func (s *setup) placeClient() error {
 	}
 	return errors.Join(os.Mkdir(s.dirs.client(), 0o755), os.WriteFile(filepath.Join(s.dirs.client(), clientFile), program, 0o755)) //nolint:gosec // the agent runs it
 }
+
+// clientCopied reports whether the client is a copy. Without isolation, it is the
+// running binary.
+func (a *attempt) clientCopied() bool { return a.args.speaksACP() && a.runtime.MapsPaths }
+
+func (l layout) client() string { return filepath.Join(l.root, "client") }
 
 // copies are the copies by the path of the program, made once.
 var copies sync.Map
@@ -121,4 +107,18 @@ func emptyCompetitions(program []byte) error {
 		}
 		return nil
 	})
+}
+
+// program is the name of the agent's own program.
+func (args *arguments) program() string {
+	if args.speaksACP() {
+		return args.Agent.Command[2]
+	}
+	return args.Agent.Command[0]
+}
+
+// speaksACP reports whether mleflow is the client of the agent.
+func (args *arguments) speaksACP() bool {
+	command := args.Agent.Command
+	return len(command) > 2 && command[0] == BuiltIn && command[1] == acp.Command
 }

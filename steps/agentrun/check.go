@@ -17,6 +17,16 @@ import (
 	"github.com/mleflow/mleflow/steps/task"
 )
 
+// sandboxArguments are what the runtime grants the agent.
+type sandboxArguments struct {
+	Handler   *string  `cty:"handler" group:"limits"`
+	User      *string  `cty:"user" group:"limits"`
+	Caps      []string `cty:"capabilities" group:"limits"`
+	Shm       *string  `cty:"shm" group:"limits"`
+	Processes int      `cty:"processes" group:"limits"`
+	Disk      string   `cty:"disk_limit" group:"limits"`
+}
+
 func (a *attempt) checkAgent() error {
 	who := a.args.Agent
 	if err := step.CheckFiles(who.Files); err != nil {
@@ -46,17 +56,6 @@ func (a *attempt) checkAgent() error {
 // contractNames are the variables that only the step may set.
 var contractNames = []string{"AGENT_DIR", "CODE_DIR", "COMPETITION_ID", "DATA_DIR", "INSTRUCTIONS_FILE", "LOGS_DIR", "SUBMISSION_DIR"}
 
-// defaultShm is the size of /dev/shm: that of the reference, since many data loaders
-// fail with less, but at most half of the memory limit. Files there count as memory, so
-// an agent that fills it gets a full disk before the memory limit kills it.
-func defaultShm(memory int64) int64 {
-	const size = 4 << 30
-	if memory > 0 {
-		return min(size, memory/2)
-	}
-	return size
-}
-
 func (a *attempt) checkEnv() error {
 	if err := checkNames(a.args.Env); err != nil {
 		return step.WrongArg("env", err)
@@ -65,41 +64,26 @@ func (a *attempt) checkEnv() error {
 }
 
 func checkNames(env map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		switch {
-		case name == "" || strings.ContainsAny(name, "=\x00"):
-			return fmt.Errorf("%q is not a valid name of an environment variable", name)
-		case slices.Contains(contractNames, name) || strings.HasPrefix(name, "MLEFLOW_"):
-			return fmt.Errorf("the environment variable %s is set by mleflow itself; choose another name", name)
-		}
-	}
-	return nil
+	return step.CheckEnv(env, func(name string) bool {
+		return slices.Contains(contractNames, name) || strings.HasPrefix(name, "MLEFLOW_")
+	})
 }
 
 // checkNetwork parses the allowed destinations.
-func (a *attempt) checkNetwork() error {
-	n := a.args.Network
-	switch {
-	case n == nil || len(n.Allow) == 0:
-		return nil
-	case n.Open:
-		return errors.New("open allows everything; remove open or allow")
+func (a *attempt) checkNetwork() (err error) {
+	if n := a.args.Network; n != nil {
+		a.policy, err = proxy.PolicyOf(n.Allow, n.Open)
 	}
-	policy, err := proxy.ParsePolicy(n.Allow)
-	if err != nil {
-		return fmt.Errorf("allow holds %w", err)
-	}
-	a.policy = policy
-	return nil
+	return err
 }
 
 // checkSandbox parses the arguments that only isolating runtimes accept.
 func (a *attempt) checkSandbox() error {
 	s := &a.sandbox
 	s.Capabilities = a.args.Caps
-	s.Handler, s.User = text(a.args.Handler), text(a.args.User)
+	s.Handler, s.User = step.Text(a.args.Handler), step.Text(a.args.User)
 	var err error
-	if s.ShmBytes, err = step.ParseSize(text(a.args.Shm)); err != nil {
+	if s.ShmBytes, err = step.ParseSize(step.Text(a.args.Shm)); err != nil {
 		return step.WrongArg("shm", err)
 	}
 	if s.ShmBytes == 0 {
@@ -114,12 +98,15 @@ func (a *attempt) checkSandbox() error {
 	return nil
 }
 
-// text returns an optional string, or "".
-func text(p *string) string {
-	if p == nil {
-		return ""
+// defaultShm is the size of /dev/shm: that of the reference, since many data loaders
+// fail with less, but at most half of the memory limit. Files there count as memory, so
+// an agent that fills it gets a full disk before the memory limit kills it.
+func defaultShm(memory int64) int64 {
+	const size = 4 << 30
+	if memory > 0 {
+		return min(size, memory/2)
 	}
-	return *p
+	return size
 }
 
 func (a *attempt) checkTimes() error {
@@ -127,7 +114,7 @@ func (a *attempt) checkTimes() error {
 	if a.setupTime, err = parseDuration(a.args.Setup); err != nil {
 		return step.WrongArg("setup_timeout", err)
 	}
-	if a.every, err = parseDuration(text(a.args.Every)); err == nil && a.every > 0 && a.every < shortestInterval {
+	if a.every, err = parseDuration(step.Text(a.args.Every)); err == nil && a.every > 0 && a.every < shortestInterval {
 		err = fmt.Errorf("every %v is too often; the shortest interval is %v", a.every, shortestInterval)
 	}
 	return step.WrongArg("snapshot_every", err)

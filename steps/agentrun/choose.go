@@ -21,6 +21,12 @@ const AutoVariable = "MLEFLOW_AUTO_RUNTIME"
 // preference lists the runtimes that Auto may choose, strongest first.
 var preference = []string{"containerd", "sandbox", "process"}
 
+// runtimeArguments choose the runtime.
+type runtimeArguments struct {
+	Runtime  string `cty:"runtime" group:"limits" open:"auto"`
+	Required string `cty:"required_isolation" is:"cosmetic setting"`
+}
+
 // rejected is a runtime that Auto did not choose, with the reason and a fix.
 type rejected struct{ runtime, why, fix string }
 
@@ -48,16 +54,6 @@ func (d Deps) choose(raw step.Args) ([]step.Choice, error) {
 		passed = append(passed, no)
 	}
 	return nil, args.refusal(passed)
-}
-
-// hostProgram returns an error if the agent's program is one of the machine's that its
-// sandbox does not show.
-func (args *arguments) hostProgram(rt executor.Runtime) error {
-	program := args.program()
-	if !args.onHost(rt) || args.Agent.Python != nil && !strings.Contains(program, "/") {
-		return nil
-	}
-	return rt.HostProgram(program)
 }
 
 // otherPython returns a warning if a virtual environment is activated but the agent
@@ -93,6 +89,16 @@ func (d Deps) reject(rt executor.Runtime, args *arguments) string {
 	return ""
 }
 
+// hostProgram returns an error if the agent's program is one of the machine's that its
+// sandbox does not show.
+func (args *arguments) hostProgram(rt executor.Runtime) error {
+	program := args.program()
+	if !args.onHost(rt) || args.Agent.Python != nil && !strings.Contains(program, "/") {
+		return nil
+	}
+	return rt.HostProgram(program)
+}
+
 // candidates returns the runtimes that Auto may choose here.
 func (d Deps) candidates() (list []executor.Runtime) {
 	for _, name := range preference {
@@ -102,19 +108,6 @@ func (d Deps) candidates() (list []executor.Runtime) {
 	}
 	return list
 }
-
-// isolation returns the isolation that a runtime gives the agent.
-func (args *arguments) isolation(rt executor.Runtime) string {
-	return conditions.IsolationOf(rt.Name, rt.Isolates, args.onHost(rt))
-}
-
-// onHost reports whether the agent runs in a sandbox that shows the machine's own
-// programs.
-func (args *arguments) onHost(rt executor.Runtime) bool {
-	return rt.HostImage != "" && !args.hasImage() && !args.builtIn()
-}
-
-func (args *arguments) hasImage() bool { return args.Agent.Image != "" || args.Agent.Built != nil }
 
 // choice explains the choice of Auto. It warns of a runtime that does not isolate.
 func (d Deps) choice(rt executor.Runtime, here executor.Availability, passed []rejected) step.Choice {
@@ -164,13 +157,6 @@ func (args *arguments) unsuited(rt executor.Runtime) string {
 	return ""
 }
 
-// builtIn reports whether the agent is part of mleflow, so that a runtime that uses
-// images needs an image of mleflow.
-func (args *arguments) builtIn() bool {
-	who := args.Agent
-	return len(who.Command) > 0 && who.Command[0] == BuiltIn && !args.hasImage() && !args.speaksACP()
-}
-
 // takeRuntime finds the runtime that the arguments name. Auto stays unresolved where
 // nothing runs.
 func (a *attempt) takeRuntime() (err error) {
@@ -187,3 +173,23 @@ func (a *attempt) takeRuntime() (err error) {
 	}
 	return nil
 }
+
+// isolation returns the isolation that a runtime gives the agent.
+func (args *arguments) isolation(rt executor.Runtime) string {
+	return conditions.IsolationOf(rt.Name, rt.Isolates, args.onHost(rt))
+}
+
+// onHost reports whether the agent runs in a sandbox that shows the machine's own
+// programs.
+func (args *arguments) onHost(rt executor.Runtime) bool {
+	return rt.HostImage != "" && !args.hasImage() && !args.builtIn()
+}
+
+// builtIn reports whether the agent is part of mleflow, so that a runtime that uses
+// images needs an image of mleflow.
+func (args *arguments) builtIn() bool {
+	who := args.Agent
+	return len(who.Command) > 0 && who.Command[0] == BuiltIn && !args.hasImage() && !args.speaksACP()
+}
+
+func (args *arguments) hasImage() bool { return args.Agent.Image != "" || args.Agent.Built != nil }

@@ -180,7 +180,7 @@ func (a *attempt) Copies(ctx context.Context, store cache.Store) []step.Copy {
 	c := step.Copy{Name: a.args.Data.Name(), Shared: true, Why: a.whyCopied()}
 	if !a.args.Data.Ref.IsZero() {
 		// Many attempts ask for the same tree.
-		made, _ := a.memo.LoadOrStore([2]digest.ContentID{a.args.Data.Ref.ID, a.description}, sync.OnceValue(func() cache.Ref {
+		made, _ := a.deps.memo.LoadOrStore([2]digest.ContentID{a.args.Data.Ref.ID, a.description}, sync.OnceValue(func() cache.Ref {
 			entries, err := a.described(ctx, store, func(text []byte) (cache.Ref, error) {
 				return cache.Ref{Kind: cache.Blob, ID: digest.Of(text), Size: int64(len(text))}, nil
 			})

@@ -24,7 +24,17 @@ const (
 	onLossFail    = "fail"
 )
 
-// durable are the arguments of the checkpoints.
+// durableArguments are the arguments of the checkpoints.
+type durableArguments struct {
+	OnLoss     *string  `cty:"on_loss" is:"cosmetic"`
+	Resume     []string `cty:"resume" is:"command"`
+	PointEvery string   `cty:"checkpoint_every" is:"cosmetic"`
+	PointLimit string   `cty:"checkpoint_limit" is:"cosmetic"`
+	PointKeep  *string  `cty:"checkpoint_keep" is:"cosmetic"`
+	Fork       *string  `cty:"fork" is:"bycommand"`
+}
+
+// durable are the parsed durableArguments.
 type durable struct {
 	// onLoss is "" without checkpoints.
 	onLoss string
@@ -42,7 +52,7 @@ func (a *attempt) checkDurable() (err error) {
 	if err := d.checkFork(a.args); err != nil {
 		return err
 	}
-	switch d.onLoss = text(a.args.OnLoss); {
+	switch d.onLoss = step.Text(a.args.OnLoss); {
 	case d.fork != nil && d.onLoss == "":
 		d.onLoss = onLossResume
 	case len(a.args.Resume) > 0 && d.onLoss == "":
@@ -62,7 +72,7 @@ func (a *attempt) checkDurable() (err error) {
 
 // checkFork parses the arguments of the checkpoints that stay.
 func (d *durable) checkFork(args arguments) (err error) {
-	if d.keep, err = parseDuration(text(args.PointKeep)); err != nil {
+	if d.keep, err = parseDuration(step.Text(args.PointKeep)); err != nil {
 		return step.WrongArg("checkpoint_keep", err)
 	}
 	if args.Fork != nil {
@@ -175,11 +185,6 @@ func (r *resumption) origin() checkpoint.Origin {
 	return checkpoint.Origin{Competition: r.args.Competition + " " + r.args.Version, Isolation: r.args.isolation(r.runtime)}
 }
 
-// resumed reports whether the agent goes on with the files of a checkpoint.
-func (r *resumption) resumed() bool {
-	return r.from != nil && (r.forked || r.durable.onLoss == onLossResume)
-}
-
 // goesOn reports whether the agent does not begin from the beginning.
 func (r *resumption) goesOn() bool { return r.continued || r.resumed() }
 
@@ -272,6 +277,11 @@ func (r *resumption) layOut(ctx context.Context) error {
 		has(ctx, store, ref) // fetches them from a remote cache
 	}
 	return r.from.Gates(ctx, store, hostFolder, r.dirs.host)
+}
+
+// resumed reports whether the agent goes on with the files of a checkpoint.
+func (r *resumption) resumed() bool {
+	return r.from != nil && (r.forked || r.durable.onLoss == onLossResume)
 }
 
 // layModels places the budget and the transcript, unless this machine has later ones:

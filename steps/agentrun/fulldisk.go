@@ -56,20 +56,6 @@ type watchedDisk struct {
 	short bool
 }
 
-// space returns the free space of a disk, or false if it is unknown.
-func (g *guard) space(path string) (int64, bool) {
-	if g.free == nil {
-		return 0, false
-	}
-	free, err := g.free(path)
-	return free, err == nil && (free > 0 || isDir(path))
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
 // checkSpace refuses to start an attempt for whose harvest there is no space, and says so
 // if its limit exceeds the disk.
 func (p *place) checkSpace() error {
@@ -121,13 +107,22 @@ func (g *guard) leave(r *running) {
 	}
 }
 
-// reserve returns the space that stays free for harvests, and the most that was free when
-// an attempt started.
-func (g *guard) reserve() (reserve, most int64) {
-	for _, w := range g.attempts {
-		most = max(most, w.free)
+// blamed returns the cause for which an agent that has ended by itself must not count as
+// such: it filled the disk, or the disk was full and it did not get done.
+func (g *guard) blamed(r *running, ok bool) error {
+	g.look(r)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := g.attempts[r]
+	switch {
+	case w == nil:
+		return nil
+	case g.ended == r:
+		return errDisk
+	case w.short && !(ok && r.hasSubmission()):
+		return errFull
 	}
-	return min(mostReserve, most/reservePart), most
+	return nil
 }
 
 // look ends an attempt if the disk is almost full: the largest, if the agents store at
@@ -170,24 +165,6 @@ func (g *guard) look(r *running) {
 	}
 }
 
-// blamed returns the cause for which an agent that has ended by itself must not count as
-// such: it filled the disk, or the disk was full and it did not get done.
-func (g *guard) blamed(r *running, ok bool) error {
-	g.look(r)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	w := g.attempts[r]
-	switch {
-	case w == nil:
-		return nil
-	case g.ended == r:
-		return errDisk
-	case w.short && !(ok && r.hasSubmission()):
-		return errFull
-	}
-	return nil
-}
-
 // hasSubmission reports whether the agent left a submission that is not empty.
 func (r *running) hasSubmission() bool {
 	home, err := os.OpenRoot(r.dirs.home)
@@ -202,7 +179,7 @@ func (r *running) hasSubmission() bool {
 // makeSpace removes what is not harvested of an attempt that filled the disk and then, as
 // far as the space does not suffice, the rest. It limits the harvest to what fits.
 func (r *running) makeSpace() {
-	g := r.deps.guard
+	g := &r.deps.guard
 	g.mu.Lock()
 	mine, reserve := g.ended == r, int64(0)
 	if mine {
@@ -225,4 +202,27 @@ func (r *running) makeSpace() {
 	if free, known := g.space(r.dirs.root); known {
 		r.room = max(0, free-smallestVolume/4)
 	}
+}
+
+// space returns the free space of a disk, or false if it is unknown.
+func (g *guard) space(path string) (int64, bool) {
+	if g.free == nil {
+		return 0, false
+	}
+	free, err := g.free(path)
+	return free, err == nil && (free > 0 || isDir(path))
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// reserve returns the space that stays free for harvests, and the most that was free when
+// an attempt started.
+func (g *guard) reserve() (reserve, most int64) {
+	for _, w := range g.attempts {
+		most = max(most, w.free)
+	}
+	return min(mostReserve, most/reservePart), most
 }

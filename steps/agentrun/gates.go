@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -30,6 +31,12 @@ const (
 	// gatewayVariable holds the address of the validity server.
 	gatewayVariable = "MLEFLOW_GATEWAY"
 )
+
+// network is the block of that name.
+type network struct {
+	Allow []string `cty:"allow"`
+	Open  bool     `cty:"open"`
+}
 
 // gates are the servers that the agent can use.
 type gates struct {
@@ -90,9 +97,7 @@ func (g *gates) openProxy(ctx context.Context, p *proxy.Proxy) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range proxy.Variables {
-		g.vars[name] = address
-	}
+	maps.Copy(g.vars, proxy.Named(address))
 	for _, name := range []string{"NO_PROXY", "no_proxy"} {
 		g.vars[name] = "localhost,127.0.0.1,::1"
 	}

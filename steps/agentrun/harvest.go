@@ -71,15 +71,6 @@ type harvester struct {
 	taken func(bytes int64)
 }
 
-// note adds a note, with secrets masked.
-func (h *harvester) note(format string, args ...any) {
-	if len(h.notes) < maxNotes {
-		h.notes = append(h.notes, h.mask.Mask(fmt.Sprintf(format, args...)))
-	} else {
-		h.more++
-	}
-}
-
 // noteOthers names the files that an agent left in place of a submission.
 func (h *harvester) noteOthers(files map[string]bool) {
 	names := slices.Sorted(maps.Keys(files))
@@ -151,13 +142,6 @@ func (h *harvester) harvest(ctx context.Context, home *os.Root, k kept, b *tree.
 	}
 	defer f.root.Close()
 	return f.has, f.walk(ctx, ".", 1)
-}
-
-// unlock gives the owner permission to read and remove a folder.
-func unlock(root *os.Root, name string, info fs.FileInfo) {
-	if info.Mode().Perm()&0o700 != 0o700 {
-		_ = root.Chmod(name, info.Mode().Perm()|0o700)
-	}
 }
 
 func (f *folder) walk(ctx context.Context, dir string, depth int) error {
@@ -244,6 +228,13 @@ func (f *folder) entry(ctx context.Context, path string, depth int) error {
 		f.note("%s/%s: %s", f.name, path, nolink.Kind(info.Mode()))
 	}
 	return nil
+}
+
+// unlock gives the owner permission to read and remove a folder.
+func unlock(root *os.Root, name string, info fs.FileInfo) {
+	if info.Mode().Perm()&0o700 != 0o700 {
+		_ = root.Chmod(name, info.Mode().Perm()|0o700)
+	}
 }
 
 // file copies a file into the store. Opening neither follows a link nor blocks,
@@ -343,6 +334,15 @@ func (f *folder) link(path string) {
 	}
 	f.has[path] = true
 	f.details.Link(f.below+path, target)
+}
+
+// note adds a note, with secrets masked.
+func (h *harvester) note(format string, args ...any) {
+	if len(h.notes) < maxNotes {
+		h.notes = append(h.notes, h.mask.Mask(fmt.Sprintf(format, args...)))
+	} else {
+		h.more++
+	}
 }
 
 func (f *folder) add(path string, ref cache.Ref, executable bool) error {

@@ -17,6 +17,18 @@ import (
 	"github.com/mleflow/mleflow/steps/task"
 )
 
+// textArguments are the arguments of the agent's texts.
+type textArguments struct {
+	Task  competitions.Task `cty:"task"`
+	Texts *texts            `cty:"texts" is:"cosmetic" made:"task" when:"task" passing:"competition task"`
+}
+
+// texts are the outputs of a step of kind task.
+type texts struct {
+	Description  *step.Artifact `cty:"description"`
+	Instructions *step.Artifact `cty:"instructions"`
+}
+
 // notesText is the text, next to the instructions of the task, that describes an
 // attempt's conditions.
 //
@@ -44,10 +56,35 @@ type facts struct {
 	Network string
 }
 
-func (f facts) fill(t *template.Template) ([]byte, error) {
-	var b strings.Builder
-	err := t.Execute(&b, f)
-	return []byte(b.String()), err
+// writeTexts writes the texts for the agent next to the data. The reference's
+// instructions are written unchanged, with our notes next to them.
+func (s *setup) writeTexts(ctx context.Context) error {
+	notes, err := s.facts().fill(notesTemplate)
+	if err != nil {
+		return fmt.Errorf("write notes: %w", err)
+	}
+	instructions, err := s.instructionsText(ctx)
+	if err != nil {
+		return fmt.Errorf("write instructions: %w", err)
+	}
+	return errors.Join(
+		s.own(filepath.Join(s.dirs.home, instructionsFile), instructions, 0o644),
+		s.own(filepath.Join(s.dirs.home, notesFile), notes, 0o644),
+		s.own(filepath.Join(s.dirs.home, validateFile), []byte(validateScript), 0o755),
+	)
+}
+
+// maxInstructions limits the size of the general instructions.
+const maxInstructions = 1 << 20
+
+func (s *setup) instructionsText(ctx context.Context) ([]byte, error) {
+	if s.args.Task == competitions.TaskOwn {
+		return s.facts().fill(instructionsTemplate)
+	}
+	if err := s.checkTexts(); err != nil {
+		return nil, err
+	}
+	return cache.Get(ctx, s.env.Store, s.instructions, maxInstructions)
 }
 
 func (s *setup) facts() facts {
@@ -86,35 +123,10 @@ func (a *attempt) networkMode() string {
 	return "none"
 }
 
-// writeTexts writes the texts for the agent next to the data. The reference's
-// instructions are written unchanged, with our notes next to them.
-func (s *setup) writeTexts(ctx context.Context) error {
-	notes, err := s.facts().fill(notesTemplate)
-	if err != nil {
-		return fmt.Errorf("write notes: %w", err)
-	}
-	instructions, err := s.instructionsText(ctx)
-	if err != nil {
-		return fmt.Errorf("write instructions: %w", err)
-	}
-	return errors.Join(
-		s.own(filepath.Join(s.dirs.home, instructionsFile), instructions, 0o644),
-		s.own(filepath.Join(s.dirs.home, notesFile), notes, 0o644),
-		s.own(filepath.Join(s.dirs.home, validateFile), []byte(validateScript), 0o755),
-	)
-}
-
-// maxInstructions limits the size of the general instructions.
-const maxInstructions = 1 << 20
-
-func (s *setup) instructionsText(ctx context.Context) ([]byte, error) {
-	if s.args.Task == competitions.TaskOwn {
-		return s.facts().fill(instructionsTemplate)
-	}
-	if err := s.checkTexts(); err != nil {
-		return nil, err
-	}
-	return cache.Get(ctx, s.env.Store, s.instructions, maxInstructions)
+func (f facts) fill(t *template.Template) ([]byte, error) {
+	var b strings.Builder
+	err := t.Execute(&b, f)
+	return []byte(b.String()), err
 }
 
 // checkTexts compares the texts that the step received with their pins.

@@ -36,29 +36,6 @@ type state struct {
 
 const stateFile = "state.json"
 
-// left reports whether an earlier process left an agent in the folder that still runs,
-// or that ended unobserved.
-func (p *place) left(ctx context.Context) (bool, error) {
-	was, ok := recall(p.dirs.root)
-	if !ok || was.Boot != claim.BootID() {
-		return false, nil
-	}
-	p.startedAt(was.Started)
-	p.before, p.points.resumes = was.Before, was.Resumes
-	if p.ended = p.recallEnd(ctx); p.ended != nil {
-		return true, nil
-	}
-	if p.runtime.Left == nil {
-		return false, nil
-	}
-	return p.runtime.Left(ctx, p.id)
-}
-
-// leaves reports whether the interrupted attempt is left to a later process.
-func (p *place) leaves(ctx context.Context) bool {
-	return p.kept && errors.Is(context.Cause(ctx), executor.ErrLeave)
-}
-
 // tellLeft reports whether an agent of an interrupted run goes on.
 func (p *place) tellLeft(ctx context.Context) {
 	switch {
@@ -69,9 +46,9 @@ func (p *place) tellLeft(ctx context.Context) {
 	}
 }
 
-// attemptID is the ID of an action's agent on this machine.
-func attemptID(action, dir string) string {
-	return fmt.Sprintf("agent-%.24s-%.8s", action, digest.Of([]byte(dir)).String())
+// leaves reports whether the interrupted attempt is left to a later process.
+func (p *place) leaves(ctx context.Context) bool {
+	return p.kept && errors.Is(context.Cause(ctx), executor.ErrLeave)
 }
 
 // Abandoned returns the number of agents that interrupted runs left on this machine. It
@@ -104,6 +81,29 @@ func Abandoned(ctx context.Context, keeper cache.Keeper, runtimes *executor.Regi
 	return n, all
 }
 
+// attemptID is the ID of an action's agent on this machine.
+func attemptID(action, dir string) string {
+	return fmt.Sprintf("agent-%.24s-%.8s", action, digest.Of([]byte(dir)).String())
+}
+
+// left reports whether an earlier process left an agent in the folder that still runs,
+// or that ended unobserved.
+func (p *place) left(ctx context.Context) (bool, error) {
+	was, ok := recall(p.dirs.root)
+	if !ok || was.Boot != claim.BootID() {
+		return false, nil
+	}
+	p.startedAt(was.Started)
+	p.before, p.points.resumes = was.Before, was.Resumes
+	if p.ended = p.recallEnd(ctx); p.ended != nil {
+		return true, nil
+	}
+	if p.runtime.Left == nil {
+		return false, nil
+	}
+	return p.runtime.Left(ctx, p.id)
+}
+
 // discard removes a kept folder.
 func discard(ctx context.Context, keeper cache.Keeper, key string) error {
 	_, release, err := keeper.Keep(ctx, key)
@@ -129,12 +129,6 @@ func empty(dir string) error {
 // remember writes the state for a later process.
 func (p *place) remember() error {
 	return claim.Save(filepath.Join(p.dirs.root, stateFile), state{Started: p.start(), Boot: claim.BootID(), Before: p.before, Resumes: p.points.resumes})
-}
-
-// recall reads the state from an attempt's folder.
-func recall(dir string) (was state, ok bool) {
-	err := claim.Load(filepath.Join(dir, stateFile), &was)
-	return was, err == nil
 }
 
 // end is the end of an agent, with its output.
@@ -170,19 +164,6 @@ func (p *place) recallEnd(ctx context.Context) *end {
 	return &e
 }
 
-// dropVolume removes the volume of an attempt that will not be resumed.
-func (a *attempt) dropVolume(ctx context.Context, dir string) error {
-	at := filepath.Join(dir, volumeFolder)
-	if _, err := os.Lstat(at); err != nil || a.runtime.Volume == nil {
-		return nil //nolint:nilerr // there is no volume
-	}
-	v, err := a.volume(ctx, at, max(a.disk, smallestVolume))
-	if err != nil {
-		return fmt.Errorf("remove the disk of an earlier attempt: %w", err)
-	}
-	return v.Close()
-}
-
 // smallestVolume is the smallest disk limit. It is also the size of a volume that is
 // opened only to be removed.
 const smallestVolume = 16 << 20
@@ -216,6 +197,19 @@ func (a *attempt) tidy(ctx context.Context, env *step.Env) {
 	}
 }
 
+// dropVolume removes the volume of an attempt that will not be resumed.
+func (a *attempt) dropVolume(ctx context.Context, dir string) error {
+	at := filepath.Join(dir, volumeFolder)
+	if _, err := os.Lstat(at); err != nil || a.runtime.Volume == nil {
+		return nil //nolint:nilerr // there is no volume
+	}
+	v, err := a.volume(ctx, at, max(a.disk, smallestVolume))
+	if err != nil {
+		return fmt.Errorf("remove the disk of an earlier attempt: %w", err)
+	}
+	return v.Close()
+}
+
 // stale reports whether the attempt in a kept folder cannot continue, or has not been
 // continued for a long time.
 func stale(dir string) bool {
@@ -224,4 +218,10 @@ func stale(dir string) bool {
 	}
 	info, err := os.Stat(dir)
 	return err == nil && time.Since(info.ModTime()) > keptFor
+}
+
+// recall reads the state from an attempt's folder.
+func recall(dir string) (was state, ok bool) {
+	err := claim.Load(filepath.Join(dir, stateFile), &was)
+	return was, err == nil
 }

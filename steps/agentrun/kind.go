@@ -3,6 +3,7 @@ package agentrun
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,11 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
+
+// kindText is the documentation of the arguments and outputs.
+//
+//go:embed kind.txt
+var kindText string
 
 // BuiltIn is the first word of a command that runs this binary.
 const BuiltIn = "mleflow"
@@ -58,12 +64,20 @@ type Deps struct {
 	// Free returns the free space of the disk at a path, 0 if it is unknown; nil watches no
 	// disk.
 	Free func(path string) (int64, error)
-	// guard watches the disk of the attempts.
-	guard *guard
+	*shared
+}
 
+// shared is what the attempts of a process share.
+type shared struct {
+	// guard watches the disk of the attempts.
+	guard guard
 	// static returns an error unless the program that BuiltIn runs can be the only
 	// file of an image.
 	static func() error
+	// tidied runs the clean-up once per process.
+	tidied sync.Once
+	// memo holds the data with a description, by the digests of both.
+	memo sync.Map
 }
 
 // endsDoc lists the outcomes of attempts.
@@ -83,18 +97,23 @@ func endsDoc() string {
 
 // Kind returns the step kind "agent-run".
 func Kind(deps Deps) step.Kind {
-	tidied, memo, pools := &sync.Once{}, &sync.Map{}, cmp.Or(deps.Pools, &modelblock.Pools{})
-	deps.guard = cmp.Or(deps.guard, &guard{free: deps.Free})
-	deps.static = sync.OnceValue(func() error { return image.CheckStatic(cmp.Or(deps.Self, "/proc/self/exe")) })
+	deps.Pools = cmp.Or(deps.Pools, &modelblock.Pools{})
+	deps.shared = &shared{
+		guard:  guard{free: deps.Free},
+		static: sync.OnceValue(func() error { return image.CheckStatic(cmp.Or(deps.Self, "/proc/self/exe")) }),
+	}
 	args := arguments{
-		Version: "v1", Task: competitions.TaskOwn, Runtime: Auto, Required: conditions.None, Processes: 16384, Disk: defaultDisk, Setup: "30m",
-		PointEvery: "10m", PointLimit: "20GiB", Fork: optional(deps.Fork), Network: &network{Allow: []string{}},
+		Version: "v1", textArguments: textArguments{Task: competitions.TaskOwn},
+		runtimeArguments: runtimeArguments{Runtime: Auto, Required: conditions.None},
+		sandboxArguments: sandboxArguments{Processes: 16384, Disk: defaultDisk}, Setup: "30m",
+		durableArguments: durableArguments{PointEvery: "10m", PointLimit: "20GiB", Fork: optional(deps.Fork)},
+		Network:          &network{Allow: []string{}},
 	}
 	oneOf := step.OneOf{
 		"task": competitions.Tasks(), "runtime": append([]string{Auto}, deps.Runtimes.Names()...), "required_isolation": conditions.Isolations(),
 		"on_loss": {onLossResume, onLossRestart, onLossFail},
 	}
-	return step.Kind{
+	kind := step.Kind{
 		Name:        conditions.AttemptKind,
 		Version:     "8",
 		Doc:         "Runs an agent on a competition once: starts its command with public files, seed and limits, stops it at the time limit, and keeps what it submitted. An agent that fails is a result, not an error.",
@@ -105,19 +124,19 @@ func Kind(deps Deps) step.Kind {
 		Args:        step.Attrs(args, oneOf),
 		Blocks:      step.Blocks(args, oneOf),
 		Outputs: []step.Output{
-			{Name: "code", Type: step.ArtifactType, Doc: "What is left in CODE_DIR, a tree."},
-			{Name: "code_snapshots", Type: step.ArtifactType, Doc: "With snapshot_every, the files of CODE_DIR whenever they had changed, a tree: SECONDS/. A copy has at most 2,000 files and 16 MiB, all 512 MiB; the rest is left out."},
-			{Name: "logs", Type: step.ArtifactType, Doc: "What is left in LOGS_DIR, and the agent's output in output.log, a tree."},
-			{Name: "network_log", Type: step.ArtifactType, Doc: "Every connection that the proxy made or refused, JSON lines."},
+			{Name: "code", Type: step.ArtifactType},
+			{Name: "code_snapshots", Type: step.ArtifactType},
+			{Name: "logs", Type: step.ArtifactType},
+			{Name: "network_log", Type: step.ArtifactType},
 			{Name: "outcome", Type: cty.String, Doc: endsDoc()},
-			{Name: "shim_log", Type: step.ArtifactType, Doc: "With shim, every refused or withheld call of mlebench: time, call, argument names, the caller's file and line, JSON lines. The agent can forge it."},
-			{Name: "snapshots", Type: step.ArtifactType, Doc: "With snapshot_every, a tree of SECONDS/submission.csv, seconds since the start in nine digits; snapshots of a grade step."},
-			{Name: "stats", Type: step.TypeOf[Stats](), Doc: `Usage (wall_seconds, cpu_seconds, peak_memory_bytes, devices), exit_code, runtime and whether it is isolated, network (what it could reach: none, allow or open), the numbers of connections, validations and shim_calls, the files left_out; enforced: what held each limit (memory = "cgroup" or "watcher"); models: by model block the gateway's requests, tokens, cost, waits, times to the first byte, and whether a budget was exhausted; lost_services, whose ports the agent took before the attempt was resumed.`},
-			{Name: "submission", Type: step.ArtifactType, Doc: "What is left in SUBMISSION_DIR, a tree."},
-			{Name: "transcript", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "Every exchange with the models, a tree for mleflow logs --transcript and replay; empty without models."},
-			{Name: "validation_log", Type: step.ArtifactType, Doc: "Every request to the validity server: size, digest, verdict, JSON lines."},
+			{Name: "shim_log", Type: step.ArtifactType},
+			{Name: "snapshots", Type: step.ArtifactType},
+			{Name: "stats", Type: step.TypeOf[Stats]()},
+			{Name: "submission", Type: step.ArtifactType},
+			{Name: "transcript", Type: step.ArtifactType, Secrecy: step.Withheld},
+			{Name: "validation_log", Type: step.ArtifactType},
 		},
-		New:        func(args step.Args) (step.Step, error) { return newAttempt(args, deps, tidied, memo, pools) },
+		New:        func(args step.Args) (step.Step, error) { return newAttempt(args, deps) },
 		CheckModel: modelblock.Check,
 		Counted:    Counted,
 		Names: func(a step.Args) []string {
@@ -125,6 +144,8 @@ func Kind(deps Deps) step.Kind {
 		},
 		Choose: deps.choose,
 	}
+	kind.Document(kindText)
+	return kind
 }
 
 // optional is the default of an argument that may have none.
@@ -180,46 +201,24 @@ func Subject(fields []digest.Field) string {
 	return strings.Join(slices.Concat(parts, files, models), "\n")
 }
 
-// arguments are the block's arguments.
+// arguments are the block's arguments, in the order of the key: those of each concern stand
+// with its code.
 type arguments struct {
-	Agent       step.Agent        `cty:"agent" is:"required" doc:"The agent: agent.NAME, or agent.NAME[KEY] of a sweep."`
-	Competition string            `cty:"competition" is:"required" doc:"Identifier of the competition."`
-	Version     string            `cty:"version" doc:"Version of the competition."`
-	Seed        int64             `cty:"seed" doc:"An integer, MLEFLOW_SEED to the agent."`
-	Data        *step.Artifact    `cty:"data" is:"required" doc:"The public files of the competition, a tree."`
-	Task        competitions.Task `cty:"task" doc:"The agent's texts: the reference's description and instructions, byte for byte; its obfuscated ones, which do not name Kaggle or the competition; or our own short one. Published scores compare only with the same task."`
-	Texts       *texts            `cty:"texts" is:"cosmetic" made:"task" when:"task" passing:"competition task" doc:"A step of kind task with the texts; by default one is added."`
-	Sketch      *step.Artifact    `cty:"sketch" doc:"The output of a step of kind sketch. With it the validity server gives the grader's verdicts; without, it knows only the sample submission. The agent cannot read it."`
-	Runtime     string            `cty:"runtime" group:"limits" open:"auto" doc:"What runs the agent. \"auto\" is the strongest possible here: containerd, else sandbox, else process; the plan says why, and the key has it. \"process\" does not isolate the agent: its results are marked untrusted."`
-	Required    string            `cty:"required_isolation" is:"cosmetic setting" doc:"The least isolation. A plan with less is refused, with what is missing and how to get it. The default is the mleflow block's. The key has the actual isolation."`
-	Env         map[string]string `cty:"env" doc:"Environment variables, which override those of the agent block."`
-	Handler     *string           `cty:"handler" group:"limits" doc:"The OCI runtime of the container: runc (the default), runsc, nvidia or another installed one. Isolating runtimes only."`
-	User        *string           `cty:"user" group:"limits" doc:"User and group ID, \"1000:1000\" by default. Isolating runtimes only."`
-	Caps        []string          `cty:"capabilities" group:"limits" doc:"Linux capabilities, such as \"CAP_SYS_PTRACE\"; none by default. They are part of the class. Isolating runtimes only; where containerd has no user namespace, as with GPUs whose descriptions have hooks, only CAP_IPC_LOCK, CAP_NET_BIND_SERVICE, CAP_SYS_NICE and CAP_SYS_PTRACE."`
-	Shm         *string           `cty:"shm" group:"limits" doc:"Size of /dev/shm, such as \"8GiB\"; by default 4GiB, at most half of resources.memory. Isolating runtimes only."`
-	Processes   int               `cty:"processes" group:"limits" doc:"The most processes and threads. In \"process\" the user's other processes count too, and root is not limited."`
-	Disk        string            `cty:"disk_limit" group:"limits" doc:"The most that the agent stores in its folders and /tmp, such as \"500GiB\", or \"unlimited\". It reserves no space; resources.disk does, and replaces it. Isolating runtimes give a file system of that size; \"process\" measures each second and ends the attempt above it."`
-	Setup       string            `cty:"setup_timeout" is:"cosmetic" doc:"How long setting up data, image and container may take. More is a failure of the machine, which may be retried; timeout limits the agent itself."`
-	Shim        bool              `cty:"shim" doc:"Gives the agent a Python package and command mlebench. Registry and validation work; calls that would grade, or read answers or leaderboard, are refused and recorded in shim_log."`
-	Every       *string           `cty:"snapshot_every" group:"limits" doc:"How often to copy submission and code while the agent runs, such as \"10m\", unnoticed: the outputs snapshots and code_snapshots."`
-	OnLoss      *string           `cty:"on_loss" is:"cosmetic" doc:"What becomes of the attempt if its machine is lost or it is interrupted. \"resume\": it goes on from its last checkpoint, with the files, clock and budgets of then. \"restart\": the agent starts from the beginning, with the time that is left. \"fail\": the step fails until on_loss says otherwise. Without it, and without resume, there are no checkpoints, and it starts from the beginning with the full time. Not in the key: without a loss nothing differs, and a result says how often it went on."`
-	Resume      []string          `cty:"resume" is:"command" doc:"The command with which an agent goes on; by default that of the agent, which sees MLEFLOW_RESUMED=1. Sets on_loss = \"resume\"."`
-	PointEvery  string            `cty:"checkpoint_every" is:"cosmetic" doc:"With on_loss, how often to take a checkpoint. The agent can ask for one: POST $MLEFLOW_GATEWAY/checkpoint, or the file $AGENT_DIR/checkpoint.request."`
-	PointLimit  string            `cty:"checkpoint_limit" is:"cosmetic" doc:"The most that a checkpoint has of the agent's folders: submission, code, logs, then AGENT_DIR. The log says what is left out."`
-	PointKeep   *string           `cty:"checkpoint_keep" is:"cosmetic" doc:"Keeps a checkpoint of each such part of the attempt's time, as in \"1h\", also when it has its result, for mleflow attempts fork. Without it only the last one stays, until the result."`
-	Fork        *string           `cty:"fork" is:"bycommand" doc:"The checkpoint of another attempt from which this one begins, \"KEY@TIME\", with its files and the time that it had used; mleflow attempts fork sets it. Its result has the condition forked, and no board counts it."`
-	Network     *network          `cty:"network" group:"limits" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
-}
-
-// texts are the outputs of a step of kind task.
-type texts struct {
-	Description  *step.Artifact `cty:"description"`
-	Instructions *step.Artifact `cty:"instructions"`
-}
-
-type network struct {
-	Allow []string `cty:"allow" doc:"\"host:port\", \"*.domain:port\" or \"address:port\", reached through a proxy over HTTP and TLS; network_log has every connection."`
-	Open  bool     `cty:"open" doc:"Allows all connections, which the result records."`
+	Agent       step.Agent     `cty:"agent" is:"required"`
+	Competition string         `cty:"competition" is:"required"`
+	Version     string         `cty:"version"`
+	Seed        int64          `cty:"seed"`
+	Data        *step.Artifact `cty:"data" is:"required"`
+	textArguments
+	Sketch *step.Artifact `cty:"sketch"`
+	runtimeArguments
+	Env map[string]string `cty:"env"`
+	sandboxArguments
+	Setup string  `cty:"setup_timeout" is:"cosmetic"`
+	Shim  bool    `cty:"shim"`
+	Every *string `cty:"snapshot_every" group:"limits"`
+	durableArguments
+	Network *network `cty:"network" group:"limits" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
 }
 
 // attempt is one instance of the kind.
@@ -244,16 +243,10 @@ type attempt struct {
 	every time.Duration
 	// durable are the parsed arguments of the checkpoints.
 	durable durable
-	// tidied runs the clean-up once per process.
-	tidied *sync.Once
-	// memo holds the data with a description, by the digests of both.
-	memo *sync.Map
-	// pools are the budgets that the attempts of a run share, by run and model.
-	pools *modelblock.Pools
 }
 
-func newAttempt(args step.Args, deps Deps, tidied *sync.Once, memo *sync.Map, pools *modelblock.Pools) (step.Step, error) {
-	a := &attempt{deps: deps, raw: args, tidied: tidied, memo: memo, pools: pools}
+func newAttempt(args step.Args, deps Deps) (step.Step, error) {
+	a := &attempt{deps: deps, raw: args}
 	if err := args.Decode(&a.args); err != nil {
 		return nil, err
 	}

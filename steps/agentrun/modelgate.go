@@ -174,15 +174,13 @@ func (m *modelGate) earlier() ([]string, error) {
 // block is a model block as the gateway serves it.
 func (m *modelGate) block(ctx context.Context, of step.Model) (gateway.Block, error) {
 	serving := modelblock.Serving{
-		Key: m.keys[of.Name], Virtual: m.virtual[of.Name], Mask: m.mask, Earlier: m.again, Before: m.before, Run: m.pools.Of(m.env.RunID, of),
+		Key: m.keys[of.Name], Virtual: m.virtual[of.Name], Mask: m.mask, Earlier: m.again, Before: m.before, Run: m.deps.Pools.Of(m.env.RunID, of),
 	}
-	for n, a := range of.Replay {
-		r, err := modelblock.OpenRecording(ctx, m.env.Store, a, filepath.Join(m.dir, fmt.Sprintf("replay-%s-%d", of.Name, n)))
-		if err != nil {
-			return gateway.Block{}, err
-		}
-		m.readers = append(m.readers, r)
-		serving.Recordings = append(serving.Recordings, r)
+	var err error
+	serving.Recordings, err = modelblock.Recordings(ctx, m.env.Store, of, filepath.Join(m.dir, "replay-"+of.Name+"-"))
+	m.readers = append(m.readers, serving.Recordings...)
+	if err != nil {
+		return gateway.Block{}, err
 	}
 	return modelblock.Block(of, serving)
 }

@@ -61,25 +61,6 @@ func (a *attempt) Spending() (all []step.Spending) {
 	return all
 }
 
-// eachSecret calls fn with each secret of the agent and each key of its models: what it
-// is, its reference, and its value if it is among those.
-func (a *attempt) eachSecret(secrets, keys map[string]string, fn func(of string, ref secret.Ref, value string)) {
-	who := a.args.Agent
-	call := func(of, at, value string) {
-		if ref, err := secret.ParseRef(at); err == nil {
-			fn(of, ref, value)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(who.Secrets)) {
-		call(fmt.Sprintf("secret %s of agent %q", name, who.Name), who.Secrets[name], secrets[name])
-	}
-	for _, m := range who.Models {
-		if modelblock.Live(m) {
-			call(fmt.Sprintf("key of model %q", m.Name), m.Key.Ref, keys[m.Name])
-		}
-	}
-}
-
 // warnWeak warns of secrets that cannot be masked and whose values the plan did not
 // know.
 func (a *attempt) warnWeak(env *step.Env, secrets, keys map[string]string) {
@@ -117,4 +98,23 @@ func (a *attempt) Missing() (list []string) {
 		}
 	}
 	return list
+}
+
+// eachSecret calls fn with each secret of the agent and each key of its models: what it
+// is, its reference, and its value if it is among those.
+func (a *attempt) eachSecret(secrets, keys map[string]string, fn func(of string, ref secret.Ref, value string)) {
+	who := a.args.Agent
+	call := func(of, at, value string) {
+		if ref, err := secret.ParseRef(at); err == nil {
+			fn(of, ref, value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(who.Secrets)) {
+		call(fmt.Sprintf("secret %s of agent %q", name, who.Name), who.Secrets[name], secrets[name])
+	}
+	for _, m := range who.Models {
+		if modelblock.Live(m) {
+			call(fmt.Sprintf("key of model %q", m.Name), m.Key.Ref, keys[m.Name])
+		}
+	}
 }

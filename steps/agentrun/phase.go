@@ -19,15 +19,6 @@ type phases struct {
 	now step.Phase
 }
 
-// enter begins a phase.
-func (p *phases) enter(now step.Phase) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now.Spent, now.Kept = p.now.Spent, p.now.Kept
-	p.now = now
-	p.tell(now)
-}
-
 // spent reports the use of the models so far.
 func (p *phases) spent(s step.Spent) {
 	p.mu.Lock()
@@ -43,16 +34,6 @@ func (p *phases) transcript(folder string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.Transcript = folder
-}
-
-// note changes the report of a phase, unless the phase is over.
-func (p *phases) note(name step.PhaseName, change func(*step.Phase)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.now.Name == name {
-		change(&p.now)
-		p.tell(p.now)
-	}
 }
 
 // placed begins the phase of placing data and returns a function that reports the
@@ -81,6 +62,15 @@ func (p *phases) running(since time.Time, limit time.Duration) {
 	p.enter(step.Phase{Name: step.Running, Started: since.UTC(), LimitMillis: limit.Milliseconds(), Submission: step.SubmissionNone})
 }
 
+// enter begins a phase.
+func (p *phases) enter(now step.Phase) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now.Spent, now.Kept = p.now.Spent, p.now.Kept
+	p.now = now
+	p.tell(now)
+}
+
 func (p *phases) use(u executor.Use) {
 	if p.gpus != nil {
 		p.gpus.measure(func(percent, bytes int64) {
@@ -97,4 +87,14 @@ func (p *phases) submission(state step.Submission, reason string) {
 // taken reports a harvested file.
 func (p *phases) taken(bytes int64) {
 	p.note(step.Harvesting, func(now *step.Phase) { now.Files++; now.Bytes += bytes })
+}
+
+// note changes the report of a phase, unless the phase is over.
+func (p *phases) note(name step.PhaseName, change func(*step.Phase)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now.Name == name {
+		change(&p.now)
+		p.tell(p.now)
+	}
 }

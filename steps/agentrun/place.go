@@ -74,20 +74,15 @@ func (p *place) find(ctx context.Context) error {
 	if !p.runtime.Resumes && len(p.args.Agent.Models) == 0 && p.durable.onLoss == "" {
 		return nil
 	}
-	p.tidied.Do(func() { p.tidy(ctx, p.env) })
-	kind := Kind(p.deps)
-	key, err := step.Key(&kind, p.raw, p.attempt)
-	if err != nil {
-		return fmt.Errorf("name attempt: %w", err)
-	}
-	action := key.Sum().String()
+	p.deps.tidied.Do(func() { p.tidy(ctx, p.env) })
+	action := p.env.Action.String()
 	if err := p.findModels(ctx, action); err != nil {
 		return err
 	}
 	if err := p.findFolder(ctx, action); err != nil {
 		return err
 	}
-	return p.points.find(ctx, key.Sum())
+	return p.points.find(ctx, p.env.Action)
 }
 
 // findFolder finds the folder of an attempt whose agent can outlive the process.

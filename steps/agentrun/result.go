@@ -220,40 +220,69 @@ type ending struct {
 	at                 time.Time
 }
 
-// outcome returns the outcome, and a reason if the agent did not cause it. An agent
-// that submitted and ended by itself, or at its time limit, is excused only if no model
-// ever answered.
-func (e ending) outcome() (o outcome.End, why string) {
-	exit, h, excused, over := e.exit, e.health, outcome.End(""), false
-	if h.Down != "" && (!h.Answered || e.at.Sub(h.At) < nearEnd) {
-		excused, why = outcome.ProviderFailed, h.Down
-	}
-	for _, name := range slices.Sorted(maps.Keys(e.use)) {
-		over = over || e.use[name].Exhausted
-		if e.use[name].Exhausted && e.use[name].Requests == 0 {
-			excused, why = outcome.BudgetTooSmall, fmt.Sprintf("the budget of model %q allowed none of its requests", name)
+// ends are the outcomes in order of precedence: that of an attempt is the first that holds.
+var ends = []struct {
+	outcome.End
+	holds func(ending) bool
+	// why, if set, is the reason for an end that the agent did not cause.
+	why func(ending) string
+}{
+	{outcome.DataChanged, func(e ending) bool { return e.changed }, nil},
+	{outcome.OutOfMemory, func(e ending) bool { return e.exit.Reason == executor.OutOfMemory }, nil},
+	{outcome.OutOfDisk, func(e ending) bool { return e.exit.Reason == executor.OutOfDisk }, nil},
+	{outcome.BudgetTooSmall, func(e ending) bool { return e.excusable() && e.starved() != "" }, ending.starved},
+	{outcome.ProviderFailed, func(e ending) bool { return e.excusable() && e.down() != "" }, ending.down},
+	{outcome.TimedOut, func(e ending) bool { return e.exit.Reason == executor.TimedOut }, nil},
+	{outcome.OutOfBudget, func(e ending) bool { return e.exhausted() && !(e.exit.OK() && e.submitted) }, nil},
+	{outcome.AgentFailed, func(e ending) bool { return !e.exit.OK() }, nil},
+	{outcome.NoSubmission, func(e ending) bool { return !e.submitted }, nil},
+	{outcome.Finished, func(ending) bool { return true }, nil},
+}
+
+// outcome returns the outcome, and a reason if the agent did not cause it.
+func (e ending) outcome() (outcome.End, string) {
+	for _, end := range ends {
+		switch {
+		case !end.holds(e):
+		case end.why == nil:
+			return end.End, ""
+		default:
+			return end.End, end.why(e)
 		}
 	}
-	good := exit.OK() && e.submitted
-	switch {
-	case e.changed:
-		o = outcome.DataChanged
-	case exit.Reason == executor.OutOfMemory:
-		o = outcome.OutOfMemory
-	case exit.Reason == executor.OutOfDisk:
-		o = outcome.OutOfDisk
-	case excused != "" && (!h.Answered || !e.submitted || !good && exit.Reason != executor.TimedOut):
-		return excused, why
-	case exit.Reason == executor.TimedOut:
-		o = outcome.TimedOut
-	case over && !good:
-		o = outcome.OutOfBudget
-	case !exit.OK():
-		o = outcome.AgentFailed
-	case !e.submitted:
-		o = outcome.NoSubmission
-	default:
-		o = outcome.Finished
+	panic("no outcome holds")
+}
+
+// excusable reports whether the models may excuse the agent: one that submitted, and ended
+// by itself or at its time limit, only if no model ever answered.
+func (e ending) excusable() bool {
+	return !e.health.Answered || !e.submitted || !e.exit.OK() && e.exit.Reason != executor.TimedOut
+}
+
+// down is the failure of a provider that explains the end; "" if there is none.
+func (e ending) down() string {
+	if e.health.Answered && e.at.Sub(e.health.At) >= nearEnd {
+		return ""
 	}
-	return o, ""
+	return e.health.Down
+}
+
+// starved names a model whose budget allowed no request; "" if there is none.
+func (e ending) starved() (why string) {
+	for _, name := range slices.Sorted(maps.Keys(e.use)) {
+		if e.use[name].Exhausted && e.use[name].Requests == 0 {
+			why = fmt.Sprintf("the budget of model %q allowed none of its requests", name)
+		}
+	}
+	return why
+}
+
+// exhausted reports whether a budget refused a request.
+func (e ending) exhausted() bool {
+	for _, use := range e.use {
+		if use.Exhausted {
+			return true
+		}
+	}
+	return false
 }

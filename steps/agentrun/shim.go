@@ -33,6 +33,33 @@ const (
 	shimGuest = "/home/.mlebench"
 )
 
+func (a *attempt) fingerprintShim(h *digest.Hasher) error {
+	if !a.args.Shim {
+		return nil
+	}
+	t, err := a.shimTask()
+	if err != nil {
+		return err
+	}
+	id, err := t.Digest()
+	if err == nil {
+		h.Content("package mlebench", id)
+	}
+	return err
+}
+
+// placeShim writes the shim next to the agent's home, where it is not harvested.
+func (s *setup) placeShim() error {
+	if !s.args.Shim {
+		return nil
+	}
+	t, err := s.shimTask()
+	if err != nil {
+		return err
+	}
+	return t.Write(s.dirs.shim)
+}
+
 // shimTask describes the benchmark for the shim. It includes the sets whose names are
 // all in the catalog, and nothing about answers.
 func (a *attempt) shimTask() (shim.Task, error) {
@@ -71,37 +98,6 @@ func (a *attempt) known() []string {
 	return ids
 }
 
-func (a *attempt) fingerprintShim(h *digest.Hasher) error {
-	if !a.args.Shim {
-		return nil
-	}
-	t, err := a.shimTask()
-	if err != nil {
-		return err
-	}
-	id, err := t.Digest()
-	if err == nil {
-		h.Content("package mlebench", id)
-	}
-	return err
-}
-
-// placeShim writes the shim next to the agent's home, where it is not harvested.
-func (s *setup) placeShim() error {
-	if !s.args.Shim {
-		return nil
-	}
-	t, err := s.shimTask()
-	if err != nil {
-		return err
-	}
-	return t.Write(s.dirs.shim)
-}
-
-func (l layout) shimMount() executor.Mount {
-	return executor.Mount{Host: l.shim, Guest: shimGuest, ReadOnly: true}
-}
-
 // searchPaths puts the shim first, then the programs of the agent's packages.
 func (s *setup) searchPaths() map[string]string {
 	paths := map[string]string{}
@@ -116,6 +112,10 @@ func (s *setup) searchPaths() map[string]string {
 	return paths
 }
 
+func (l layout) shimMount() executor.Mount {
+	return executor.Mount{Host: l.shim, Guest: shimGuest, ReadOnly: true}
+}
+
 // openEvidence opens the shim's journal and returns the handler that fills it.
 func (g *gates) openEvidence() (http.Handler, error) {
 	if !g.args.Shim {
@@ -126,17 +126,6 @@ func (g *gates) openEvidence() (http.Handler, error) {
 		return nil, err
 	}
 	return shim.Handler(func(r shim.Record) { g.evidence.Add(g.shown(r)) }), nil
-}
-
-// shown changes the path of an agent's file to the one in runtimes that map folders, so
-// that no path of this machine is kept.
-func (g *gates) shown(r shim.Record) shim.Record {
-	for _, name := range []string{"", "data"} {
-		if rest, ok := strings.CutPrefix(r.File, g.at(name)+"/"); ok {
-			r.File = filepath.Join("/home", name, rest)
-		}
-	}
-	return r
 }
 
 // shimLog stores the shim's reports, including those that it could not send and left in
@@ -166,6 +155,17 @@ func (g *gates) shimLog(ctx context.Context) (calls int, ref cache.Ref, err erro
 		return 0, ref, fmt.Errorf("keep shim_log: %w", err)
 	}
 	return g.evidence.Lines() + n, ref, nil
+}
+
+// shown changes the path of an agent's file to the one in runtimes that map folders, so
+// that no path of this machine is kept.
+func (g *gates) shown(r shim.Record) shim.Record {
+	for _, name := range []string{"", "data"} {
+		if rest, ok := strings.CutPrefix(r.File, g.at(name)+"/"); ok {
+			r.File = filepath.Join("/home", name, rest)
+		}
+	}
+	return r
 }
 
 // lateEvidence reads the file that the shim writes when its server does not answer.

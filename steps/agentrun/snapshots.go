@@ -50,48 +50,6 @@ type shots struct {
 	notes *os.File
 }
 
-// openShots reads the list of an earlier process and omits objects that are gone.
-func openShots(ctx context.Context, p *place, name string, there func(context.Context, cache.Store, cache.Ref) bool) (kept shots, err error) {
-	if p.every == 0 {
-		return kept, nil
-	}
-	if kept.notes, err = nolink.OpenFile(filepath.Join(p.dirs.host, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
-		return kept, fmt.Errorf("keep snapshots: %w", err)
-	}
-	p.opened = append(p.opened, func(bool) error { return kept.notes.Close() })
-	data, err := io.ReadAll(kept.notes)
-	if err != nil {
-		return kept, fmt.Errorf("keep snapshots: %w", err)
-	}
-	for _, one := range parseShots(data) {
-		if there(ctx, p.env.Store, one.Ref) {
-			kept.list = append(kept.list, one)
-		}
-	}
-	return kept, nil
-}
-
-// parseShots reads the lines of a list.
-func parseShots(data []byte) (list []shot) {
-	for line := range bytes.Lines(data) {
-		var one shot
-		if json.Unmarshal(line, &one) == nil {
-			list = append(list, one)
-		}
-	}
-	return list
-}
-
-func (s *shots) add(one shot) error {
-	line, err := json.Marshal(one)
-	if err != nil {
-		return err
-	}
-	s.list = append(s.list, one)
-	_, err = s.notes.Write(append(line, '\n'))
-	return err
-}
-
 // build builds a tree of the snapshots. Each is at a folder named after its seconds, or
 // below it.
 func (s *shots) build(ctx context.Context, store cache.Store, below string) (cache.Ref, error) {
@@ -122,6 +80,38 @@ type snapshots struct {
 func openSnapshots(ctx context.Context, p *place) (*snapshots, error) {
 	kept, err := openShots(ctx, p, snapshotsFile, has)
 	return &snapshots{place: p, shots: kept}, err
+}
+
+// openShots reads the list of an earlier process and omits objects that are gone.
+func openShots(ctx context.Context, p *place, name string, there func(context.Context, cache.Store, cache.Ref) bool) (kept shots, err error) {
+	if p.every == 0 {
+		return kept, nil
+	}
+	if kept.notes, err = nolink.OpenFile(filepath.Join(p.dirs.host, name), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
+		return kept, fmt.Errorf("keep snapshots: %w", err)
+	}
+	p.opened = append(p.opened, func(bool) error { return kept.notes.Close() })
+	data, err := io.ReadAll(kept.notes)
+	if err != nil {
+		return kept, fmt.Errorf("keep snapshots: %w", err)
+	}
+	for _, one := range parseShots(data) {
+		if there(ctx, p.env.Store, one.Ref) {
+			kept.list = append(kept.list, one)
+		}
+	}
+	return kept, nil
+}
+
+// parseShots reads the lines of a list.
+func parseShots(data []byte) (list []shot) {
+	for line := range bytes.Lines(data) {
+		var one shot
+		if json.Unmarshal(line, &one) == nil {
+			list = append(list, one)
+		}
+	}
+	return list
 }
 
 // has reports whether an object that no record holds is still in the store.
@@ -171,6 +161,16 @@ func (s *snapshots) take(ctx context.Context) error {
 		return err
 	}
 	return s.add(shot{Seconds: at, Ref: ref})
+}
+
+func (s *shots) add(one shot) error {
+	line, err := json.Marshal(one)
+	if err != nil {
+		return err
+	}
+	s.list = append(s.list, one)
+	_, err = s.notes.Write(append(line, '\n'))
+	return err
 }
 
 // read stores the submission. It returns the zero Ref if there is none, and errChanging

@@ -3,13 +3,7 @@
 package all
 
 import (
-	"context"
-	"sync/atomic"
-
-	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
@@ -31,29 +25,15 @@ import (
 
 // Deps are what the kinds need. Only the program's main packages fill it.
 type Deps struct {
-	Catalog  *competitions.Catalog
-	Judge    grading.Judge
-	Sources  *source.Registry
-	Runtimes *executor.Registry
-	// Auto is the runtime that "auto" chooses; "" is the strongest available.
-	Auto string
-	// Fork is the checkpoint from which attempts begin; "" is none.
-	Fork string
-	// Forbidden returns the targets that are tried from inside each agent's sandbox
-	// before the agent starts. If it is nil, nothing is tried.
-	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
-	// Leavable, if set, counts the agents that can continue without this process.
-	Leavable *atomic.Int64
-	// Free returns the free space of the disk at a path; nil watches no disk.
-	Free func(path string) (int64, error)
+	// Deps are those of agent-run, of which other kinds need some. Pools is set here.
+	agentrun.Deps
+	Sources *source.Registry
 	// Commands runs the commands of exec steps.
 	Commands executor.Executor
 	// Builds runs the commands of image steps; nil if that is not supported.
 	Builds builder.Machine
 	// Private are folders that never get into an image, such as the cache.
 	Private []string
-	// Self is the program that provides the built-in agents; "" is the running binary.
-	Self string
 	// Adopt is a data directory of the reference from which data are taken, or "". For
 	// texts it may also be a checkout of the reference.
 	Adopt string
@@ -66,12 +46,12 @@ type Deps struct {
 
 // Kinds returns the step kinds, sorted by name.
 func Kinds(d Deps) []step.Kind {
-	pools := &modelblock.Pools{}
+	d.Pools = &modelblock.Pools{}
 	isolated, _ := d.Runtimes.Get("sandbox") // without it, packages are installed by this user
 	return []step.Kind{
-		agentrun.Kind(agentrun.Deps{Pools: pools, Catalog: d.Catalog, Judge: d.Judge, Runtimes: d.Runtimes, Auto: d.Auto, Fork: d.Fork, Self: d.Self, Forbidden: d.Forbidden, Leavable: d.Leavable, Free: d.Free}),
+		agentrun.Kind(d.Deps),
 		aggregate.Kind(d.Catalog),
-		check.Kind(d.Catalog, pools),
+		check.Kind(d.Catalog, d.Pools),
 		checksum.Kind(d.Catalog),
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		exec.Kind(d.Commands),
@@ -87,7 +67,7 @@ func Kinds(d Deps) []step.Kind {
 // Varying returns the kinds of records that cannot be reproduced.
 func Varying() []string {
 	names := []string{checkpoint.Kind}
-	for _, kind := range Kinds(Deps{Runtimes: executor.NewRegistry(), Sources: source.NewRegistry()}) {
+	for _, kind := range Kinds(Deps{Deps: agentrun.Deps{Runtimes: executor.NewRegistry()}, Sources: source.NewRegistry()}) {
 		if kind.Varies {
 			names = append(names, kind.Name)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
+	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/all"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -35,8 +36,11 @@ func kinds(t *testing.T) []step.Kind {
 		t.Fatal(err)
 	}
 	return all.Kinds(all.Deps{
-		Catalog: catalog, Judge: grading.Local{Metrics: metric.All()}, Sources: source.NewRegistry(source.All()...), Commands: noExecutor{},
-		Runtimes: executor.NewRegistry(executor.Runtime{Name: "process", Doc: "x", Executor: noExecutor{}}),
+		Deps: agentrun.Deps{
+			Catalog: catalog, Judge: grading.Local{Metrics: metric.All()},
+			Runtimes: executor.NewRegistry(executor.Runtime{Name: "process", Doc: "x", Executor: noExecutor{}}),
+		},
+		Sources: source.NewRegistry(source.All()...), Commands: noExecutor{},
 	})
 }
 

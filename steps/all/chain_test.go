@@ -20,6 +20,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
+	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/aggregate"
 	"github.com/mleflow/mleflow/steps/all"
 	"github.com/mleflow/mleflow/steps/steptest"
@@ -47,8 +48,10 @@ func newChain(t *testing.T) *chain {
 	}
 	c := &chain{t: t, store: memory.New(), kinds: map[string]step.Kind{}}
 	for _, k := range all.Kinds(all.Deps{
-		Catalog: catalog, Judge: grading.Local{Metrics: metric.All()}, Sources: source.NewRegistry(source.All()...),
-		Runtimes: executor.NewRegistry(process.Runtime("")), Commands: process.New(""),
+		Deps: agentrun.Deps{
+			Catalog: catalog, Judge: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(process.Runtime("")),
+		},
+		Sources: source.NewRegistry(source.All()...), Commands: process.New(""),
 	}) {
 		c.kinds[k.Name] = k
 	}

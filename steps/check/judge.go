@@ -289,22 +289,19 @@ func (j *judging) failure(e *transcript.Event, said []byte) error {
 }
 
 // block returns the model block as the judge's own gateway serves it, and closes its recordings.
-func (j *judging) block(ctx context.Context, env *step.Env, key, virtual, dir string) (gateway.Block, func() error, error) {
+func (j *judging) block(ctx context.Context, env *step.Env, key, virtual, dir string) (b gateway.Block, closeAll func() error, err error) {
 	serving := modelblock.Serving{Key: key, Virtual: virtual, Mask: secret.New(key), Run: j.pools.Of(env.RunID, j.Model)}
-	closeAll := func() (err error) {
+	closeAll = func() (err error) {
 		for _, r := range serving.Recordings {
 			err = errors.Join(err, r.Close())
 		}
 		return err
 	}
-	for n, a := range j.Model.Replay {
-		r, err := modelblock.OpenRecording(ctx, env.Store, a, filepath.Join(dir, fmt.Sprintf("replay-%d", n)))
-		if err != nil {
-			return gateway.Block{}, nil, errors.Join(err, closeAll())
-		}
-		serving.Recordings = append(serving.Recordings, r)
+	serving.Recordings, err = modelblock.Recordings(ctx, env.Store, j.Model, filepath.Join(dir, "replay-"))
+	if err != nil {
+		return b, nil, errors.Join(err, closeAll())
 	}
-	b, err := modelblock.Block(j.Model, serving)
+	b, err = modelblock.Block(j.Model, serving)
 	if err != nil {
 		return b, nil, errors.Join(err, closeAll())
 	}

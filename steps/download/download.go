@@ -140,7 +140,7 @@ func newDownload(args step.Args, deps Deps) (step.Step, error) {
 		spec := a.Source.spec()
 		return d, d.instead(deps, "reference", source.Spec{Path: filepath.Join(deps.Adopt, a.Competition), MD5: spec.MD5, SHA256: spec.SHA256}, "")
 	case a.Source != nil:
-		return d, step.WrongArg("source", d.instead(deps, a.Source.Kind, a.Source.spec(), text(a.Source.As)))
+		return d, step.WrongArg("source", d.instead(deps, a.Source.Kind, a.Source.spec(), step.Text(a.Source.As)))
 	}
 	if folder := filepath.Join(deps.Adopt, a.Competition); deps.Adopt != "" && source.IsAdoptable(folder) {
 		return d, d.instead(deps, "reference", adopted(def, folder), "")
@@ -225,20 +225,13 @@ func found(path string) string {
 }
 
 func (o *override) spec() source.Spec {
-	return source.Spec{Path: text(o.Path), URL: text(o.URL), Slug: text(o.Slug), MD5: text(o.MD5), SHA256: text(o.SHA256)}
+	return source.Spec{Path: step.Text(o.Path), URL: step.Text(o.URL), Slug: step.Text(o.Slug), MD5: step.Text(o.MD5), SHA256: step.Text(o.SHA256)}
 }
 
 // adoptable reports whether the reference's folder has the data that the block would
 // fetch from Kaggle.
 func (o *override) adoptable(folder, competition string) bool {
 	return folder != "" && o.Kind == "kaggle" && o.As == nil && source.IsAdoptable(filepath.Join(folder, competition))
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 func (d *download) add(deps Deps, kind string, spec source.Spec, as string) error {

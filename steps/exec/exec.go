@@ -110,12 +110,7 @@ func (a *arguments) checkOutputs() error {
 }
 
 func (a *arguments) checkEnv() error {
-	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return fmt.Errorf("%q is not a valid name of an environment variable", name)
-		}
-	}
-	return nil
+	return step.CheckEnv(a.Env, func(string) bool { return false })
 }
 
 // Run implements step.Step.

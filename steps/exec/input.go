@@ -5,13 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -67,30 +64,15 @@ type inputWatch struct {
 type watched struct {
 	path string
 	id   digest.ContentID
-	stat stamp
-}
-
-// stamp changes whenever a file's bytes do, because programs cannot set ctime. It also
-// changes when the file is linked elsewhere, so a changed stamp calls for verification
-// but proves nothing.
-type stamp struct {
-	inode        uint64
-	size         int64
-	mtime, ctime unix.Timespec
-}
-
-func stampOf(path string) (stamp, error) {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return stamp{}, &fs.PathError{Op: "lstat", Path: path, Err: err}
-	}
-	return stamp{st.Ino, st.Size, st.Mtim, st.Ctim}, nil
+	// stamp changes whenever the file's bytes do. It also changes when the file is linked
+	// elsewhere, so a changed stamp calls for verification but proves nothing.
+	stamp digest.ContentID
 }
 
 func (w *inputWatch) add(ctx context.Context, store cache.Store, name string, ref cache.Ref) error {
 	note := func(path string, id digest.ContentID) error {
-		stat, err := stampOf(filepath.Join(w.root, path))
-		w.files = append(w.files, watched{path, id, stat})
+		stamp, err := tree.Stamp(ctx, filepath.Join(w.root, path))
+		w.files = append(w.files, watched{path, id, stamp})
 		return err
 	}
 	if ref.Kind == cache.Blob {
@@ -108,7 +90,7 @@ func (w *inputWatch) add(ctx context.Context, store cache.Store, name string, re
 // damaged objects aside.
 func (w *inputWatch) verify(ctx context.Context, store cache.Store) error {
 	for _, f := range w.files {
-		if now, err := stampOf(filepath.Join(w.root, f.path)); err == nil && now == f.stat {
+		if now, err := tree.Stamp(ctx, filepath.Join(w.root, f.path)); err == nil && now == f.stamp {
 			continue
 		}
 		err := reread(ctx, store, f.id)

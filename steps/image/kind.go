@@ -143,22 +143,14 @@ func (b *build) checkRun() error {
 	return nil
 }
 
-func (b *build) checkNetwork() error {
+func (b *build) checkNetwork() (err error) {
 	n := b.args.Network
 	switch {
 	case n == nil:
 		return nil
 	case len(b.args.Run) == 0:
 		return errors.New("there are no commands that could use the network; remove the block or add run")
-	case n.Open && len(n.Allow) > 0:
-		return errors.New("open allows everything; remove open or allow")
-	case len(n.Allow) == 0:
-		return nil
 	}
-	policy, err := proxy.ParsePolicy(n.Allow)
-	if err != nil {
-		return fmt.Errorf("allow holds %w", err)
-	}
-	b.policy = policy
-	return nil
+	b.policy, err = proxy.PolicyOf(n.Allow, n.Open)
+	return err
 }

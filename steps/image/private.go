@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 )
 
 // checkFile rejects a path that is, is in, or contains a private folder: one of
@@ -21,7 +23,7 @@ func (b *build) checkFile(name string) error {
 	}
 	for _, dir := range b.deps.Private {
 		private, err := resolved(dir)
-		if err == nil && (below(real, private) || below(private, real)) {
+		if err == nil && (checkout.Below(real, private) || checkout.Below(private, real)) {
 			return fmt.Errorf("%w: %s", errPrivate, dir)
 		}
 	}
@@ -43,10 +45,4 @@ func resolved(name string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(abs)
-}
-
-// below reports whether path is dir or below it.
-func below(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && filepath.IsLocal(rel)
 }

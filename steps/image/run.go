@@ -27,12 +27,8 @@ const logBytes = 64 << 20
 // Fingerprint implements step.Fingerprinter. The arguments have paths and names; the
 // recipe's own key covers their contents.
 func (b *build) Fingerprint(h *digest.Hasher) error {
-	r := image.Recipe{Files: b.files()}
-	if b.args.Base != nil {
-		r.Base = *b.args.Base
-	}
 	var err error
-	if b.key, err = (&image.Builder{Machine: b.deps.Machine}).Key(r); err != nil {
+	if b.key, err = (&image.Builder{Machine: b.deps.Machine}).Key(image.Recipe{Files: b.files(), Base: step.Text(b.args.Base)}); err != nil {
 		return err
 	}
 	h.String("base and files", b.key)
@@ -96,8 +92,8 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 func (b *build) recipe(ctx context.Context, env *step.Env) (image.Recipe, error) {
 	r := image.Recipe{
 		Files: b.files(), Commands: b.args.Run, Network: b.args.Network != nil && b.args.Network.Open,
-		Config: image.Config{Env: b.args.Env, Dir: text(b.args.Workdir), User: text(b.args.User)},
-		Base:   text(b.args.Base),
+		Config: image.Config{Env: b.args.Env, Dir: step.Text(b.args.Workdir), User: step.Text(b.args.User)},
+		Base:   step.Text(b.args.Base),
 	}
 	place := func(a *step.Artifact, name string) (string, error) {
 		at := filepath.Join(env.WorkDir, name)
@@ -122,13 +118,6 @@ func (b *build) recipe(ctx context.Context, env *step.Env) (image.Recipe, error)
 	return r, nil
 }
 
-func text(p *string) string {
-	if p == nil {
-		return ""
-	}
-	return *p
-}
-
 // certificateVariables are the variables in which the usual programs look for
 // certificates.
 var certificateVariables = []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "NODE_EXTRA_CA_CERTS", "PIP_CERT", "REQUESTS_CA_BUNDLE"}
@@ -144,10 +133,9 @@ func (b *build) equip(env *step.Env, run *image.Run) {
 		p := proxy.New(proxy.Options{Allow: b.policy, Record: func(c proxy.Conn) {
 			fmt.Fprintf(env.Log, "network: %s %s:%d %s %s (%d bytes up, %d down)\n", c.Verdict, c.Host, c.Port, c.Method, c.Reason, c.Up, c.Down)
 		}})
-		run.Services = append(run.Services, executor.Service{Name: "network proxy", Port: proxy.Port, Serve: p.Serve})
-		for _, name := range proxy.Variables {
-			run.Env[name] = fmt.Sprintf("http://127.0.0.1:%d", proxy.Port)
-		}
+		service, vars := p.Service()
+		run.Services = append(run.Services, service)
+		maps.Copy(run.Env, vars)
 	}
 	if b.policy == nil && !run.Network {
 		return
@@ -178,7 +166,7 @@ var errPrivate = errors.New("it is or contains private files")
 
 // checkFiles rejects files of this machine that may contain answers.
 func (b *build) checkFiles() error {
-	if base := text(b.args.Base); image.IsFile(base) {
+	if base := step.Text(b.args.Base); image.IsFile(base) {
 		if err := b.checkFile(base); err != nil {
 			return fmt.Errorf("%s cannot be the base of an image: %w", base, err)
 		}

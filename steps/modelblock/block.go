@@ -1,15 +1,7 @@
 package modelblock
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
-	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/gateway"
@@ -64,21 +56,4 @@ func Block(m step.Model, s Serving) (b gateway.Block, err error) {
 		return b, replay(player, gateway.Live)
 	}
 	return b, replay(player, gateway.Fail)
-}
-
-// OpenRecording opens a recording that is an artifact, in a folder that is made for it.
-func OpenRecording(ctx context.Context, store cache.Files, a *step.Artifact, folder string) (*transcript.Reader, error) {
-	if a.Ref.Kind != cache.Tree {
-		return nil, fmt.Errorf("%s is no recording: it is a file, and a recording is a folder", a.Name())
-	}
-	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
-		if _, err := tree.Materialise(ctx, store, a.Ref, folder, tree.Options{Mode: tree.Link}); err != nil {
-			return nil, fmt.Errorf("place the recording %s: %w", a.Name(), err)
-		}
-	}
-	r, err := transcript.OpenReader(os.DirFS(folder))
-	if err != nil {
-		return nil, fmt.Errorf("%s is no recording: %w", a.Name(), err)
-	}
-	return r, nil
 }

@@ -123,12 +123,7 @@ func check(arg string, a *step.Artifact, parse func(name, text string) (pyenv.Li
 }
 
 // version returns the requested version, or "" for the machine's.
-func (b *build) version() string {
-	if b.args.Version == nil {
-		return ""
-	}
-	return *b.args.Version
-}
+func (b *build) version() string { return step.Text(b.args.Version) }
 
 // python returns the interpreter.
 func (b *build) python() (pyenv.Interpreter, error) {

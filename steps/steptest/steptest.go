@@ -151,7 +151,11 @@ func (b *Bench) RunIn(t testing.TB, ctx context.Context, dir string, values map[
 	b.mu.Lock()
 	b.cause = ""
 	b.mu.Unlock()
-	out, err := s.Run(ctx, b.env(dir))
+	env := b.env(dir)
+	if key, err := step.Key(b.Kind, args, s); err == nil {
+		env.Action = key.Sum()
+	}
+	out, err := s.Run(ctx, env)
 	if err == nil {
 		if err := b.Kind.CheckOutputs(out); err != nil {
 			t.Errorf("the result of the step is wrong: %v", err)

@@ -88,10 +88,7 @@ func newTexts(args step.Args, deps Deps, asked *answers) (step.Step, error) {
 	if err != nil {
 		return nil, step.WrongArg("competition", err)
 	}
-	t := &texts{def: def, task: competitions.Task(a.Task), deps: deps, asked: asked}
-	if a.From != nil {
-		t.from = *a.From
-	}
+	t := &texts{def: def, task: competitions.Task(a.Task), from: step.Text(a.From), deps: deps, asked: asked}
 	if t.task == competitions.TaskOwn {
 		return t, nil
 	}

@@ -17,7 +17,9 @@ const Command = "clustertest-worker"
 // returns the exit status:
 //
 //	exit N            ends at once
-//	sleep DURATION N  ends later, and at SIGTERM with status 1
+//	sleep DURATION N [FOLDER]
+//	                  ends later, and at SIGTERM with status 1; is marked in FOLDER
+//	                  as soon as that holds
 //	stubborn          ignores SIGTERM
 //	marked FOLDER     writes its number and its parent's to FOLDER/marked, and ends
 //	                  after some seconds
@@ -34,6 +36,9 @@ func Worker(args []string) int {
 		}
 		term := make(chan os.Signal, 1)
 		signal.Notify(term, syscall.SIGTERM)
+		if len(args) > 3 && !mark(args[3]) {
+			return 2
+		}
 		select {
 		case <-term:
 			fmt.Println("terminated")
@@ -45,8 +50,7 @@ func Worker(args []string) int {
 		signal.Ignore(syscall.SIGTERM)
 		time.Sleep(time.Hour)
 	case "marked":
-		mark := filepath.Join(args[1], "marked")
-		if os.WriteFile(mark+".new", fmt.Append(nil, os.Getpid(), " ", os.Getppid()), 0o600) != nil || os.Rename(mark+".new", mark) != nil {
+		if !mark(args[1]) {
 			return 2
 		}
 		time.Sleep(4 * time.Second)
@@ -57,6 +61,12 @@ func Worker(args []string) int {
 		}
 	}
 	return 2
+}
+
+// mark writes the numbers of this process and its parent to a folder.
+func mark(folder string) bool {
+	at := filepath.Join(folder, "marked")
+	return os.WriteFile(at+".new", fmt.Append(nil, os.Getpid(), " ", os.Getppid()), 0o600) == nil && os.Rename(at+".new", at) == nil
 }
 
 func number(text string) int {

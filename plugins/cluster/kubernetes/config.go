@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
 // Config is a block of a cluster file. The zero value of an attribute is its
@@ -98,11 +99,11 @@ var (
 
 // settle checks a configuration and fills in its defaults.
 func settle(c Config) (settings, error) {
-	orElse(&c.Namespace, "mleflow")
-	orElse(&c.GPUResource, "nvidia.com/gpu")
-	orElse(&c.PodSecurity, Nested)
-	orElse(&c.SeccompProfile, "mleflow.json")
-	orElse(&c.ServiceAccount, "mleflow-worker")
+	c.Namespace = cmp.Or(c.Namespace, "mleflow")
+	c.GPUResource = cmp.Or(c.GPUResource, "nvidia.com/gpu")
+	c.PodSecurity = cmp.Or(c.PodSecurity, Nested)
+	c.SeccompProfile = cmp.Or(c.SeccompProfile, "mleflow.json")
+	c.ServiceAccount = cmp.Or(c.ServiceAccount, "mleflow-worker")
 	if len(c.Command) == 0 {
 		c.Command = []string{"mleflow"}
 	}
@@ -114,18 +115,16 @@ func settle(c Config) (settings, error) {
 	if err := check(c); err != nil {
 		return s, err
 	}
+	var err error
 	for _, d := range []struct {
-		name, text, missing string
-		to                  *time.Duration
+		name, text string
+		missing    time.Duration
+		to         *time.Duration
 	}{
-		{"pull_timeout", c.PullTimeout, "10m", &s.pullTimeout},
-		{"lost_after", c.LostAfter, "5m", &s.lostAfter},
-		{"ttl", c.TTL, "24h", &s.ttl},
+		{"pull_timeout", c.PullTimeout, 10 * time.Minute, &s.pullTimeout}, {"lost_after", c.LostAfter, 5 * time.Minute, &s.lostAfter}, {"ttl", c.TTL, 24 * time.Hour, &s.ttl},
 	} {
-		orElse(&d.text, d.missing)
-		var err error
-		if *d.to, err = time.ParseDuration(d.text); err != nil || *d.to < 0 {
-			return s, fmt.Errorf("%s = %q is not a duration: write one such as %q", d.name, d.text, d.missing)
+		if *d.to, err = cluster.Duration(d.name, d.text, d.missing); err != nil {
+			return s, err
 		}
 	}
 	return s, nil
@@ -152,8 +151,4 @@ func check(c Config) error {
 // sizeLimit returns a quota in Kubernetes' notation.
 func sizeLimit(quota string) string {
 	return strings.Join(strings.Fields(strings.TrimSuffix(quota, "B")), "")
-}
-
-func orElse(s *string, missing string) {
-	*s = cmp.Or(*s, missing)
 }

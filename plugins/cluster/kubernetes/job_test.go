@@ -201,7 +201,8 @@ func TestStatusOfEnds(t *testing.T) {
 	} {
 		p := &pod{}
 		p.Status.Phase, p.Status.ContainerStatuses = "Failed", []containerStatus{{Name: workerName, State: c.state}}
-		if s := status("j", view{uid: "1", ended: c.ended}, sightOf(p), 1); s.Dead != c.dead || s.Final != c.final {
+		j := &jobState{name: "j", view: view{uid: "1", ended: c.ended}, pods: map[string]*podState{}, ran: map[string]bool{"1": true}}
+		if s, _ := j.put(p).next(); s.Dead != c.dead || s.Final != c.final {
 			t.Errorf("%s: %+v", c.name, s)
 		}
 	}

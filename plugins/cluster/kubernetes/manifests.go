@@ -25,9 +25,8 @@ type Init struct {
 // Manifests returns the objects that a cluster needs before it can run jobs, as YAML
 // for kubectl apply.
 func Manifests(i Init) (string, error) {
-	orElse(&i.Namespace, "mleflow")
-	orElse(&i.Cache, "/var/lib/mleflow")
-	orElse(&i.Image, "docker.io/library/busybox:1.37")
+	i.Namespace, i.Cache = cmp.Or(i.Namespace, "mleflow"), cmp.Or(i.Cache, "/var/lib/mleflow")
+	i.Image = cmp.Or(i.Image, "docker.io/library/busybox:1.37")
 	i.UID = cmp.Or(i.UID, 1000)
 	if err := check(Config{Image: i.Image, Namespace: i.Namespace, PodSecurity: Nested, Cache: &Cache{Path: i.Cache}}); err != nil {
 		return "", err

@@ -47,6 +47,9 @@ type sight struct {
 
 func (p *sight) ended() bool { return p.phase == "Succeeded" || p.phase == "Failed" }
 
+// runs reports whether there is a pod, and its worker runs.
+func (p *sight) runs() bool { return p != nil && p.started && !p.ended() }
+
 // slow reports whether it is time to ask why a pod on a node does not start.
 func (p *sight) slow(now, asked time.Time) bool {
 	waits := p.node != "" && !p.started && !p.stuck && !p.ended() && p.overdue.IsZero()
@@ -93,8 +96,8 @@ func viewOf(j *job) view {
 // active reports whether the Job exists and nobody has ended it.
 func (v view) active() bool { return v.uid != "" && v.ended == "" && !v.deleting && !v.verdict }
 
-func sightOf(p *pod) *sight {
-	s := &sight{
+func sightOf(p *pod) (s sight) {
+	s = sight{
 		name: p.Name, uid: string(p.UID), job: p.Labels[jobLabel], created: p.CreationTimestamp.Time,
 		node: p.Spec.NodeName, phase: p.Status.Phase, reason: p.Status.Reason, message: p.Status.Message,
 	}
@@ -164,35 +167,4 @@ func disruption(c condition, reason string) string {
 		return "Evicted"
 	}
 	return cmp.Or(reason, c.Reason)
-}
-
-// status combines a job and its pods. last is the newest pod, nil if there was none.
-func status(name string, v view, last *sight, starts int) cluster.Status {
-	st := cluster.Status{Job: name, ID: v.uid, State: cluster.Pending, Starts: starts}
-	if last != nil {
-		st.Node, st.Reason, st.Message, st.Final = last.node, last.reason, last.message, last.final
-	}
-	switch {
-	case v.ended == cluster.Succeeded:
-		st.State, st.Reason, st.Message = cluster.Succeeded, "", ""
-	case v.ended == cluster.Failed:
-		st.State = cluster.Failed
-		if v.verdict || st.Reason == "" {
-			st.Reason, st.Message = v.reason, v.message
-		}
-	case last != nil && last.started && !last.ended():
-		st.State = cluster.Running
-		if last.overdue.IsZero() {
-			st.Reason, st.Message = "", ""
-		}
-	case v.suspend:
-		st.Reason, st.Message = "Suspended", "the queue has not admitted it yet"
-	case last == nil:
-		st.Reason, st.Message = v.reason, v.message
-	}
-	if v.ended != cluster.Failed {
-		st.Final = false
-		st.Dead = st.State == cluster.Pending && last != nil && last.dead
-	}
-	return st
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/mleflow/mleflow/plugins/cluster"
@@ -30,14 +32,8 @@ type watcher struct {
 	tell func(cluster.Status)
 	all  func() // nil after its call
 
-	mu    sync.Mutex
-	jobs  map[string]view
-	pods  map[string]*sight            // by name
-	mine  map[string]map[string]*sight // by job, by name
-	ran   map[string]map[string]bool   // by job: the UIDs of the started pods
-	told  map[string]cluster.Status
-	stuck map[string]time.Time // since when, by pod
-	asked map[string]time.Time // when its events were read, by pod or job
+	mu   sync.Mutex
+	jobs map[string]*jobState
 	// synced reports whether jobs and pods have been listed; no change is reported before.
 	synced map[string]bool
 	denied error
@@ -45,11 +41,7 @@ type watcher struct {
 }
 
 func (b *Backend) watcher(fn func(cluster.Status), all func()) *watcher {
-	return &watcher{
-		settings: b.settings, client: b.client, tell: fn, all: all,
-		jobs: map[string]view{}, pods: map[string]*sight{}, mine: map[string]map[string]*sight{}, ran: map[string]map[string]bool{},
-		told: map[string]cluster.Status{}, stuck: map[string]time.Time{}, asked: map[string]time.Time{}, synced: map[string]bool{},
-	}
+	return &watcher{settings: b.settings, client: b.client, tell: fn, all: all, jobs: map[string]*jobState{}, synced: map[string]bool{}}
 }
 
 // Watch implements cluster.Backend.
@@ -109,7 +101,7 @@ func (f *feed) Replace(list []any, _ string) error {
 func (w *watcher) put(o any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.update(w.keep(o))
+	w.report(w.job(o).put(o))
 }
 
 func (w *watcher) drop(o any) {
@@ -118,35 +110,27 @@ func (w *watcher) drop(o any) {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
 	}
-	switch o := o.(type) {
-	case *job:
-		delete(w.jobs, o.Name)
-		w.update(o.Name)
-	case *pod:
-		w.forget(o.Name)
-		w.update(o.Labels[jobLabel])
-	}
+	w.report(w.job(o).drop(o))
 }
 
 func (w *watcher) replace(kind string, list []any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	changed := map[string]bool{}
-	for name := range w.jobs {
-		changed[name] = true
-	}
-	if kind == "jobs" {
-		clear(w.jobs)
-	} else {
-		clear(w.pods)
-		clear(w.mine)
-	}
+	listed := map[string]bool{}
 	for _, o := range list {
-		changed[w.keep(o)] = true
+		w.job(o).put(o)
+		listed[o.(metav1.Object).GetName()] = true
+	}
+	for name, j := range w.jobs {
+		if kind == "pods" {
+			maps.DeleteFunc(j.pods, func(name string, _ *podState) bool { return !listed[name] })
+		} else if !listed[name] {
+			j.view = view{}
+		}
 	}
 	w.synced[kind] = true
-	for name := range changed {
-		w.update(name)
+	for _, j := range w.jobs {
+		w.report(j)
 	}
 	if w.all != nil && w.synced["jobs"] && w.synced["pods"] {
 		w.all()
@@ -154,75 +138,34 @@ func (w *watcher) replace(kind string, list []any) {
 	}
 }
 
-// keep stores an object and returns the name of its job.
-func (w *watcher) keep(o any) string {
+// job returns the state of the job to which an object belongs.
+func (w *watcher) job(o any) *jobState {
+	name := ""
 	switch o := o.(type) {
 	case *job:
-		w.jobs[o.Name] = viewOf(o)
-		return o.Name
+		name = o.Name
 	case *pod:
-		s := sightOf(o)
-		w.pods[s.name] = s
-		if w.mine[s.job] == nil {
-			w.mine[s.job] = map[string]*sight{}
-		}
-		w.mine[s.job][s.name] = s
-		if s.started {
-			if w.ran[s.job] == nil {
-				w.ran[s.job] = map[string]bool{}
-			}
-			w.ran[s.job][s.uid] = true
-		}
-		return s.job
+		name = o.Labels[jobLabel]
 	}
-	return ""
+	if w.jobs[name] == nil {
+		w.jobs[name] = &jobState{name: name, pods: map[string]*podState{}, ran: map[string]bool{}}
+	}
+	return w.jobs[name]
 }
 
-func (w *watcher) forget(pod string) {
-	if s := w.pods[pod]; s != nil {
-		delete(w.mine[s.job], pod)
-		delete(w.pods, pod)
-		delete(w.stuck, pod)
-		delete(w.asked, pod)
-	}
-}
-
-// update reports the status of a job if it changed.
-func (w *watcher) update(name string) {
-	if name == "" || !w.synced["jobs"] || !w.synced["pods"] {
+// report reports the status of a job if it changed.
+func (w *watcher) report(j *jobState) {
+	if j.name == "" || !w.synced["jobs"] || !w.synced["pods"] {
 		return
 	}
-	v, exists := w.jobs[name]
-	st := cluster.Status{Job: name, State: cluster.Gone}
-	switch {
-	case exists:
-		var last *sight
-		for _, p := range w.mine[name] {
-			if last == nil || p.created.After(last.created) {
-				last = p
-			}
-		}
-		st = status(name, v, last, len(w.ran[name]))
-		if was := w.told[name]; last == nil && was.State != cluster.Gone { // the pod is gone already: keep its last known values
-			st.Node = was.Node
-			if v.ended == "" && st.Reason == "" || v.ended == cluster.Failed && !v.verdict && was.Reason != "" {
-				st.Reason, st.Message = was.Reason, was.Message
-			}
-		}
-	case len(w.mine[name]) > 0: // a pod that outlives its job for a moment
-		return
-	}
-	if w.told[name] == st || st.State == cluster.Gone && w.told[name].Job == "" {
-		return
-	}
-	w.told[name] = st
+	st, changed := j.next()
 	if st.State == cluster.Gone {
-		delete(w.told, name)
-		delete(w.ran, name)
-		delete(w.mine, name)
-		delete(w.asked, name)
+		delete(w.jobs, j.name)
 	}
-	w.tell(st)
+	if changed {
+		j.told = st
+		w.tell(st)
+	}
 }
 
 // tidy ends the jobs and pods that would never end by themselves.
@@ -246,28 +189,30 @@ func (w *watcher) tidy(ctx context.Context) {
 func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for name, v := range w.jobs {
-		if v.active() && !v.suspend && len(w.mine[name]) == 0 && now.Sub(v.created) > slowStart && now.Sub(w.asked[name]) > slowStart {
-			w.asked[name] = now
-			acts = append(acts, func(ctx context.Context) error { return w.askJob(ctx, name, v.uid) })
+	for name, j := range w.jobs {
+		if j.active() && !j.suspend && len(j.pods) == 0 && now.Sub(j.created) > slowStart && now.Sub(j.asked) > slowStart {
+			j.asked = now
+			uid := j.uid
+			acts = append(acts, func(ctx context.Context) error { return w.askJob(ctx, name, uid) })
 		}
-	}
-	for name, p := range w.pods {
-		active := w.jobs[p.job].active()
-		switch {
-		case !p.overdue.IsZero() && now.Sub(p.overdue) > lostGrace:
-			acts = append(acts, func(ctx context.Context) error { return w.lose(ctx, p) })
-		case active && p.over:
-			acts = append(acts, func(ctx context.Context) error { return w.end(ctx, p.job, p.reason, p.message) })
-		case active && p.slow(now, w.asked[name]):
-			w.asked[name] = now
-			acts = append(acts, func(ctx context.Context) error { return w.ask(ctx, p) })
-		case !p.stuck || p.ended():
-			delete(w.stuck, name)
-		case w.stuck[name].IsZero():
-			w.stuck[name] = now
-		case active && now.Sub(w.stuck[name]) >= w.pullTimeout:
-			acts = append(acts, func(ctx context.Context) error { return w.end(ctx, p.job, p.reason, p.message) })
+		for _, p := range j.pods {
+			s := p.sight
+			end := func(ctx context.Context) error { return w.end(ctx, name, s.reason, s.message) }
+			switch {
+			case !p.overdue.IsZero() && now.Sub(p.overdue) > lostGrace:
+				acts = append(acts, func(ctx context.Context) error { return w.lose(ctx, s) })
+			case j.active() && p.over:
+				acts = append(acts, end)
+			case j.active() && p.slow(now, p.asked):
+				p.asked = now
+				acts = append(acts, func(ctx context.Context) error { return w.ask(ctx, j, s) })
+			case !p.stuck || p.ended():
+				p.since = time.Time{}
+			case p.since.IsZero():
+				p.since = now
+			case j.active() && now.Sub(p.since) >= w.pullTimeout:
+				acts = append(acts, end)
+			}
 		}
 	}
 	return acts
@@ -276,18 +221,16 @@ func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
 // ask finds out why a pod on its node does not start, such as a volume that cannot be
 // mounted. Only events have the reason. The last event counts, so a slow pull is not
 // stuck.
-func (w *watcher) ask(ctx context.Context, p *sight) error {
+func (w *watcher) ask(ctx context.Context, j *jobState, p sight) error {
 	last, err := w.failed(ctx, p.uid)
 	if last == nil || err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now := w.pods[p.name]; now != nil && now.uid == p.uid && !now.started {
-		told := *now
-		told.stuck, told.reason, told.message = true, last.Reason, last.Message
-		w.pods[p.name], w.mine[p.job][p.name] = &told, &told
-		w.update(p.job)
+	if now := j.pods[p.name]; now != nil && now.uid == p.uid && !now.started {
+		now.stuck, now.reason, now.message = true, last.Reason, last.Message
+		w.report(j)
 	}
 	return nil
 }
@@ -297,10 +240,9 @@ func (w *watcher) askJob(ctx context.Context, name, uid string) error {
 	last, err := w.failed(ctx, uid)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if v := w.jobs[name]; last != nil && v.uid == uid && v.active() {
-		v.reason, v.message = last.Reason, last.Message
-		w.jobs[name] = v
-		w.update(name)
+	if j := w.jobs[name]; j != nil && last != nil && j.uid == uid && j.active() {
+		j.reason, j.message = last.Reason, last.Message
+		w.report(j)
 	}
 	return err
 }
@@ -332,7 +274,7 @@ func (w *watcher) end(ctx context.Context, name, reason, message string) error {
 
 // lose gives up a pod whose node does not answer. The pod counts as failed, so that
 // the Job creates another. If its worker still runs, it no longer holds the claim.
-func (w *watcher) lose(ctx context.Context, p *sight) error {
+func (w *watcher) lose(ctx context.Context, p sight) error {
 	if !p.ended() {
 		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"phase":"Failed","reason":"NodeLost","message":"node %s does not answer"}}`, p.uid, p.node)
 		if err := w.patchPodStatus(ctx, p.name, patch); err != nil {

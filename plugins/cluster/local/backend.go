@@ -38,7 +38,7 @@ type Config struct {
 type Backend struct {
 	c Config
 	// wake makes Watch look at the jobs.
-	wake chan struct{}
+	wake cluster.Wake
 
 	mu sync.Mutex // serialises changes to jobs in this process
 }
@@ -85,7 +85,7 @@ func New(c Config) (*Backend, error) {
 	if err := cluster.Own(c.Folder); err != nil {
 		return nil, err
 	}
-	return &Backend{c: c, wake: make(chan struct{}, 1)}, nil
+	return &Backend{c: c, wake: cluster.NewWake()}, nil
 }
 
 // Close implements cluster.Backend.
@@ -159,31 +159,22 @@ func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for {
-		var list []cluster.Status
+		now := map[string]cluster.Status{}
 		err := b.locked(func() error {
 			err := b.advance()
 			for _, j := range b.jobs() {
-				list = append(list, j.status())
+				s := j.status()
+				now[s.Job] = s
 			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		now := map[string]bool{}
-		for _, s := range list {
-			now[s.Job] = true
-			if last[s.Job] != s {
-				last[s.Job] = s
-				fn(s)
-			}
+		for _, s := range cluster.Changes(last, now) {
+			fn(s)
 		}
-		for name := range last {
-			if !now[name] {
-				delete(last, name)
-				fn(cluster.Status{Job: name, State: cluster.Gone})
-			}
-		}
+		last = now
 		if all != nil {
 			all()
 			all = nil
@@ -291,12 +282,8 @@ func (b *Backend) load(name string) *job {
 
 // change runs fn while no other process changes jobs, and wakes Watch.
 func (b *Backend) change(fn func() error) error {
-	err := b.locked(fn)
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
-	return err
+	defer b.wake.Up()
+	return b.locked(fn)
 }
 
 // locked runs fn while no other process changes jobs.

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
@@ -126,10 +127,7 @@ func (j *job) save() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(j.file("job.json.new"), data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(j.file("job.json.new"), j.file("job.json"))
+	return nolink.WriteFile(j.file("job.json"), data, 0o600, false)
 }
 
 // keeper runs a worker, writes its exit status, and holds the lock on descriptor 3

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
@@ -19,7 +20,7 @@ import (
 type Backend struct {
 	settings
 	// look makes Watch look at once.
-	look chan struct{}
+	look cluster.Wake
 	last lastQueue
 }
 
@@ -34,7 +35,7 @@ func New(c Config) (*Backend, error) {
 	if err := os.MkdirAll(s.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make a folder for jobs: %w", err)
 	}
-	return &Backend{settings: s, look: make(chan struct{}, 1)}, nil
+	return &Backend{settings: s, look: cluster.NewWake()}, nil
 }
 
 // Close implements cluster.Backend.
@@ -75,7 +76,7 @@ func (b *Backend) Start(ctx context.Context, job cluster.Job) error {
 	if err != nil {
 		return err
 	}
-	defer b.wake()
+	defer b.look.Up()
 	id, _, _ = strings.Cut(strings.TrimSpace(id), ";") // a cluster's name follows
 	// Only now: until here Slurm may remember an earlier job of this name.
 	return errors.Join(b.note(job), b.offer(job, id))
@@ -87,11 +88,7 @@ func (b *Backend) note(job cluster.Job) error {
 	if err != nil {
 		return err
 	}
-	path := b.path(job.Name, "json")
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return nolink.WriteFile(b.path(job.Name, "json"), data, 0o600, false)
 }
 
 // noted reads a job's file; nil if there is none.
@@ -154,7 +151,7 @@ func (b *Backend) Cancel(ctx context.Context, names ...string) error {
 			waiting = append(waiting, e.id)
 		}
 	}
-	defer b.wake()
+	defer b.look.Up()
 	if len(waiting) > 0 {
 		var away unreachableError
 		_, err = call(ctx, "", "scancel", append([]string{"--state=PENDING"}, waiting...)...)
@@ -194,7 +191,7 @@ func (b *Backend) Remove(ctx context.Context, names ...string) error {
 			errs = append(errs, b.forget(name))
 		}
 	}
-	b.wake()
+	b.look.Up()
 	return errors.Join(errs...)
 }
 
@@ -211,12 +208,4 @@ func (b *Backend) forget(name string) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// wake makes Watch look at once.
-func (b *Backend) wake() {
-	select {
-	case b.look <- struct{}{}:
-	default:
-	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
 // Config is a block of a cluster file. The zero value of an attribute is its
@@ -88,14 +89,16 @@ func settle(c Config) (settings, error) {
 			return s, fmt.Errorf("env has %q, which is not the name of an environment variable", name)
 		}
 	}
-	if s.sticky, err = duration("sticky", s.Sticky, 2*time.Minute); err != nil {
-		return s, err
-	}
-	if s.stay, err = duration("stay", s.Stay, 5*time.Minute); err != nil {
-		return s, err
-	}
-	if s.poll, err = duration("poll", s.Poll, 2*time.Second); err != nil {
-		return s, err
+	for _, d := range []struct {
+		name, text string
+		missing    time.Duration
+		to         *time.Duration
+	}{
+		{"sticky", s.Sticky, 2 * time.Minute, &s.sticky}, {"stay", s.Stay, 5 * time.Minute, &s.stay}, {"poll", s.Poll, 2 * time.Second, &s.poll},
+	} {
+		if *d.to, err = cluster.Duration(d.name, d.text, d.missing); err != nil {
+			return s, err
+		}
 	}
 	if s.poll < 100*time.Millisecond {
 		return s, errors.New("poll is less than \"100ms\", which would keep Slurm's controller busy")
@@ -104,15 +107,4 @@ func settle(c Config) (settings, error) {
 		return s, errors.New("sbatch is not in the path; run mleflow where Slurm's commands are, such as on a login node")
 	}
 	return s, nil
-}
-
-func duration(name, text string, missing time.Duration) (time.Duration, error) {
-	if text == "" {
-		return missing, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%s = %q is not a duration such as \"2m\"", name, text)
-	}
-	return d, nil
 }

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
@@ -84,11 +84,7 @@ func (s *settings) offer(job cluster.Job, id string) error {
 		return nil
 	}
 	text := fmt.Sprintf("id=%s address=%s\n%s", quote(id), quote(job.Address), s.worker(job))
-	path := s.path(job.Name, "next-"+s.shape(job))
-	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return nolink.WriteFile(s.path(job.Name, "next-"+s.shape(job)), []byte(text), 0o600, false)
 }
 
 // options returns sbatch's options for a job.

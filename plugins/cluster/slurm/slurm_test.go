@@ -159,10 +159,15 @@ func preempted(t *testing.T, b cluster.Backend) {
 // again. Without preemptible, it would have failed.
 func preemptible(t *testing.T, b cluster.Backend) {
 	for again, name := range map[bool]string{true: cluster.JobName(strings.Repeat("9", 40)), false: cluster.JobName(strings.Repeat("8", 40))} {
-		job := cluster.Job{Name: name, Args: []string{clustertest.Command, "sleep", "25s", "0"}, Retries: 3, Grace: 20 * time.Second, Preemptible: again}
+		folder := t.TempDir()
+		job := cluster.Job{Name: name, Args: []string{clustertest.Command, "sleep", "25s", "0", folder}, Retries: 3, Grace: 20 * time.Second, Preemptible: again}
 		last := follow(t, b, job, func(s cluster.Status) {
 			if s.State == cluster.Running && s.Starts == 1 {
-				time.Sleep(5 * time.Second) // Slurm calls a job running before it starts the script
+				for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(50 * time.Millisecond) {
+					if _, err := os.Stat(filepath.Join(folder, "marked")); err == nil {
+						break // Slurm calls a job running before it starts the script
+					}
+				}
 				if out, err := exec.Command("scancel", "--batch", "--signal=TERM", s.ID).CombinedOutput(); err != nil {
 					t.Errorf("%v: %s", err, out)
 				}

@@ -94,20 +94,12 @@ func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bo
 			now[name] = w.ended(name)
 		}
 	}
-	for name, s := range now {
-		if w.last[name] != s {
-			changed = true
-			fn(s)
-		}
-	}
-	for name, s := range w.last {
-		if _, ok := now[name]; !ok && s.State != cluster.Gone {
-			changed = true
-			fn(cluster.Status{Job: name, State: cluster.Gone})
-		}
+	changes := cluster.Changes(w.last, now)
+	for _, s := range changes {
+		fn(s)
 	}
 	w.last = now
-	return changed, nil
+	return len(changes) > 0, nil
 }
 
 // files are the suffixes of files that tell of a job.

@@ -7,7 +7,9 @@ import (
 	"io"
 	"maps"
 	"net"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
@@ -115,11 +117,11 @@ type Spec struct {
 const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // Environment returns the command's environment, without the variables of Services, in
-// an image that declares the given variables.
-func (s Spec) Environment(image map[string]string) map[string]string {
+// an image that declares the given variables, NAME=VALUE.
+func (s Spec) Environment(image []string) map[string]string {
 	env := map[string]string{}
 	if s.ImageEnv {
-		maps.Copy(env, image)
+		env = Variables(image)
 	}
 	maps.Copy(env, s.Env)
 	for name, folder := range s.Prepend {
@@ -130,6 +132,25 @@ func (s Spec) Environment(image map[string]string) map[string]string {
 		env[name] = strings.TrimSuffix(folder+":"+rest, ":")
 	}
 	return env
+}
+
+// Variables returns variables, NAME=VALUE, by name.
+func Variables(list []string) map[string]string {
+	env := make(map[string]string, len(list))
+	for _, v := range list {
+		name, value, _ := strings.Cut(v, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// Pairs is the inverse of Variables, sorted by name.
+func Pairs(env map[string]string) []string {
+	list := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list
 }
 
 // Service is a server of the host that the guest can reach.
@@ -271,6 +292,14 @@ type Exit struct {
 	// LostServices names the services that a resumed command lost, because it had taken
 	// their ports while nobody served them.
 	LostServices []string `json:"lost_services,omitempty"`
+}
+
+// CountKills makes a command that SIGKILL ended one that was killed at its memory limit, if
+// processes were killed there.
+func (e *Exit) CountKills() {
+	if e.Signal == int(syscall.SIGKILL) && e.OOMKills > 0 {
+		e.Reason = OutOfMemory
+	}
 }
 
 // OK reports whether the command exited by itself with status 0.

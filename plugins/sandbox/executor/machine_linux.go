@@ -43,6 +43,15 @@ func Processors(limit float64) (list []int) {
 	return list
 }
 
+// OpenFileLimit is the limit on open descriptors of a guest.
+func OpenFileLimit() uint64 {
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err == nil {
+		return min(OpenFiles, own.Max)
+	}
+	return OpenFiles
+}
+
 // MachineFiles are the kernel's files that describe the machine.
 var MachineFiles = []string{
 	"/proc/cpuinfo", "/proc/meminfo", "/proc/stat",

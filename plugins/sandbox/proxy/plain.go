@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -77,7 +78,7 @@ func (p *Proxy) asked(r *http.Request, c *Conn) (place, error) {
 		port = uint16(n)
 	}
 	c.Port = port
-	if _, isAddr := address(c.Host); !isAddr {
+	if _, err := netip.ParseAddr(c.Host); err != nil {
 		name, err := canonical(c.Host)
 		if err != nil {
 			return place{}, refused{err.Error()}

@@ -38,6 +38,21 @@ func ParsePolicy(allow []string) (*Policy, error) {
 	return p, nil
 }
 
+// PolicyOf parses the list of a block network, in which open allows everything; nil is none.
+func PolicyOf(allow []string, open bool) (*Policy, error) {
+	switch {
+	case len(allow) == 0:
+		return nil, nil
+	case open:
+		return nil, errors.New("open allows everything; remove open or allow")
+	}
+	policy, err := ParsePolicy(allow)
+	if err != nil {
+		return nil, fmt.Errorf("allow holds %w", err)
+	}
+	return policy, nil
+}
+
 // Trust adds a list whose names may have private addresses, since neither the guest nor
 // content chose them.
 func (p *Policy) Trust(allow []string) error {

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
 	"time"
 
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
@@ -100,6 +102,20 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	return service.Serve(ctx, l, p, service.Limits{
 		Connections: p.opts.Connections, Header: p.opts.HelloTimeout, HeaderBytes: 32 << 10, Idle: time.Minute,
 	})
+}
+
+// Service is the proxy for a guest with its own network, with the variables that name it.
+func (p *Proxy) Service() (executor.Service, map[string]string) {
+	return executor.Service{Name: "network proxy", Port: Port, Serve: p.Serve}, Named(fmt.Sprintf("http://127.0.0.1:%d", Port))
+}
+
+// Named returns the variables in which programs look for a proxy, for one at an address.
+func Named(address string) map[string]string {
+	vars := map[string]string{}
+	for _, name := range Variables {
+		vars[name] = address
+	}
+	return vars
 }
 
 // ServeHTTP implements http.Handler.

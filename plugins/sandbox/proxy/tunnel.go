@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
 // connect serves CONNECT.
@@ -63,17 +65,12 @@ func (p *Proxy) target(r *http.Request, c *Conn) (place, error) {
 	if r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
 		return place{}, refused{"a CONNECT has no body"}
 	}
-	if _, isAddr := address(host); !isAddr {
+	if _, err := netip.ParseAddr(host); err != nil {
 		if c.Host, err = canonical(host); err != nil {
 			return place{}, refused{"CONNECT: " + err.Error()}
 		}
 	}
 	return p.find(c.Host, port)
-}
-
-func address(host string) (netip.Addr, bool) {
-	addr, err := netip.ParseAddr(host)
-	return addr, err == nil
 }
 
 // take takes over the connection of a request from the HTTP server.
@@ -104,14 +101,7 @@ func (e *early) Read(p []byte) (int, error) {
 }
 
 // CloseWrite closes the sending half.
-func (e *early) CloseWrite() error { return closeWrite(e.Conn) }
-
-func closeWrite(c net.Conn) error {
-	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
-}
+func (e *early) CloseWrite() error { return service.CloseWrite(e.Conn) }
 
 // greet reads the beginning of the client's TLS session and judges it.
 func (p *Proxy) greet(ctx context.Context, client net.Conn, c *Conn) (hello, error) {
@@ -122,8 +112,8 @@ func (p *Proxy) greet(ctx context.Context, client net.Conn, c *Conn) (hello, err
 		return h, refused{errHello.Error()}
 	}
 	c.SNI = h.name
-	_, isAddr := address(c.Host)
-	if why := h.refuse(c.Host, isAddr); why != "" {
+	_, err = netip.ParseAddr(c.Host)
+	if why := h.refuse(c.Host, err == nil); why != "" {
 		return h, refused{why}
 	}
 	return h, nil
@@ -170,7 +160,7 @@ func (p *Proxy) pass(dst, src net.Conn, moved *atomic.Int64) (n int64) {
 			break
 		}
 	}
-	if closeWrite(dst) != nil {
+	if service.CloseWrite(dst) != nil {
 		_ = dst.Close()
 	}
 	return n

@@ -37,11 +37,7 @@ var named = pattern.New(`^UV_INDEX_[A-Z0-9_]+_(USERNAME|PASSWORD)$`)
 
 // indexesOf reads the variables of uv and pip that say where packages are.
 func indexesOf(environ []string) indexes {
-	all := map[string]string{}
-	for _, v := range environ {
-		name, value, _ := strings.Cut(v, "=")
-		all[name] = value
-	}
+	all := executor.Variables(environ)
 	x := indexes{vars: map[string]string{}, upstream: map[string]string{}, netrcFile: all["NETRC"]}
 	first := func(names ...string) string {
 		for _, name := range names {

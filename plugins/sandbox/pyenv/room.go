@@ -109,9 +109,7 @@ func (t *Tool) start(ctx context.Context, out io.Writer, p process) (code int, e
 	cmd := exec.CommandContext(ctx, p.argv[0], p.argv[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = t.o.Work, out, out
 	maps.Copy(p.env, t.indexes.upstream)
-	for name, value := range p.env {
-		cmd.Env = append(cmd.Env, name+"="+value)
-	}
+	cmd.Env = executor.Pairs(p.env)
 	err = cmd.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() > 0 && ctx.Err() == nil {
 		return exit.ExitCode(), nil
@@ -176,10 +174,9 @@ func (t *Tool) connect(spec *executor.Spec, p process) (refused func() string, e
 			others = append(others, line)
 		}
 	}})
-	spec.Services = append(spec.Services, executor.Service{Name: "network proxy", Port: proxy.Port, Serve: gate.Serve})
-	for _, name := range proxy.Variables {
-		spec.Env[name] = fmt.Sprintf("http://127.0.0.1:%d", proxy.Port)
-	}
+	service, vars := gate.Service()
+	spec.Services = append(spec.Services, service)
+	maps.Copy(spec.Env, vars)
 	return func() string {
 		mu.Lock()
 		defer mu.Unlock()

@@ -111,12 +111,14 @@ func (c *slotted) Close() error {
 }
 
 // CloseWrite closes the sending half.
-func (c *slotted) CloseWrite() error {
-	half, ok := c.Conn.(interface{ CloseWrite() error })
-	if !ok {
-		return nil
+func (c *slotted) CloseWrite() error { return CloseWrite(c.Conn) }
+
+// CloseWrite closes the sending half of a connection, if it can.
+func CloseWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
 	}
-	return half.CloseWrite()
+	return nil
 }
 
 // crew is a handler that tracks the requests in progress, including those that took

@@ -38,13 +38,10 @@ func Take(dir string) (*Claim, error) {
 	}
 }
 
-// tryTake returns nil if the folder was removed meanwhile.
-func tryTake(dir string) (*Claim, error) {
-	name := filepath.Join(dir, "lock")
+// Lock creates and locks a file until it is closed. The error is ErrHeld if another process
+// has locked it.
+func Lock(name string) (*os.File, error) {
 	f, err := nolink.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +51,19 @@ func tryTake(dir string) (*Claim, error) {
 			return nil, ErrHeld
 		}
 		return nil, fmt.Errorf("lock %s: %w", name, err)
+	}
+	return f, nil
+}
+
+// tryTake returns nil if the folder was removed meanwhile.
+func tryTake(dir string) (*Claim, error) {
+	name := filepath.Join(dir, "lock")
+	f, err := Lock(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	mine, err := f.Stat()
 	there, statErr := os.Stat(name)

@@ -21,7 +21,7 @@ func BenchmarkRun(b *testing.B) {
 	exit := []string{executortest.ProbeCommand, "exit", "0"}
 	for _, resume := range []bool{false, true} {
 		b.Run(fmt.Sprintf("containerd/resume=%v", resume), func(b *testing.B) {
-			spec := executor.Spec{Image: c.image, Command: append([]string{containerdtest.Program}, exit...), Resume: resume}
+			spec := executor.Spec{Image: c.Image, Command: append([]string{containerdtest.Program}, exit...), Resume: resume}
 			benchmark(b, c.e, spec)
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/device"
 )
 
 // reachTimeout limits the examination of a device in a container.
@@ -17,25 +18,25 @@ const reachTimeout = time.Minute
 // Reaches runs a container with the device. In it, as the user of agents, it opens
 // every device file that the device's description names. It returns their paths. The
 // image contains the program, which runs Look as its sub-command LookCommand.
-func (e *Executor) Reaches(ctx context.Context, image, program, device string) ([]string, error) {
-	nodes, err := e.nodes(device)
+func (e *Executor) Reaches(ctx context.Context, image, program, name string) ([]string, error) {
+	nodes, err := e.nodes(name)
 	if err != nil {
 		return nil, err
 	}
 	var out, logs bytes.Buffer
 	exit, err := e.Run(ctx, executor.Spec{
-		ID: "look at " + device, Image: image, Command: append([]string{program, LookCommand}, nodes...), Devices: []string{device},
+		ID: "look at " + name, Image: image, Command: append([]string{program, LookCommand}, nodes...), Devices: []string{name},
 		Stdout: &out, Limits: executor.Limits{Timeout: reachTimeout, Setup: reachTimeout, MemoryBytes: 256 << 20, Processes: 256, LogBytes: 1 << 20},
 	}, &logs)
 	if err != nil {
 		return nil, err
 	}
 	if !exit.OK() {
-		return nil, fmt.Errorf("look at %s: exit status %d: %s", device, exit.Code, bytes.TrimSpace(logs.Bytes()))
+		return nil, fmt.Errorf("look at %s: exit status %d: %s", name, exit.Code, bytes.TrimSpace(logs.Bytes()))
 	}
 	var all []looked
 	if err := json.Unmarshal(out.Bytes(), &all); err != nil {
-		return nil, fmt.Errorf("look at %s: %w", device, err)
+		return nil, fmt.Errorf("look at %s: %w", name, err)
 	}
 	var bad error
 	for _, l := range all {
@@ -47,27 +48,22 @@ func (e *Executor) Reaches(ctx context.Context, image, program, device string) (
 }
 
 // nodes returns the paths in the container of a device's files.
-func (e *Executor) nodes(device string) ([]string, error) {
-	cache, err := e.devices()
+func (e *Executor) nodes(name string) (nodes []string, err error) {
+	cache, err := device.Open(e.opts.CDIDirs)
 	if err != nil {
 		return nil, err
 	}
-	_ = cache.Refresh() // a broken description must not hide the others
-	found := cache.GetDevice(device)
-	if found == nil {
-		return nil, fmt.Errorf("no description of %s; there are those of %s", device, orNone(cache.ListDevices()))
+	edits, err := device.Edits(cache, name)
+	if err != nil {
+		return nil, err
 	}
-	var nodes []string
-	for _, n := range found.ContainerEdits.DeviceNodes {
-		nodes = append(nodes, n.Path)
-	}
-	if spec := found.GetSpec(); spec != nil {
-		for _, n := range spec.ContainerEdits.DeviceNodes {
+	for _, edit := range edits {
+		for _, n := range edit.DeviceNodes {
 			nodes = append(nodes, n.Path)
 		}
 	}
 	if len(nodes) == 0 {
-		return nil, fmt.Errorf("the description of %s names no device file", device)
+		return nil, fmt.Errorf("the description of %s names no device file", name)
 	}
 	return nodes, nil
 }

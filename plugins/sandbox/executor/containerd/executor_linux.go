@@ -14,7 +14,6 @@ import (
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
-	"tags.cncf.io/container-device-interface/pkg/cdi"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
@@ -97,24 +96,6 @@ func remedy(err error) string {
 		return "; run mleflow as root"
 	}
 	return ""
-}
-
-// devices returns the machine's devices according to CDI.
-func (e *Executor) devices() (*cdi.Cache, error) {
-	opts := []cdi.Option{cdi.WithAutoRefresh(false)}
-	if len(e.opts.CDIDirs) > 0 {
-		opts = append(opts, cdi.WithSpecDirs(e.opts.CDIDirs...))
-	}
-	return cdi.NewCache(opts...)
-}
-
-// Devices lists the devices that a Spec may name.
-func (e *Executor) Devices() ([]string, error) {
-	c, err := e.devices()
-	if err != nil {
-		return nil, err
-	}
-	return c.ListDevices(), c.Refresh()
 }
 
 // runName names a run. It is the name of the run's folder and a prefix of its

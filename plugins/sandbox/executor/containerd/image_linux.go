@@ -15,7 +15,6 @@ import (
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/core/diff"
 	"github.com/containerd/containerd/v2/core/images"
-	"github.com/containerd/containerd/v2/core/remotes/docker"
 	"github.com/containerd/containerd/v2/pkg/archive/compression"
 	"github.com/containerd/errdefs"
 	"github.com/opencontainers/go-digest"
@@ -107,9 +106,7 @@ func (e *Executor) byDigest(ctx context.Context, c *client.Client, want digest.D
 // pull fetches the image from its registry. It requests the digest in the reference,
 // and verifies everything below by its own digest.
 func (e *Executor) pull(ctx context.Context, c *client.Client, ref builder.Ref, work *progress.Work) (client.Image, error) {
-	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
-	resolver := pull.Resolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), work)
-	return c.Pull(ctx, ref.Name, client.WithResolver(resolver), client.WithImageHandlerWrapper(func(h images.Handler) images.Handler {
+	return c.Pull(ctx, ref.Name, client.WithResolver(pull.Registries(work)), client.WithImageHandlerWrapper(func(h images.Handler) images.Handler {
 		return pull.Handler(h, c.ContentStore(), work)
 	}))
 }

@@ -99,7 +99,7 @@ func guard(rec record, over <-chan struct{}) {
 	if rec.Timeout == 0 {
 		return
 	}
-	timer := time.NewTimer(time.Until(rec.deadline()) + rec.Grace + overdue)
+	timer := time.NewTimer(time.Until(rec.Deadline()) + rec.Grace + overdue)
 	defer timer.Stop()
 	for {
 		select {

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
 // pausePath is the path in the guest of its first process.
@@ -80,26 +82,7 @@ func pauseELF(arch string) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("the containerd runtime has no first process for %s", arch)
 	}
-	const base, headers = 0x400000, 64 + 56
-	size := uint64(headers + len(p.code) + len(sigIgn))
-	var b bytes.Buffer
-	ident := [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)}
-	for _, part := range []any{
-		elf.Header64{
-			Ident: ident, Type: uint16(elf.ET_EXEC), Machine: uint16(p.machine), Version: uint32(elf.EV_CURRENT),
-			Entry: base + headers, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
-		},
-		elf.Prog64{
-			Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: base, Paddr: base,
-			Filesz: size, Memsz: size, Align: 0x10000,
-		},
-		p.code, sigIgn,
-	} {
-		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
-			return nil, err
-		}
-	}
-	return b.Bytes(), nil
+	return image.Program(p.machine, slices.Concat(p.code, sigIgn))
 }
 
 // pauseFile writes the program below the folder, unless it exists.

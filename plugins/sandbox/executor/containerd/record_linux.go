@@ -3,7 +3,6 @@ package containerd
 import (
 	"errors"
 	"path/filepath"
-	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
@@ -18,14 +17,9 @@ func removeClaim(c *claim.Claim) error {
 
 // record is the information about a run that a later process needs.
 type record struct {
-	// ID is Spec.ID.
-	ID       string        `json:"id"`
-	Resume   bool          `json:"resume,omitempty"`
-	Boot     string        `json:"boot"`
-	Started  time.Time     `json:"started"`
-	Timeout  time.Duration `json:"timeout,omitempty"`
-	Grace    time.Duration `json:"grace"`
-	LogBytes int64         `json:"log_bytes,omitempty"`
+	claim.Run
+	Resume   bool  `json:"resume,omitempty"`
+	LogBytes int64 `json:"log_bytes,omitempty"`
 	// Socket, Namespace and Container identify the container.
 	Socket    string `json:"socket"`
 	Namespace string `json:"namespace"`
@@ -34,17 +28,9 @@ type record struct {
 	Ports []int `json:"ports,omitempty"`
 }
 
-// deadline is the end of the run's time limit; the zero time is no limit.
-func (r record) deadline() time.Time {
-	if r.Timeout == 0 {
-		return time.Time{}
-	}
-	return r.Started.Add(r.Timeout)
-}
-
 // resumable reports whether the command was started during the current boot of the
 // machine.
-func (r record) resumable() bool { return r.Boot == claim.BootID() && !r.Started.IsZero() }
+func (r record) resumable() bool { return r.ThisBoot() && !r.Started.IsZero() }
 
 const recordFile = "run.json"
 

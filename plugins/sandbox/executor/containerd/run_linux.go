@@ -21,6 +21,7 @@ import (
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/device"
 )
 
 // leaseAge is the time for which new objects are safe from the daemon's garbage
@@ -253,22 +254,18 @@ func (r *run) blueprint(image client.Image, views map[string]string) (*blueprint
 	if err != nil {
 		return nil, err
 	}
-	devices, err := r.e.devices()
+	described, err := device.Open(r.e.opts.CDIDirs)
 	if err != nil {
 		return nil, err
 	}
-	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, users: r.users, dir: r.claim.Dir, views: views, cdi: devices, build: r.build, command: &specs.Process{}}, nil
+	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, users: r.users, dir: r.claim.Dir, views: views, cdi: described, build: r.build, command: &specs.Process{}}, nil
 }
 
 // launch starts the command in the task.
 func (r *run) launch(ctx context.Context, logs io.Writer) error {
-	env := map[string]string{}
-	for _, v := range r.command.Env {
-		name, value, _ := strings.Cut(v, "=")
-		env[name] = value
-	}
+	env := executor.Variables(r.command.Env)
 	maps.Copy(env, r.serving.Env())
-	r.command.Env = pairs(env)
+	r.command.Env = executor.Pairs(env)
 	r.record = r.newRecord()
 	r.record.Started, r.record.Ports = time.Now(), r.serving.Ports()
 	if err := r.record.save(r.claim.Dir); err != nil {
@@ -297,7 +294,7 @@ func (r *run) newRecord() record {
 	l := r.spec.Limits
 	grace := cmp.Or(l.Grace, executor.DefaultGrace)
 	return record{
-		ID: r.spec.ID, Resume: r.spec.Resume, Boot: claim.BootID(), Timeout: l.Timeout, Grace: grace,
+		Run: claim.Run{ID: r.spec.ID, Boot: claim.BootID(), Timeout: l.Timeout, Grace: grace}, Resume: r.spec.Resume,
 		LogBytes: l.LogBytes, Socket: r.e.opts.Socket, Namespace: r.e.opts.Namespace, Container: r.id,
 	}
 }
@@ -316,11 +313,6 @@ func (r *run) startError(err error) error {
 	return fmt.Errorf("start command: %w", err)
 }
 
-// stuckTimeout is the time after which processes that do not die count as stuck.
-const stuckTimeout = time.Minute
-
-var errStuck = errors.New("stop command: processes would not die")
-
 // kill kills everything in the container and waits for the end. The kernel kills
 // everything at once, because nothing outlives the first process of its process
 // namespace.
@@ -328,7 +320,7 @@ func (r *run) kill(ctx context.Context) error {
 	if r.task == nil || r.paused == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stuckTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), executor.StuckTimeout)
 	defer cancel()
 	if err := r.task.Kill(ctx, syscall.SIGKILL, client.WithKillAll); err != nil && !gone(err) {
 		return fmt.Errorf("stop command: %w", err)
@@ -337,7 +329,7 @@ func (r *run) kill(ctx context.Context) error {
 	case <-r.paused:
 		return nil
 	case <-ctx.Done():
-		return errStuck
+		return executor.ErrStuck
 	}
 }
 

@@ -69,20 +69,15 @@ func (e *Executor) sweepShims(ctx context.Context, c *client.Client) error {
 		if !errdefs.IsNotFound(err) || len(s.id) < nameLength {
 			continue
 		}
-		held, err := claim.Take(e.runDir(s.id[:nameLength]))
-		if errors.Is(err, claim.ErrHeld) {
-			continue
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, s.remove(ctx, e.opts.Namespace))
-		if _, err := loadRecord(held.Dir); err == nil { // it has a newer container
-			errs = append(errs, held.Drop())
-		} else {
-			errs = append(errs, removeClaim(held))
-		}
+		dir := e.runDir(s.id[:nameLength])
+		errs = append(errs, claim.Sweep(dir, func() (stays bool, err error) {
+			_, old := loadRecord(dir)
+			stays = old == nil // it has a newer container
+			if err = s.remove(ctx, e.opts.Namespace); !stays {
+				err = errors.Join(err, dropViews(dir))
+			}
+			return stays, err
+		}))
 	}
 	return errors.Join(errs...)
 }

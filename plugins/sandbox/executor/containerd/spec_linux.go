@@ -20,17 +20,15 @@ import (
 	"github.com/containerd/containerd/v2/core/containers"
 	"github.com/containerd/containerd/v2/pkg/oci"
 	"github.com/opencontainers/runtime-spec/specs-go"
-	"golang.org/x/sys/unix"
 	"tags.cncf.io/container-device-interface/pkg/cdi"
 
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/device"
 )
 
-const (
-	// cpuPeriod is the kernel's accounting period for processor time, in microseconds.
-	cpuPeriod = 100_000
-)
+// cpuPeriod is the kernel's accounting period for processor time, in microseconds.
+const cpuPeriod = 100_000
 
 // check rejects specs that the runtime cannot run.
 func check(spec executor.Spec) error {
@@ -103,32 +101,15 @@ func (b *blueprint) process(ctx context.Context, _ oci.Client, _ *containers.Con
 	if err != nil {
 		return err
 	}
-	declared := map[string]string{}
-	for _, v := range config.Config.Env {
-		name, value, _ := strings.Cut(v, "=")
-		declared[name] = value
-	}
 	s.Process = &specs.Process{
-		Args: b.spec.Command, Cwd: b.spec.WorkingDir(config.Config.WorkingDir), Env: pairs(b.spec.Environment(declared)), User: user,
+		Args: b.spec.Command, Cwd: b.spec.WorkingDir(config.Config.WorkingDir), Env: executor.Pairs(b.spec.Environment(config.Config.Env)), User: user,
 		NoNewPrivileges: true, Rlimits: rlimits(b.spec.Limits),
 	}
 	return nil
 }
 
-func pairs(env map[string]string) []string {
-	list := make([]string, 0, len(env))
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		list = append(list, name+"="+env[name])
-	}
-	return list
-}
-
 func rlimits(l executor.Limits) []specs.POSIXRlimit {
-	files := uint64(executor.OpenFiles)
-	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err == nil {
-		files = min(files, own.Max)
-	}
+	files := executor.OpenFileLimit()
 	list := []specs.POSIXRlimit{
 		{Type: "RLIMIT_NOFILE", Soft: files, Hard: files},
 		{Type: "RLIMIT_CORE"},
@@ -288,17 +269,11 @@ func (b *blueprint) devices(_ context.Context, _ oci.Client, _ *containers.Conta
 	if len(b.spec.Devices) == 0 {
 		return nil
 	}
-	// A broken description must not hide the others.
-	_ = b.cdi.Refresh()
 	if _, err := b.cdi.InjectDevices(s, b.spec.Devices...); err != nil {
 		return fmt.Errorf("give devices %s: %w (the machine describes %s; nvidia-ctk cdi generate writes descriptions of GPUs)",
-			strings.Join(b.spec.Devices, ", "), err, orNone(b.cdi.ListDevices()))
+			strings.Join(b.spec.Devices, ", "), err, device.Described(b.cdi))
 	}
 	return nil
-}
-
-func orNone(list []string) string {
-	return cmp.Or(strings.Join(list, ", "), "none")
 }
 
 // split stores the command for later and makes the pause the container's own process.

@@ -21,11 +21,8 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
-
-// keepAfter is the time for which a command of a dead process can be resumed. It begins
-// at the command's time limit or, if there is none, at its start.
-const keepAfter = 24 * time.Hour
 
 // Sweep removes the remains of dead processes from the machine. Commands that cannot be
 // resumed are removed at once. The others are removed a day after their time limit, at
@@ -54,7 +51,7 @@ func (e *Executor) sweep(ctx context.Context, all bool) error {
 			errs = append(errs, fmt.Errorf("sweep %s: %w", dir, err))
 		}
 	}
-	errs = append(errs, e.sweepTasks(ctx, c), e.sweepShims(ctx, c), e.sweepLeases(ctx, c), e.sweepVolumes(all), e.freeUsers(), e.sweepImages(ctx, c, all))
+	errs = append(errs, e.sweepTasks(ctx, c), e.sweepShims(ctx, c), e.sweepLeases(ctx, c), claim.SweepAll(filepath.Join(e.opts.StateDir, "volumes"), func(dir string) error { return sweepVolume(dir, all) }), e.freeUsers(), e.sweepImages(ctx, c, all))
 	return errors.Join(errs...)
 }
 
@@ -108,30 +105,25 @@ func (e *Executor) snapshots(ctx context.Context, c *client.Client, filters ...s
 // sweepRun removes the containers and the folder of a run, unless it is held or can be
 // resumed.
 func (e *Executor) sweepRun(ctx context.Context, c *client.Client, dir string, ids []string, all bool) error {
-	held, err := claim.Take(dir)
-	if errors.Is(err, claim.ErrHeld) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	rec, err := loadRecord(dir)
-	if err == nil && rec.Socket != e.opts.Socket {
-		return held.Drop() // it belongs to another daemon
-	}
-	waits := err == nil && !all && rec.waits() && slices.Contains(ids, rec.Container)
-	for _, id := range ids {
-		if waits && id == rec.Container {
-			continue
+	return claim.Sweep(dir, func() (stays bool, err error) {
+		rec, err := loadRecord(dir)
+		if err == nil && rec.Socket != e.opts.Socket {
+			return true, nil // it belongs to another daemon
 		}
-		if err := e.discard(ctx, c, id); err != nil {
-			return errors.Join(err, held.Drop())
+		waits := err == nil && !all && rec.Resume && rec.Waits() && slices.Contains(ids, rec.Container)
+		for _, id := range ids {
+			if waits && id == rec.Container {
+				continue
+			}
+			if err := e.discard(ctx, c, id); err != nil {
+				return true, err
+			}
 		}
-	}
-	if waits {
-		return held.Drop()
-	}
-	return removeClaim(held)
+		if waits {
+			return true, nil
+		}
+		return false, dropViews(dir)
+	})
 }
 
 // sweepTasks removes tasks without a container. The daemon created them for dead
@@ -170,41 +162,21 @@ func (e *Executor) sweepLeases(ctx context.Context, c *client.Client) error {
 	return errors.Join(errs...)
 }
 
-// waits reports whether the run can still be resumed.
-func (r record) waits() bool {
-	until := r.Started.Add(r.Timeout + r.Grace + keepAfter)
-	return r.Resume && r.Boot == claim.BootID() && time.Now().Before(until)
-}
-
-func (e *Executor) sweepVolumes(all bool) error {
-	dirs, err := filepath.Glob(filepath.Join(e.opts.StateDir, "volumes", "*"))
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, dir := range dirs {
-		held, err := claim.Take(dir)
-		if err != nil {
-			if !errors.Is(err, claim.ErrHeld) {
-				errs = append(errs, err)
-			}
-			continue
-		}
+// sweepVolume removes a volume that is not held and that nobody will take over.
+func sweepVolume(dir string, all bool) error {
+	return claim.Sweep(dir, func() (stays bool, err error) {
 		rec, err := loadVolume(dir)
-		if err == nil && !all && rec.Boot == claim.BootID() && time.Now().Before(rec.Until) {
-			errs = append(errs, held.Drop())
-			continue
-		}
-		if err == nil {
+		switch {
+		case err == nil && !all && rec.Boot == claim.BootID() && time.Now().Before(rec.Until):
+			return true, nil
+		case err == nil:
 			err = rec.remove()
 		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("sweep volume %s: %w", rec.Dir, err), held.Drop())
-			continue
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
 		}
-		errs = append(errs, removeClaim(held))
-	}
-	return errors.Join(errs...)
+		return false, err
+	})
 }
 
 // sweepImages removes images that only the runtime uses and has not used for long.
@@ -218,17 +190,21 @@ func (e *Executor) sweepImages(ctx context.Context, c *client.Client, all bool) 
 	if err != nil {
 		return fmt.Errorf("sweep images: %w", err)
 	}
-	errs := []error{e.sweepPrograms(all)}
-	for _, image := range list {
-		used, err := time.Parse(time.RFC3339, image.Labels[labelUsed])
-		if err != nil || (!all && time.Since(used) < e.opts.ImageAge) {
+	age := e.opts.ImageAge
+	if all {
+		age = 0
+	}
+	errs := []error{image.Sweep(e.programDir(), age, os.RemoveAll)}
+	for _, img := range list {
+		used, err := time.Parse(time.RFC3339, img.Labels[labelUsed])
+		if err != nil || time.Since(used) < age {
 			continue
 		}
-		if slices.ContainsFunc(users, func(ct containers.Container) bool { return ct.Image == image.Name }) {
+		if slices.ContainsFunc(users, func(ct containers.Container) bool { return ct.Image == img.Name }) {
 			continue
 		}
-		if err := c.ImageService().Delete(ctx, image.Name, images.SynchronousDelete()); err != nil && !errdefs.IsNotFound(err) {
-			errs = append(errs, fmt.Errorf("sweep image %s: %w", image.Name, err))
+		if err := c.ImageService().Delete(ctx, img.Name, images.SynchronousDelete()); err != nil && !errdefs.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("sweep image %s: %w", img.Name, err))
 		}
 	}
 	return errors.Join(errs...)

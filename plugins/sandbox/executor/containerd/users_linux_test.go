@@ -24,7 +24,7 @@ import (
 func testUsers(t *testing.T, b *bench) {
 	uids := map[uint32]bool{}
 	for i := range 2 {
-		spec := b.spec(t, "ticks", "1000")
+		spec := b.Spec(t, "ticks", "1000")
 		spec.ID = fmt.Sprint(t.Name(), i)
 		spec.Env["TOKEN"] = spec.ID
 		spec.Mounts = []executor.Mount{{Host: t.TempDir(), Guest: "/home/work"}}
@@ -96,17 +96,17 @@ func testHooks(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	defer os.Remove(filepath.Join(dir, "hook.json"))
-	spec := b.spec(t, "look")
+	spec := b.Spec(t, "look")
 	spec.Devices = []string{"hook.test/gpu=0"}
 	var got map[string]string
-	b.run(t, spec, &got)
+	b.Run(t, spec, &got)
 	var uid, gid uint32
 	if _, err := fmt.Sscan(got["ids"], &uid, &gid); err != nil || uid < 0x7000_0000 || gid != uid {
 		text, _ := json.Marshal(got["ids"])
 		t.Errorf("it runs as %s", text)
 	}
 	spec.Sandbox.Capabilities = []string{"CAP_SYS_NICE"}
-	b.run(t, spec, &got)
+	b.Run(t, spec, &got)
 	spec.Sandbox.Capabilities = append(spec.Sandbox.Capabilities, "CAP_DAC_READ_SEARCH")
 	if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "CAP_DAC_READ_SEARCH would hold for the whole host") {
 		t.Errorf("a capability that reads every file of the host: %v", err)
@@ -129,7 +129,7 @@ func testDevLink(t *testing.T, b *bench) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spec := b.spec(t, "look")
+		spec := b.Spec(t, "look")
 		spec.Image = made.Path
 		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "its /"+name+" is no folder") {
 			t.Errorf("%s: %v", name, err)

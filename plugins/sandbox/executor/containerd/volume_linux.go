@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"github.com/containerd/containerd/v2/core/mount"
 	"golang.org/x/sys/unix"
 
-	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
@@ -64,7 +62,7 @@ func (e *Executor) volume(ctx context.Context, spec executor.VolumeSpec) (*volum
 		return nil, fmt.Errorf("%d bytes at %q: a volume has at least %d and an absolute path", spec.Bytes, spec.Dir, int64(minVolumeBytes))
 	}
 	if spec.Until.IsZero() {
-		spec.Until = time.Now().Add(keepAfter)
+		spec.Until = time.Now().Add(24 * time.Hour)
 	}
 	c, err := claim.Take(e.volumeDir(spec.Dir))
 	if err != nil {
@@ -89,20 +87,13 @@ func (e *Executor) volumeDir(dir string) string {
 
 func loadVolume(dir string) (volumeRecord, error) {
 	var r volumeRecord
-	text, err := os.ReadFile(filepath.Join(dir, volumeFile))
-	if err != nil {
-		return r, err
-	}
-	return r, json.Unmarshal(text, &r)
+	err := claim.Load(filepath.Join(dir, volumeFile), &r)
+	return r, err
 }
 
 // make creates the file system and mounts it.
 func (v *volume) make(ctx context.Context, spec executor.VolumeSpec) error {
-	text, err := json.Marshal(v.record)
-	if err != nil {
-		return err
-	}
-	if err := nolink.WriteFile(v.claim.Path(volumeFile), text, 0o600, false); err != nil {
+	if err := claim.Save(v.claim.Path(volumeFile), v.record); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(v.record.Dir, 0o755); err != nil {

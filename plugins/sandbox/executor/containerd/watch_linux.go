@@ -14,7 +14,6 @@ import (
 	"github.com/containerd/errdefs/pkg/errgrpc"
 	"golang.org/x/sys/unix"
 
-	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
@@ -52,9 +51,14 @@ const daemonPatience = time.Minute
 // watch waits for the command's end, enforces its time limit, and returns its use of
 // resources.
 func (r *run) watch(ctx context.Context) (executor.Exit, error) {
-	stop := r.tellUse(ctx)
+	measuring, cancel := context.WithCancel(ctx) // a shim may not answer
+	end := r.spec.ReportUse(func() (executor.Use, bool) {
+		used, err := measure(measuring, r.task)
+		return executor.Use{MemoryBytes: used.now, CPU: used.cpu}, err == nil
+	})
 	stopped, status, err := r.await(ctx)
-	stop()
+	cancel()
+	end()
 	if cause := context.Cause(ctx); r.spec.Leaves(cause) {
 		r.left = true
 		return executor.Exit{}, cause
@@ -84,27 +88,10 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	return exit, errors.Join(err, usedErr, r.serving.Close())
 }
 
-// useEvery is the interval at which the use of a command is reported.
-const useEvery = 2 * time.Second
-
-// tellUse reports what the container uses to OnUse until it is stopped.
-func (r *run) tellUse(ctx context.Context) (stop func()) {
-	if r.spec.OnUse == nil {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx) // a shim may not answer
-	over := progress.Every(useEvery, func() {
-		if used, err := measure(ctx, r.task); err == nil {
-			r.spec.OnUse(executor.Use{MemoryBytes: used.now, CPU: used.cpu})
-		}
-	})
-	return func() { cancel(); over() }
-}
-
 // await returns when the command has ended, with the reason if it was stopped.
 func (r *run) await(ctx context.Context) (stopped executor.Reason, status client.ExitStatus, err error) {
 	timeout, cancelled := make(<-chan time.Time), ctx.Done()
-	if d := r.record.deadline(); !d.IsZero() {
+	if d := r.record.Deadline(); !d.IsZero() {
 		timeout = time.After(time.Until(d))
 	}
 	kill := make(<-chan time.Time)
@@ -137,7 +124,7 @@ func (r *run) await(ctx context.Context) (stopped executor.Reason, status client
 }
 
 func late(status client.ExitStatus, rec record) bool {
-	d := rec.deadline()
+	d := rec.Deadline()
 	return !d.IsZero() && status.ExitTime().After(d)
 }
 
@@ -195,9 +182,7 @@ func (r *run) exit(status client.ExitStatus, stopped executor.Reason, used usage
 	if exit.Code > 128 && exit.Code <= 128+64 {
 		exit.Reason, exit.Signal = executor.Signalled, exit.Code-128
 	}
-	if exit.Signal == int(unix.SIGKILL) && used.oomKills > 0 {
-		exit.Reason = executor.OutOfMemory
-	}
+	exit.CountKills()
 	if stopped != "" {
 		exit.Reason = stopped
 	}

@@ -223,12 +223,15 @@ func guestSignals([]string) any {
 	return "sent"
 }
 
+// tick is the time between two lines of the command "ticks".
+const tick = 100 * time.Millisecond
+
 // guestTicks prints a number ten times a second, args[0] times.
 func guestTicks(args []string) any {
 	n, _ := strconv.Atoi(args[0])
 	for i := range n {
 		fmt.Println("tick", i)
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(tick)
 	}
 	return nil
 }

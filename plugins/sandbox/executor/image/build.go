@@ -242,7 +242,7 @@ func configure(img v1.Image, c Config) (v1.Image, error) {
 	file.OS = cmp.Or(file.OS, "linux")
 	file.Architecture = cmp.Or(file.Architecture, runtime.GOARCH)
 	file.Created = v1.Time{Time: epoch}
-	file.Config.Env = merge(file.Config.Env, c.pairs())
+	file.Config.Env = merge(file.Config.Env, executor.Pairs(c.Env))
 	if len(c.Entrypoint) > 0 {
 		file.Config.Entrypoint = c.Entrypoint
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
-// count begins a part of the work in which each layer of the image is read once. It
+// Count begins a part of the work in which each layer of the image is read once. It
 // returns the image with layers that count.
-func count(img v1.Image, what string, work *progress.Work) (v1.Image, error) {
+func Count(img v1.Image, what string, work *progress.Work) (v1.Image, error) {
 	layers, err := img.Layers()
 	if err != nil {
 		return nil, err
@@ -48,14 +48,12 @@ func (c countedImage) Layers() ([]v1.Layer, error) {
 	layers, err := c.Image.Layers()
 	out := make([]v1.Layer, len(layers))
 	for i, l := range layers {
-		out[i] = Counted(l, c.work)
+		out[i] = countedLayer{l, c.work}
 	}
 	return out, err
 }
 
-// Counted returns the layer with a count of the bytes read of its stored form.
-func Counted(l v1.Layer, work *progress.Work) v1.Layer { return countedLayer{l, work} }
-
+// countedLayer counts the bytes read of its stored form.
 type countedLayer struct {
 	v1.Layer
 	work *progress.Work
@@ -67,7 +65,10 @@ func (c countedLayer) Compressed() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return counted{c.work.Reader(in), in}, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{c.work.Reader(in), in}, nil
 }
 
 // Uncompressed implements v1.Layer.
@@ -79,14 +80,8 @@ func (c countedLayer) Uncompressed() (io.ReadCloser, error) {
 	return stored.Uncompressed()
 }
 
-// counted is a file that counts the bytes read.
-type counted struct {
-	io.Reader
-	io.Closer
-}
-
 func (b *Builder) writeLayout(dir string, img v1.Image) error {
-	counted, err := count(img, "writing the image", b.Work)
+	counted, err := Count(img, "writing the image", b.Work)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package image
 import (
 	"archive/tar"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -81,9 +79,8 @@ func fileDigest(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return "root sha256:" + hex.EncodeToString(sum.Sum(nil)), err
+	sum, _, err := v1.SHA256(f)
+	return "root " + sum.String(), err
 }
 
 // maxIndexBytes limits the size of an index.

@@ -1,8 +1,6 @@
 package image
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"os"
 
@@ -32,12 +30,8 @@ func readPlain(file string, work *progress.Work) (*plainLayer, error) {
 		return nil, err
 	}
 	work.Begin("hashing the layer", 0, info.Size())
-	sum := sha256.New()
-	size, err := io.Copy(sum, work.Reader(f))
-	if err != nil {
-		return nil, err
-	}
-	return &plainLayer{file, v1.Hash{Algorithm: "sha256", Hex: hex.EncodeToString(sum.Sum(nil))}, size}, nil
+	sum, size, err := v1.SHA256(work.Reader(f))
+	return &plainLayer{file, sum, size}, err
 }
 
 // Methods of v1.Layer.

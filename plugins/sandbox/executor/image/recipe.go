@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -208,13 +207,4 @@ func (f File) visit(name, guest string, top bool, visit func(entry) error) error
 		e.mode = 0o644
 	}
 	return visit(e)
-}
-
-// pairs returns the environment as NAME=VALUE pairs.
-func (c Config) pairs() []string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		list = append(list, name+"="+c.Env[name])
-	}
-	return list
 }

@@ -6,7 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
+	"time"
 )
 
 // ErrDynamic means that a program needs shared libraries.
@@ -41,7 +45,7 @@ func (p *Programs) Build(ctx context.Context, dir, program, name string) (string
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := [2]string{program, name}
-	if path, ok := p.paths[key]; ok {
+	if path, ok := p.paths[key]; ok && touch(path) == nil {
 		return path, nil
 	}
 	if err := CheckStatic(program); err != nil {
@@ -55,5 +59,34 @@ func (p *Programs) Build(ctx context.Context, dir, program, name string) (string
 		p.paths = map[[2]string]string{}
 	}
 	p.paths[key] = made.Path
-	return made.Path, nil
+	return made.Path, touch(made.Path)
+}
+
+// touch records the use of an image.
+func touch(path string) error {
+	now := time.Now()
+	return os.Chtimes(path, now, now)
+}
+
+// workAge is the age at which unfinished work counts as abandoned.
+const workAge = 24 * time.Hour
+
+// Sweep calls remove for the images in a folder that have not been used for longer than age,
+// and for what abandoned work left there.
+func Sweep(dir string, age time.Duration, remove func(path string) error) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil //nolint:nilerr // there are no images
+	}
+	var errs []error
+	for _, e := range entries {
+		most := age
+		if strings.HasPrefix(e.Name(), ".work-") {
+			most = workAge
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > most {
+			errs = append(errs, remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
 }

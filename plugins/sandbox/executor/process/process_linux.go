@@ -9,11 +9,9 @@ import (
 	"io"
 	"maps"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
@@ -94,7 +92,11 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if spec.OnStart != nil {
 		spec.OnStart(time.Now())
 	}
-	stop := super.tellUse(spec)
+	pid := super.cmd.Process.Pid
+	stop := spec.ReportUse(func() (executor.Use, bool) {
+		held := supervise.Memory(pid, spec.Limits.MemoryBytes)
+		return executor.Use{MemoryBytes: held, CPU: supervise.CPU(pid)}, held > 0
+	})
 	rep, free, err := super.converse(ctx, order, streams)
 	stop()
 	if free {
@@ -134,11 +136,7 @@ func check(spec executor.Spec) error {
 }
 
 func newOrder(spec executor.Spec, marker string) (supervise.Order, error) {
-	env := make([]string, 0, len(spec.Env)+1)
-	for name, value := range spec.Env {
-		env = append(env, name+"="+value)
-	}
-	slices.Sort(env)
+	env := executor.Pairs(spec.Env)
 	path, err := executor.LookPath(spec.Command[0], env, spec.Dir)
 	if err != nil {
 		return supervise.Order{}, err
@@ -157,19 +155,4 @@ func exitOf(r supervise.Report) executor.Exit {
 		Reason: executor.Reason(r.Reason), Code: r.Code, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU,
 		PeakMemoryBytes: r.PeakMemoryBytes, Leftover: r.Leftover,
 	}
-}
-
-// useEvery is the interval at which the use of a command is reported.
-const useEvery = 2 * time.Second
-
-// tellUse reports what the command uses to spec.OnUse until it is stopped.
-func (s *supervisor) tellUse(spec executor.Spec) (stop func()) {
-	if spec.OnUse == nil {
-		return func() {}
-	}
-	return progress.Every(useEvery, func() {
-		if held := supervise.Memory(s.cmd.Process.Pid, spec.Limits.MemoryBytes); held > 0 {
-			spec.OnUse(executor.Use{MemoryBytes: held, CPU: supervise.CPU(s.cmd.Process.Pid)})
-		}
-	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/remotes"
+	"github.com/containerd/containerd/v2/core/remotes/docker"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
@@ -31,6 +32,13 @@ func Handler(h images.Handler, store content.InfoProvider, work *progress.Work) 
 		}
 		return below, err
 	})
+}
+
+// Registries returns the resolver of images in registries. A registry on this machine may
+// speak plain HTTP.
+func Registries(work *progress.Work) remotes.Resolver {
+	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
+	return Resolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), work)
 }
 
 // Resolver returns a resolver whose fetchers count the bytes fetched.

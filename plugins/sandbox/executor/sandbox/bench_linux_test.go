@@ -25,7 +25,7 @@ import (
 func BenchmarkRun(b *testing.B) {
 	s := newBench(b)
 	exit := []string{executortest.ProbeCommand, "exit", "0"}
-	inside := executor.Spec{Image: s.image, Command: append([]string{containerdtest.Program}, exit...), Dir: "/"}
+	inside := executor.Spec{Image: s.Image, Command: append([]string{containerdtest.Program}, exit...), Dir: "/"}
 	type runtime struct {
 		name string
 		e    executor.Executor

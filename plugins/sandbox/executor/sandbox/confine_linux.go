@@ -84,12 +84,7 @@ func (s *sandbox) preferCommand() (restore func()) {
 
 // resourceLimits returns the command's kernel limits, by number.
 func resourceLimits(l limitPlan) map[int]uint64 {
-	files := uint64(executor.OpenFiles)
-	var own unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err == nil {
-		files = min(files, own.Max)
-	}
-	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: files}
+	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: executor.OpenFileLimit()}
 	if l.FileBytes > 0 {
 		limits[unix.RLIMIT_FSIZE] = uint64(l.FileBytes)
 	}

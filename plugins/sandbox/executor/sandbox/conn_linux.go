@@ -2,9 +2,8 @@ package sandbox
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"net"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -19,63 +18,60 @@ const (
 
 // conn is one end of the socket between the first process and its owner. Each message
 // is a packet and may carry descriptors.
-type conn struct{ file *os.File }
+type conn struct{ *net.UnixConn }
+
+// connOf returns the connection of a descriptor, which stays open.
+func connOf(f *os.File) (conn, error) {
+	c, err := net.FileConn(f)
+	if err != nil {
+		return conn{}, err
+	}
+	return conn{c.(*net.UnixConn)}, nil
+}
 
 // socketPair returns both ends.
-func socketPair() (ours, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+func socketPair() (ours conn, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, os.NewSyscallError("socketpair", err)
+		return ours, nil, os.NewSyscallError("socketpair", err)
 	}
-	return os.NewFile(uintptr(fds[0]), "sandbox"), os.NewFile(uintptr(fds[1]), "owner"), nil
+	theirs = os.NewFile(uintptr(fds[1]), "owner")
+	own := os.NewFile(uintptr(fds[0]), "sandbox")
+	defer own.Close()
+	if ours, err = connOf(own); err != nil {
+		theirs.Close()
+	}
+	return ours, theirs, err
 }
 
 func (c conn) send(m message, fds ...int) error {
 	text, err := json.Marshal(m)
-	if err != nil {
+	switch {
+	case c.UnixConn == nil:
+		return net.ErrClosed
+	case err != nil:
 		return err
-	}
-	if len(text) > maxMessage {
+	case len(text) > maxMessage:
 		return fmt.Errorf("a message of %d bytes is too long", len(text))
 	}
 	var rights []byte
 	if len(fds) > 0 {
 		rights = unix.UnixRights(fds...)
 	}
-	raw, err := c.file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var sendErr error
-	err = raw.Write(func(fd uintptr) bool {
-		sendErr = unix.Sendmsg(int(fd), text, rights, nil, unix.MSG_NOSIGNAL)
-		return sendErr != unix.EAGAIN
-	})
-	return errors.Join(err, sendErr)
+	_, _, err = c.WriteMsgUnix(text, rights, nil)
+	return err
 }
 
 // receive returns the next message with its descriptors. The error is io.EOF if the
 // other side is gone.
 func (c conn) receive() (m message, files []*os.File, err error) {
-	raw, err := c.file.SyscallConn()
-	if err != nil {
-		return m, nil, err
-	}
 	text, rights := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxDescriptors))
-	var n, oob int
-	var recvErr error
-	err = raw.Read(func(fd uintptr) bool {
-		n, oob, _, _, recvErr = unix.Recvmsg(int(fd), text, rights, unix.MSG_CMSG_CLOEXEC)
-		return recvErr != unix.EAGAIN && recvErr != unix.EINTR
-	})
-	if err := errors.Join(err, recvErr); err != nil {
+	n, oob, _, _, err := c.ReadMsgUnix(text, rights)
+	if err != nil {
 		return m, nil, err
 	}
 	if files, err = received(rights[:oob]); err != nil {
 		return m, nil, err
-	}
-	if n == 0 {
-		return m, files, io.EOF
 	}
 	return m, files, json.Unmarshal(text[:n], &m)
 }

@@ -6,10 +6,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // processors reserves as many processors of this machine as the limit allows, rounded
@@ -25,15 +23,10 @@ func processors(dir string, limit float64) (list []int, locks []*os.File) {
 		if len(list) == want {
 			break
 		}
-		f, err := nolink.OpenFile(filepath.Join(dir, strconv.Itoa(n)), os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			break
+		f, err := claim.Lock(filepath.Join(dir, strconv.Itoa(n)))
+		if err == nil {
+			list, locks = append(list, n), append(locks, f)
 		}
-		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
-			f.Close()
-			continue
-		}
-		list, locks = append(list, n), append(locks, f)
 	}
 	if len(list) == want {
 		return list, locks

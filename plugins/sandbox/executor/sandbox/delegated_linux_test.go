@@ -31,16 +31,16 @@ func TestDelegated(t *testing.T) {
 	}
 	t.Run("processors", func(t *testing.T) {
 		var ms int
-		held(t, b.run(t, limits(b.spec(t, "cpu")), &ms))
+		held(t, b.Run(t, limits(b.Spec(t, "cpu")), &ms))
 		if ms > 600 {
 			t.Errorf("a second gave %d ms of a processor, want about 250", ms)
 		}
 	})
 	t.Run("processes", func(t *testing.T) {
-		spec := limits(b.spec(t, "fork"))
+		spec := limits(b.Spec(t, "fork"))
 		spec.Limits.MemoryBytes, spec.Limits.CPUs = 2<<30, 2 // an emulated machine is slow enough
 		var n int
-		exit := b.run(t, spec, &n)
+		exit := b.Run(t, spec, &n)
 		held(t, exit)
 		if n < 2 || n > 76 {
 			t.Errorf("forked %d", n)
@@ -48,7 +48,7 @@ func TestDelegated(t *testing.T) {
 	})
 	t.Run("memory of a child", func(t *testing.T) {
 		var said string
-		exit := b.run(t, limits(b.spec(t, "oomchild")), &said)
+		exit := b.Run(t, limits(b.Spec(t, "oomchild")), &said)
 		held(t, exit)
 		if said != "signal: killed" || !exit.OK() || exit.OOMKills == 0 || exit.PeakMemoryBytes < 50<<20 || exit.PeakMemoryBytes > 100<<20 {
 			t.Errorf("child %q, %+v", said, exit)
@@ -56,7 +56,7 @@ func TestDelegated(t *testing.T) {
 	})
 	t.Run("memory of the command", func(t *testing.T) {
 		var logs bytes.Buffer
-		spec := limits(b.spec(t))
+		spec := limits(b.Spec(t))
 		spec.Command = []string{containerdtest.Program, executortest.ProbeCommand, "hold", "300", "1m"}
 		exit, err := b.e.Run(t.Context(), spec, &logs)
 		if err != nil || exit.Reason != executor.OutOfMemory {
@@ -66,7 +66,7 @@ func TestDelegated(t *testing.T) {
 	})
 	// The first process is killed with what it watches when nothing else holds memory.
 	t.Run("memory in files", func(t *testing.T) {
-		exit, err := b.e.Run(t.Context(), limits(b.spec(t, "fill", "/tmp/big")), &bytes.Buffer{})
+		exit, err := b.e.Run(t.Context(), limits(b.Spec(t, "fill", "/tmp/big")), &bytes.Buffer{})
 		if err != nil || exit.Reason != executor.OutOfMemory || exit.OOMKills == 0 {
 			t.Errorf("got %+v, %v", exit, err)
 		}

@@ -10,8 +10,9 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-	"tags.cncf.io/container-device-interface/pkg/cdi"
 	cdispec "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/device"
 )
 
 // equipment is everything that descriptions of devices require.
@@ -31,24 +32,14 @@ func (e *Executor) equip(devices []string) (equipment, error) {
 	if len(devices) == 0 {
 		return q, nil
 	}
-	options := []cdi.Option{cdi.WithAutoRefresh(false)}
-	if len(e.opts.CDIDirs) > 0 {
-		options = append(options, cdi.WithSpecDirs(e.opts.CDIDirs...))
-	}
-	cache, err := cdi.NewCache(options...)
+	cache, err := device.Open(e.opts.CDIDirs)
 	if err != nil {
 		return q, err
 	}
-	_ = cache.Refresh() // a broken description must not hide the others
 	for _, name := range devices {
-		found := cache.GetDevice(name)
-		if found == nil {
-			return q, fmt.Errorf("give device %s: no description of it; there are those of %s (nvidia-ctk cdi generate writes descriptions of GPUs)",
-				name, cmp.Or(strings.Join(cache.ListDevices(), ", "), "none"))
-		}
-		edits := []cdispec.ContainerEdits{found.ContainerEdits}
-		if s := found.GetSpec(); s != nil {
-			edits = append(edits, s.ContainerEdits)
+		edits, err := device.Edits(cache, name)
+		if err != nil {
+			return q, fmt.Errorf("give device: %w (nvidia-ctk cdi generate writes descriptions of GPUs)", err)
 		}
 		for _, edit := range edits {
 			if err := q.add(edit); err != nil {

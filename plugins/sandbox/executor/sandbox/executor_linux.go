@@ -196,8 +196,8 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	r.ready = *m.Ready
 	pid := r.cmd.Process.Pid
 	r.record = record{
-		ID: r.spec.ID, Started: r.ready.Started, Timeout: p.Limits.Timeout, Grace: p.Limits.Grace,
-		PID: pid, Process: claim.ProcessName(pid), Boot: claim.BootID(), Held: r.ready.Held,
+		Run: claim.Run{ID: r.spec.ID, Boot: claim.BootID(), Started: r.ready.Started, Timeout: p.Limits.Timeout, Grace: p.Limits.Grace},
+		PID: pid, Process: claim.ProcessName(pid), Held: r.ready.Held,
 	}
 	if r.group != nil {
 		r.record.Group = r.group.dir
@@ -272,7 +272,7 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 		return err
 	}
 	defer theirs.Close()
-	r.control = conn{ours}
+	r.control = ours
 	cmd := exec.Command(r.e.opts.Self, InitCommand)
 	cmd.Args[0] = "mleflow" // visible to the guest, in place of the program's path
 	cmd.Env = []string{initVariable + "=1"}

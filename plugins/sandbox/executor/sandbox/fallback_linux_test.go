@@ -25,10 +25,10 @@ func TestFallbacks(t *testing.T) {
 		t.Skip("TestOldKernel runs it")
 	}
 	b := newBench(t)
-	spec := b.spec(t, "signals")
+	spec := b.Spec(t, "signals")
 	spec.Mounts = []executor.Mount{{Host: t.TempDir(), Guest: "/home/data", ReadOnly: true}}
 	var said string
-	exit := b.run(t, spec, &said)
+	exit := b.Run(t, spec, &said)
 	for what, want := range map[string]string{"root": "binds", "views": "binds", "landlock": "off"} {
 		if got := exit.Enforced[what]; got != want {
 			t.Errorf("%s is %q, want %q", what, got, want)

@@ -24,7 +24,7 @@ func (w *world) kernel() error {
 	if err := unix.Mount("proc", at, "proc", plainFlags|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mount /proc: %w (in a container whose /proc is masked this is refused: procMount: Unmasked with hostUsers: false in Kubernetes, --security-opt systempaths=unconfined in Docker)", err)
 	}
-	sys, err := w.place("/sys", true)
+	sys, err := w.materialise("/sys", true)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (w *world) first(name string) (string, error) {
 
 // devices mounts a /dev with the usual devices and the leased ones.
 func (w *world) devices() error {
-	dev, err := w.place("/dev", true)
+	dev, err := w.materialise("/dev", true)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (w *world) devices() error {
 // temporary mounts the file systems in memory that the guest may write to.
 func (w *world) temporary() error {
 	for _, t := range w.plan.Tmpfs {
-		at, err := w.place(t.Guest, true)
+		at, err := w.materialise(t.Guest, true)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func (w *world) mounts() error {
 // view mounts a folder that is only read, with the guest's own inodes. Locks on its
 // files therefore do not reach other guests with the same files.
 func (w *world) view(source *os.File, guest string) error {
-	at, err := w.place(guest, true)
+	at, err := w.materialise(guest, true)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func isFile(f *os.File) bool {
 
 // mountAt mounts an open file or folder of the host at its path in the guest.
 func (w *world) mountAt(source *os.File, guest string, readOnly bool, attributes uint64) error {
-	at, err := w.place(guest, !isFile(source))
+	at, err := w.materialise(guest, !isFile(source))
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (w *world) mountAt(source *os.File, guest string, readOnly bool, attributes
 		return err
 	}
 	// The old descriptor refers to the entry below the mount.
-	top, err := w.place(guest, !isFile(source))
+	top, err := w.materialise(guest, !isFile(source))
 	if err != nil {
 		return err
 	}

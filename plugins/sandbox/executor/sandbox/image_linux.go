@@ -188,8 +188,11 @@ func describe(img v1.Image, dir string) error {
 
 // layers unpacks the image's layers one over the other and verifies the digest of each.
 func (e *Executor) layers(ctx context.Context, img v1.Image, root string, work *progress.Work) error {
-	config, err := checkedConfig(img)
+	config, err := img.ConfigFile()
 	if err != nil {
+		return err
+	}
+	if img, err = image.Count(img, "unpacking the image", work); err != nil {
 		return err
 	}
 	layers, err := img.Layers()
@@ -199,40 +202,15 @@ func (e *Executor) layers(ctx context.Context, img v1.Image, root string, work *
 	if len(layers) != len(config.RootFS.DiffIDs) {
 		return fmt.Errorf("it has %d layers, and its configuration names %d", len(layers), len(config.RootFS.DiffIDs))
 	}
-	var total int64
-	for _, layer := range layers {
-		size, err := layer.Size()
-		if err != nil {
-			return err
-		}
-		total += size
-	}
-	work.Begin("unpacking the image", 0, total)
 	left := e.opts.ImageBytes
 	for i, layer := range layers {
-		n, err := applyLayer(ctx, image.Counted(layer, work), config.RootFS.DiffIDs[i], root, left)
+		n, err := applyLayer(ctx, layer, config.RootFS.DiffIDs[i], root, left)
 		if err != nil {
 			return fmt.Errorf("layer %d: %w", i+1, err)
 		}
 		left -= n
 	}
 	return nil
-}
-
-// checkedConfig returns the configuration, verified by the digest in the manifest.
-func checkedConfig(img v1.Image) (*v1.ConfigFile, error) {
-	manifest, err := img.Manifest()
-	if err != nil {
-		return nil, err
-	}
-	text, err := img.RawConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	if got := sha256.Sum256(text); hex.EncodeToString(got[:]) != manifest.Config.Digest.Hex {
-		return nil, fmt.Errorf("the configuration does not match its digest %s", manifest.Config.Digest)
-	}
-	return img.ConfigFile()
 }
 
 // applyLayer unpacks one layer, up to a maximum size.

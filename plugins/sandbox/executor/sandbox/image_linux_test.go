@@ -85,7 +85,7 @@ func TestHostileImage(t *testing.T) {
 	if err := os.Mkdir(outside, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	b.image = withLayers(t, b.image,
+	b.Image = withLayers(t, b.Image,
 		layerOf(t,
 			tar.Header{Name: "../../escaped", Typeflag: tar.TypeReg},
 			tar.Header{Name: outside + "/absolute", Typeflag: tar.TypeReg},
@@ -110,12 +110,12 @@ func TestHostileImage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(data, "file"), []byte("mounted"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	spec := b.spec(t, "stat", "/gone", "/folder/old", "/folder/new", "/null", "/pipe", "/mnt/data/file", "/up/data/file", "/link/through", "/escaped")
+	spec := b.Spec(t, "stat", "/gone", "/folder/old", "/folder/new", "/null", "/pipe", "/mnt/data/file", "/up/data/file", "/link/through", "/escaped")
 	for _, guest := range []string{"/mnt/data", "/up/data"} {
 		spec.Mounts = append(spec.Mounts, executor.Mount{Host: data, Guest: guest, ReadOnly: true})
 	}
 	var got map[string]string
-	b.run(t, spec, &got)
+	b.Run(t, spec, &got)
 	for name, want := range map[string]string{
 		"/folder/new": "folder/new", "/mnt/data/file": "mounted", "/up/data/file": "mounted", "/escaped": "../../escaped",
 	} {
@@ -143,7 +143,7 @@ func TestHostileImage(t *testing.T) {
 // TestWrongDigest refuses content that is not what was promised.
 func TestWrongDigest(t *testing.T) {
 	b := newBench(t)
-	blobs, err := filepath.Glob(filepath.Join(b.image, "blobs", "sha256", "*"))
+	blobs, err := filepath.Glob(filepath.Join(b.Image, "blobs", "sha256", "*"))
 	if err != nil || len(blobs) < 3 {
 		t.Fatalf("%v, %v", blobs, err)
 	}
@@ -161,20 +161,20 @@ func TestWrongDigest(t *testing.T) {
 		} else if err := os.WriteFile(blob, append(bytes.TrimRight(changed[:len(changed)-1], "\n"), text[len(text)-1], ' '), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.e.Run(t.Context(), b.spec(t, "look"), io.Discard); err == nil {
+		if _, err := b.e.Run(t.Context(), b.Spec(t, "look"), io.Discard); err == nil {
 			t.Errorf("changed %s: it runs", filepath.Base(blob))
 		}
 		if err := os.WriteFile(blob, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	b.run(t, b.spec(t, "look"), nil)
+	b.Run(t, b.Spec(t, "look"), nil)
 }
 
 func TestTooLargeImage(t *testing.T) {
 	b := newBench(t)
 	small := sandbox.New(sandbox.Options{Dir: t.TempDir(), ImageBytes: 1 << 20})
-	if _, err := small.Run(t.Context(), b.spec(t, "look"), io.Discard); !errors.Is(err, image.ErrTooLarge) {
+	if _, err := small.Run(t.Context(), b.Spec(t, "look"), io.Discard); !errors.Is(err, image.ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -185,7 +185,7 @@ func TestManyUnpack(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 6 {
 		all.Go(func() {
-			spec := b.spec(t, "stat", "/etc/passwd")
+			spec := b.Spec(t, "stat", "/etc/passwd")
 			spec.ID = fmt.Sprint(i)
 			if exit, err := sandbox.New(b.opts).Run(context.Background(), spec, io.Discard); err != nil || !exit.OK() {
 				t.Errorf("%+v, %v", exit, err)
@@ -201,16 +201,16 @@ func TestManyUnpack(t *testing.T) {
 // TestPull runs an image from a registry, and refuses one of containerd's store.
 func TestPull(t *testing.T) {
 	b := newBench(t)
-	digest, err := image.Resolve(b.image)
+	digest, err := image.Resolve(b.Image)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := b.spec(t, "stat", "/etc/passwd")
-	spec.Image = containerdtest.Push(t, b.image, digest)
+	spec := b.Spec(t, "stat", "/etc/passwd")
+	spec.Image = containerdtest.Push(t, b.Image, digest)
 	var check func(...string)
 	spec.Work, check = executortest.Work(t)
 	var got map[string]string
-	if b.run(t, spec, &got); !strings.Contains(got["/etc/passwd"], "agent:x:1000") {
+	if b.Run(t, spec, &got); !strings.Contains(got["/etc/passwd"], "agent:x:1000") {
 		t.Errorf("got %v", got)
 	}
 	check("pulling the image", "unpacking the image")
@@ -222,36 +222,15 @@ func TestPull(t *testing.T) {
 
 func TestDevices(t *testing.T) {
 	b := newBench(t)
-	library := t.TempDir()
-	if err := os.WriteFile(filepath.Join(library, "libfake.so"), []byte("library"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	dir := b.opts.CDIDirs[0]
+	b.Devices(t, dir, `,"hooks":[{"hookName":"createContainer","path":"/usr/bin/nvidia-cdi-hook","args":["nvidia-cdi-hook","create-symlinks","--link","libfake.so::/usr/lib/fake-links/libfake.so.1"]}]`)
 	closed := filepath.Join(t.TempDir(), "closed")
 	if err := os.WriteFile(closed, nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	text := `{"cdiVersion":"0.5.0","kind":"mleflow.test/gpu","devices":[
- {"name":"0","containerEdits":{"deviceNodes":[{"path":"/dev/fake0","hostPath":"/dev/null","permissions":"rw"}],"env":["FAKE_0=1"]}},
- {"name":"1","containerEdits":{"deviceNodes":[{"path":"/dev/fake1","hostPath":"/dev/zero","permissions":"rw"}],"env":["FAKE_1=1"]}},
- {"name":"2","containerEdits":{"deviceNodes":[{"path":"/dev/fake2","hostPath":"` + closed + `","type":"c","permissions":"rw"}]}}],
- "containerEdits":{"env":["FAKE_ALL=1"],"mounts":[{"hostPath":"` + library + `","containerPath":"/usr/lib/fake","options":["ro","nosuid","nodev","bind"]}],
- "hooks":[{"hookName":"createContainer","path":"/usr/bin/nvidia-cdi-hook","args":["nvidia-cdi-hook","create-symlinks","--link","libfake.so::/usr/lib/fake-links/libfake.so.1"]}]}}`
-	if err := os.WriteFile(filepath.Join(b.opts.CDIDirs[0], "fake.json"), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	spec := b.spec(t, "devices", "/dev/fake0", "/dev/fake1", "/usr/lib/fake/libfake.so")
-	spec.Devices = []string{"mleflow.test/gpu=1"}
-	var got map[string]string
-	b.run(t, spec, &got)
-	if got["/dev/fake1"] != "1:5 <nil>" || got["FAKE_1"] != "1" || got["FAKE_ALL"] != "1" || got["FAKE_0"] != "" ||
-		!strings.Contains(got["/dev/fake0"], "no such file") || strings.Contains(got["/usr/lib/fake/libfake.so"], "no such file") {
-		t.Errorf("got %v", got)
-	}
-	spec.Devices = []string{"mleflow.test/gpu=7"}
-	if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "mleflow.test/gpu=0, mleflow.test/gpu=1") {
-		t.Errorf("a device that is not there: %v", err)
-	}
-	if spec.Devices = []string{"mleflow.test/gpu=2"}; os.Geteuid() != 0 {
+	executortest.Describe(t, dir, "closed", `"devices":[{"name":"0","containerEdits":{"deviceNodes":[{"path":"/dev/closed","hostPath":"`+closed+`","type":"c","permissions":"rw"}]}}]`)
+	spec := b.Spec(t, "look")
+	if spec.Devices = []string{"closed.test/gpu=0"}; os.Geteuid() != 0 {
 		if _, err := b.e.Run(t.Context(), spec, io.Discard); err == nil || !strings.Contains(err.Error(), "may open itself") {
 			t.Errorf("a device that the user may not open: %v", err)
 		}
@@ -261,11 +240,11 @@ func TestDevices(t *testing.T) {
 // TestCopyUp shows what the image holds at a mount.
 func TestCopyUp(t *testing.T) {
 	b := newBench(t)
-	b.image = withLayers(t, b.image, layerOf(t, tar.Header{Name: "home/agent/start.sh", Typeflag: tar.TypeReg}))
-	spec := b.spec(t, "stat", "/home/agent/start.sh")
+	b.Image = withLayers(t, b.Image, layerOf(t, tar.Header{Name: "home/agent/start.sh", Typeflag: tar.TypeReg}))
+	spec := b.Spec(t, "stat", "/home/agent/start.sh")
 	spec.Mounts = []executor.Mount{{Host: t.TempDir(), Guest: "/home", CopyUp: true}}
 	var got map[string]string
-	if b.run(t, spec, &got); got["/home/agent/start.sh"] != "home/agent/start.sh" {
+	if b.Run(t, spec, &got); got["/home/agent/start.sh"] != "home/agent/start.sh" {
 		t.Errorf("got %v", got)
 	}
 }

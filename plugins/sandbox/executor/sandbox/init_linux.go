@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
 // initVariable is set in the first process's own environment, so that a program that
@@ -35,9 +36,13 @@ func Init() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	unix.SetNonblock(controlFD, true)
-	owner := conn{os.NewFile(controlFD, "owner")}
-	s := &sandbox{owner: owner}
+	control := os.NewFile(controlFD, "owner")
+	owner, err := connOf(control)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	s := &sandbox{control: control, owner: owner}
 	if err := s.prepare(); err != nil {
 		_ = owner.send(message{Failed: err.Error(), Start: errors.Is(err, executor.ErrStart)})
 		return 1
@@ -48,7 +53,10 @@ func Init() int {
 
 // sandbox is the life of one command, as seen by its first process.
 type sandbox struct {
-	plan      plan
+	plan plan
+	// control holds the descriptor of the first owner, so that no other file gets its
+	// number: links in an image could name it.
+	control   *os.File
 	owner     conn
 	listeners []*os.File
 	ready     ready
@@ -174,7 +182,7 @@ func (s *sandbox) start() error {
 	if err := s.openOutput(); err != nil {
 		return err
 	}
-	s.own = ownPeakBytes()
+	s.own = supervise.PeakBytes()
 	s.ready.Started = time.Now()
 	onThread(func() { s.pid, err = s.confined(path, env) })
 	if err != nil {

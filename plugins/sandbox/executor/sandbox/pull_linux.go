@@ -10,17 +10,14 @@ import (
 
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/remotes"
-	"github.com/containerd/containerd/v2/core/remotes/docker"
 	"github.com/containerd/containerd/v2/plugins/content/local"
 	"github.com/containerd/log"
 	"github.com/containerd/platforms"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
-	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/pull"
 )
@@ -41,40 +38,13 @@ func (e *Executor) open(ctx context.Context, name, dir string, work *progress.Wo
 		}
 		return image.Open(dir, dir, e.opts.ImageBytes, work)
 	}
-	img, err := image.Open(name, dir, e.opts.ImageBytes, work)
-	if err != nil {
-		return nil, err
-	}
-	layout := dir
-	if ref.Kind == image.LayoutRef {
-		layout = name
-	}
-	want, err := ref.Resolve()
-	if err != nil {
-		return nil, err
-	}
-	return img, verify(layout, want)
-}
-
-// verify compares a blob of a layout with its digest.
-func verify(layout string, want digest.Digest) error {
-	f, err := nolink.Open(filepath.Join(layout, "blobs", want.Algorithm().String(), want.Encoded()))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	got, err := digest.FromReader(f)
-	if err == nil && got != want {
-		err = fmt.Errorf("its manifest has the digest %s, and %s is asked for", got, want)
-	}
-	return err
+	return image.Open(name, dir, e.opts.ImageBytes, work) // which compares its content with its digests
 }
 
 // fetch fetches the image from its registry as a layout and verifies each part by its
 // digest. If there are several architectures, it takes this machine's.
 func fetch(ctx context.Context, ref image.Ref, dir string, work *progress.Work) error {
-	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
-	resolver := pull.Resolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), work)
+	resolver := pull.Registries(work)
 	name, found, err := resolver.Resolve(ctx, ref.Name)
 	if err != nil {
 		return err

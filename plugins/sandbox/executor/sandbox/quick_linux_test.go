@@ -18,7 +18,7 @@ func TestEndsAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 48 {
 		wg.Go(func() {
-			spec := executor.Spec{ID: fmt.Sprint("quick ", i), Image: b.image, Command: []string{containerdtest.Program}, Dir: "/", Resume: true}
+			spec := executor.Spec{ID: fmt.Sprint("quick ", i), Image: b.Image, Command: []string{containerdtest.Program}, Dir: "/", Resume: true}
 			exit, err := b.e.Run(context.Background(), spec, io.Discard)
 			if err != nil || exit.Reason != executor.Exited {
 				t.Errorf("%+v, %v", exit, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -26,14 +27,10 @@ const (
 
 // record is the information about a run that a later process needs.
 type record struct {
-	ID      string        `json:"id"`
-	Started time.Time     `json:"started"`
-	Timeout time.Duration `json:"timeout,omitempty"`
-	Grace   time.Duration `json:"grace"`
+	claim.Run
 	// PID is that of the first process; Process is its name, unique on the machine.
 	PID     int    `json:"pid"`
 	Process string `json:"process"`
-	Boot    string `json:"boot"`
 	// Group is its cgroup, if it has one. Held names the mechanism that enforces each
 	// limit.
 	Group string            `json:"group,omitempty"`
@@ -68,7 +65,7 @@ func (e *Executor) left(_ context.Context, id string) (bool, error) {
 		return false, fmt.Errorf("look for command %q: %w", id, err)
 	}
 	_, ended := loadEnd(dir)
-	return rec.Boot == claim.BootID() && (ended || rec.alive()), nil
+	return rec.ThisBoot() && (ended || rec.alive()), nil
 }
 
 // end stops and removes the command that a dead process left under this ID.
@@ -83,9 +80,9 @@ func (r *run) find() (found bool, err error) {
 		return false, nil
 	}
 	rec, err := loadRecord(r.claim.Dir)
-	if err == nil && rec.Boot == claim.BootID() {
+	if err == nil && rec.ThisBoot() {
 		if r.record = rec; rec.alive() {
-			found, err = true, r.rejoin()
+			found, err = r.rejoin()
 		}
 		r.ready.Held = rec.Held
 		if rep, ended := loadEnd(r.claim.Dir); !found && ended {
@@ -113,20 +110,16 @@ func empty(dir string) error {
 	return nil
 }
 
-// rejoin makes this process the owner of a first process whose owner died.
-func (r *run) rejoin() (err error) {
+// rejoin makes this process the owner of a first process whose owner died, unless that
+// ends without a report.
+func (r *run) rejoin() (found bool, err error) {
 	if r.pidfd, err = unix.PidfdOpen(r.record.PID, 0); err != nil && err != unix.ENOSYS {
 		return r.tooLate()
 	}
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return os.NewSyscallError("socket", err)
-	}
-	err = inFolder(r.claim.Dir, func(at string) error { return unix.Connect(fd, &unix.SockaddrUnix{Name: at}) })
-	if err == nil {
-		err = unix.SetNonblock(fd, true)
-	}
-	r.control = conn{os.NewFile(uintptr(fd), "sandbox")}
+	err = inFolder(r.claim.Dir, func(at *net.UnixAddr) error {
+		r.control.UnixConn, err = net.DialUnix(at.Net, nil, at)
+		return err
+	})
 	if err != nil {
 		return r.tooLate()
 	}
@@ -135,46 +128,50 @@ func (r *run) rejoin() (err error) {
 		return r.tooLate()
 	}
 	r.ready = *m.Ready
-	return r.takeListeners(files)
+	return true, r.takeListeners(files)
 }
 
 // tooLate handles a command that ends while it is being resumed.
-func (r *run) tooLate() error {
+func (r *run) tooLate() (found bool, err error) {
 	if err := r.awaitProcess(); err != nil {
-		return err
+		return true, err
 	}
 	rep, ended := loadEnd(r.claim.Dir)
-	if !ended {
-		return errors.New("resume command: its first process ended without a report")
+	if ended {
+		r.ended = &rep
+	} else {
+		r.close()
+		r.control, r.pidfd = conn{}, -1
 	}
-	r.ended = &rep
-	return nil
+	return ended, nil
 }
 
 // inFolder calls do with a short path of the socket in the folder, because the paths of
 // sockets have at most 107 bytes.
-func inFolder(dir string, do func(at string) error) error {
+func inFolder(dir string, do func(at *net.UnixAddr) error) error {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: dir, Err: err}
 	}
 	defer unix.Close(fd)
-	return do(fmt.Sprintf("/proc/self/fd/%d/%s", fd, socketFile))
+	return do(&net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", fd, socketFile), Net: "unixpacket"})
 }
 
 // keepFiles returns the files that the first process needs to continue without its
 // owner, in the order of their descriptors.
 func (r *run) keepFiles() ([]*os.File, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
-	}
-	files := []*os.File{os.NewFile(uintptr(fd), socketFile)}
 	_ = os.Remove(r.claim.Path(socketFile)) // it may be left from a failed start
-	err = inFolder(r.claim.Dir, func(at string) error { return unix.Bind(fd, &unix.SockaddrUnix{Name: at}) })
-	if err == nil {
-		err = unix.Listen(fd, 1)
-	}
+	var socket *os.File
+	err := inFolder(r.claim.Dir, func(at *net.UnixAddr) error {
+		l, err := net.ListenUnix(at.Net, at)
+		if err != nil {
+			return err
+		}
+		l.SetUnlinkOnClose(false)
+		socket, err = l.File()
+		return errors.Join(err, l.Close())
+	})
+	files := []*os.File{socket}
 	for _, name := range []string{outputFile, endFile} {
 		f, openErr := nolink.OpenFile(r.claim.Path(name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		err = errors.Join(err, openErr)
@@ -183,25 +180,19 @@ func (r *run) keepFiles() ([]*os.File, error) {
 	return files, err
 }
 
-// stuckTimeout is the time after which processes that the kernel has killed but not
-// ended count as stuck.
-const stuckTimeout = time.Minute
-
-var errStuck = errors.New("stop command: processes would not die")
-
 // awaitProcess waits for the end of a first process that is not this process's child,
 // and of all other processes in its sandbox.
 func (r *run) awaitProcess() error {
 	if r.pidfd < 0 { // before Linux 5.3, or nobody's
-		for until := time.Now().Add(stuckTimeout); r.record.alive(); time.Sleep(10 * time.Millisecond) {
+		for until := time.Now().Add(executor.StuckTimeout); r.record.alive(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(until) {
-				return errStuck
+				return executor.ErrStuck
 			}
 		}
 		return nil
 	}
 	list := []unix.PollFd{{Fd: int32(r.pidfd), Events: unix.POLLIN}}
-	for until := time.Now().Add(stuckTimeout); time.Now().Before(until); {
+	for until := time.Now().Add(executor.StuckTimeout); time.Now().Before(until); {
 		n, err := unix.Poll(list, 1000)
 		if n > 0 {
 			return nil
@@ -210,7 +201,7 @@ func (r *run) awaitProcess() error {
 			return os.NewSyscallError("poll", err)
 		}
 	}
-	return errStuck
+	return executor.ErrStuck
 }
 
 // kill kills a first process, and with it all other processes in its sandbox.

@@ -1,14 +1,11 @@
 package sandbox_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
@@ -28,49 +25,27 @@ func TestMain(m *testing.M) {
 	case sandboxtest.OldKernelCommand:
 		os.Exit(sandboxtest.OldKernelMain(os.Args[2:]))
 	case executortest.OwnerCommand:
-		os.Exit(owner(os.Args[2:]))
+		os.Exit(executortest.Owner(os.Args[2:], func(o sandbox.Options) executor.Runtime { return sandbox.New(o).Runtime() }))
 	}
 	os.Exit(m.Run())
 }
 
 // bench is a runtime with a folder of its own, and an image.
 type bench struct {
-	opts  sandbox.Options
-	e     *sandbox.Executor
-	image string
+	executortest.Bench
+	opts sandbox.Options
+	e    *sandbox.Executor
 }
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
 	needNamespaces(t)
 	opts := sandbox.Options{Dir: t.TempDir(), CDIDirs: []string{t.TempDir()}}
-	return &bench{opts: opts, e: sandbox.New(opts), image: containerdtest.Image(t)}
-}
-
-// spec runs one of the suite's guests.
-func (b *bench) spec(t testing.TB, args ...string) executor.Spec {
-	return executor.Spec{
-		ID: t.Name(), Image: b.image, Dir: "/",
-		Command: append([]string{containerdtest.Program, executortest.GuestCommand}, args...),
-		Env:     map[string]string{"GODEBUG": "netdns=go"},
-		Limits:  executor.Limits{Timeout: time.Minute, Grace: 200 * time.Millisecond},
-	}
-}
-
-// run runs the spec and decodes what it printed.
-func (b *bench) run(t testing.TB, spec executor.Spec, out any) executor.Exit {
-	t.Helper()
-	var logs bytes.Buffer
-	exit, err := b.e.Run(t.Context(), spec, &logs)
-	if err != nil {
-		t.Fatalf("Run: %v\n%s", err, logs.String())
-	}
-	if out != nil {
-		if err := json.Unmarshal(logs.Bytes(), out); err != nil {
-			t.Fatalf("%+v, %v:\n%s", exit, err, logs.String())
-		}
-	}
-	return exit
+	e := sandbox.New(opts)
+	return &bench{executortest.Bench{
+		Runtime: e.Runtime(), Image: containerdtest.Image(t), Program: containerdtest.Program,
+		Options: opts, Dir: opts.Dir, Sweep: e.Sweep,
+	}, opts, e}
 }
 
 // empty fails the test when a run left anything.
@@ -87,137 +62,29 @@ func (b *bench) empty(t *testing.T) {
 func TestConformance(t *testing.T) {
 	b := newBench(t)
 	t.Run("suite", func(t *testing.T) {
-		executortest.Run(t, executortest.Target{Runtime: b.e.Runtime(), Program: containerdtest.Program, Image: b.image, Extra: []string{"HOME"}})
+		executortest.Run(t, executortest.Target{Runtime: b.Runtime, Program: b.Program, Image: b.Image, Extra: []string{"HOME"}})
 	})
 	b.empty(t)
 }
 
-func TestLook(t *testing.T) {
-	b := newBench(t)
-	t.Setenv("MLEFLOW_TEST_SECRET", "do not pass this on")
-	var got map[string]string
-	b.run(t, b.spec(t, "look"), &got)
-	want := map[string]string{
-		"NoNewPrivs": "1", "Seccomp": "2", "CapEff": "0000000000000000", "CapBnd": "0000000000000000",
-		"CapPrm": "0000000000000000", "CapAmb": "0000000000000000", "CapInh": "0000000000000000", "hostname": "mleflow", "ids": "1000 1000",
-		"interfaces": "lo ", "hosts": "127.0.0.1 localhost mleflow\n::1 localhost\n",
-		"resolv": "# There is no name service here.\n",
-	}
-	for name, value := range want {
-		if got[name] != value {
-			t.Errorf("%s: got %q, want %q", name, got[name], value)
-		}
-	}
-	if n := len(strings.Fields(got["processes"])); n != 2 {
-		t.Errorf("processes %s, want the first and the command", got["processes"])
-	}
-	if strings.Contains(got["environ"], "SECRET") || !strings.Contains(got["pause"], "permission denied") {
-		t.Errorf("environment %q, that of the first process %q", got["environ"], got["pause"])
-	}
-	host, _ := os.Hostname()
-	if host != "" && host != "localhost" && strings.Contains(got["hosts"]+got["hostname"]+got["environ"], host) {
-		t.Errorf("the host's name %q reached the guest", host)
-	}
-}
+func TestLook(t *testing.T) { newBench(t).Look(t, nil) }
 
 func TestTry(t *testing.T) {
-	b := newBench(t)
-	data := t.TempDir()
-	spec := b.spec(t, "try")
-	spec.Mounts = []executor.Mount{{Host: data, Guest: "/home/data", ReadOnly: true}}
-	var got map[string]string
-	exit := b.run(t, spec, &got)
-	want := map[string]string{"write /tmp/x": "done", "write /home/data/x": "read-only"}
-	if exit.Enforced["landlock"] != "on" { // before Linux 6.12
-		want["kill the pause"] = "done"
-	}
-	if len(got) < 30 {
-		t.Errorf("only %d attempts", len(got))
-	}
-	for name, result := range got {
-		expected := want[name]
-		if expected == "" {
-			expected = "refused"
+	newBench(t).Try(t, func(exit executor.Exit) map[string]string {
+		if exit.Enforced["landlock"] != "on" { // before Linux 6.12
+			return map[string]string{"kill the pause": "done"}
 		}
-		if result != expected && (expected != "refused" || result != "read-only") {
-			t.Errorf("%s: %s, want %s", name, result, expected)
-		}
-	}
-	if entries, _ := os.ReadDir(data); len(entries) > 0 {
-		t.Errorf("written to the data: %v", entries)
-	}
-}
-
-func TestUser(t *testing.T) {
-	b := newBench(t)
-	spec := b.spec(t, "look")
-	spec.Sandbox.Capabilities = []string{"CAP_NET_RAW"}
-	spec.Sandbox.User = "1234:567"
-	var got map[string]string
-	b.run(t, spec, &got)
-	if got["CapEff"] != "0000000000002000" || got["ids"] != "1234 567" {
-		t.Errorf("capabilities %s of user %s, want CAP_NET_RAW alone of 1234 567", got["CapEff"], got["ids"])
-	}
-}
-
-func TestLimits(t *testing.T) {
-	b := newBench(t)
-	t.Run("processes", func(t *testing.T) {
-		spec := b.spec(t, "fork")
-		spec.Limits.Processes = 60
-		var n int
-		if exit := b.run(t, spec, &n); n < 2 || n > 60 || exit.Leftover == 0 {
-			t.Errorf("forked %d, %+v", n, exit)
-		}
-	})
-	t.Run("memory of a child", func(t *testing.T) {
-		spec := b.spec(t, "oomchild")
-		spec.Limits.MemoryBytes = 100 << 20
-		var said string
-		exit := b.run(t, spec, &said)
-		if said != "signal: killed" || !exit.OK() || exit.OOMKills == 0 || exit.PeakMemoryBytes < 50<<20 {
-			t.Errorf("child %q, %+v", said, exit)
-		}
-	})
-	t.Run("memory in files", func(t *testing.T) {
-		spec := b.spec(t, "fill", "/tmp/big")
-		spec.Limits.MemoryBytes = 100 << 20
-		if exit, err := b.e.Run(t.Context(), spec, &bytes.Buffer{}); err != nil || exit.Reason != executor.OutOfMemory && !exit.OK() {
-			t.Errorf("got %+v, %v", exit, err)
-		}
-	})
-	t.Run("disk in memory", func(t *testing.T) {
-		spec := b.spec(t, "fill", "/tmp/big")
-		spec.Limits.DiskBytes = 8 << 20
-		var said string
-		if b.run(t, spec, &said); said != "8 full" {
-			t.Errorf("filling /tmp: %q", said)
-		}
-	})
-	t.Run("shared memory", func(t *testing.T) {
-		spec := b.spec(t, "fill", "/dev/shm/big")
-		spec.Sandbox.ShmBytes = 4 << 20
-		var said string
-		if b.run(t, spec, &said); said != "4 full" {
-			t.Errorf("filling /dev/shm: %q", said)
-		}
+		return nil
 	})
 }
 
-// TestKills stops families of deaf processes over and over.
+func TestUser(t *testing.T) { newBench(t).User(t) }
+
+func TestLimits(t *testing.T) { newBench(t).Limits(t, math.MaxInt64) }
+
 func TestKills(t *testing.T) {
 	b := newBench(t)
-	for i := range 20 {
-		spec := b.spec(t)
-		spec.ID = fmt.Sprint(t.Name(), i)
-		spec.Command = []string{containerdtest.Program, executortest.ProbeCommand, "family", "/home/work", "4"}
-		spec.Mounts = []executor.Mount{{Host: t.TempDir(), Guest: "/home/work"}}
-		spec.Limits.Timeout, spec.Limits.Grace = 150*time.Millisecond, 20*time.Millisecond
-		if exit := b.run(t, spec, nil); exit.Reason != executor.TimedOut {
-			t.Fatalf("got %+v", exit)
-		}
-		b.empty(t)
-	}
+	b.Kills(t, b.empty)
 }
 
 // TestOddFolders runs where names are no UTF-8, have what separates options of mounts,
@@ -239,10 +106,11 @@ func TestOddFolders(t *testing.T) {
 			}
 			b.opts.Dir = filepath.Join(host, "sandbox")
 			b.e = sandbox.New(b.opts)
-			spec := b.spec(t, "stat", "/home/data/file", "/proc/self/mountinfo", "/proc/1/cmdline")
+			b.Runtime = b.e.Runtime()
+			spec := b.Spec(t, "stat", "/home/data/file", "/proc/self/mountinfo", "/proc/1/cmdline")
 			spec.Mounts = []executor.Mount{{Host: data, Guest: "/home/data", ReadOnly: true}}
 			var got map[string]string
-			exit := b.run(t, spec, &got)
+			exit := b.Run(t, spec, &got)
 			if got["/home/data/file"] != "here" {
 				t.Errorf("the data: %q", got["/home/data/file"])
 			}
@@ -259,10 +127,10 @@ func TestOddFolders(t *testing.T) {
 // TestMachine sees that the guest is told of what it may use, and not of the machine.
 func TestMachine(t *testing.T) {
 	b := newBench(t)
-	spec := b.spec(t, "stat", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu/online", "/dev/texts")
+	spec := b.Spec(t, "stat", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/sys/devices/system/cpu/online", "/dev/texts")
 	spec.Limits.CPUs, spec.Limits.MemoryBytes = 0.5, 256<<20
 	var got map[string]string
-	b.run(t, spec, &got)
+	b.Run(t, spec, &got)
 	if n := strings.Count("\n"+got["/proc/cpuinfo"], "\nprocessor"); n > 1 { // not all machines say it so
 		t.Errorf("%d processors are described", n)
 	}

@@ -68,11 +68,6 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 		Command: spec.Command, Dir: spec.WorkingDir(img.config.WorkingDir), Capabilities: held,
 		Resume: spec.Resume, TellUse: spec.OnUse != nil, Limits: limitsOf(spec.Limits), Files: texts(spec.Network.Open),
 	}
-	declared := map[string]string{}
-	for _, v := range img.config.Env {
-		name, value, _ := strings.Cut(v, "=")
-		declared[name] = value
-	}
 	for _, s := range spec.Services {
 		p.Services = append(p.Services, servicePlan{s.Name, s.Port, s.Env})
 	}
@@ -92,21 +87,20 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 		p.onHost(e.private())
 	}
 	p.Mounts = append(p.Mounts, equipped.mounts...)
-	p.environment(spec, declared, equipped)
+	p.environment(spec, img.config.Env, equipped)
 	return p, nil
 }
 
 // environment sets the command's environment.
-func (p *plan) environment(spec executor.Spec, declared map[string]string, equipped equipment) {
+func (p *plan) environment(spec executor.Spec, declared []string, equipped equipment) {
 	env := spec.Environment(declared)
 	maps.Copy(env, equipped.env)
 	if folders := equipped.folders(); folders != "" && env["LD_LIBRARY_PATH"] == "" {
 		env["LD_LIBRARY_PATH"] = folders
 	}
-	for name, value := range env {
-		p.Env = append(p.Env, hostText(name+"="+value))
+	for _, v := range executor.Pairs(env) {
+		p.Env = append(p.Env, hostText(v))
 	}
-	slices.Sort(p.Env)
 }
 
 // files plans the mounts, and the file systems in memory that no mount replaces.

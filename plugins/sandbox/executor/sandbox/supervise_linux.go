@@ -1,11 +1,10 @@
 package sandbox
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
+	"net"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,8 +38,12 @@ type supervision struct {
 	output *executor.Output
 	pipe   *os.File
 	copied chan struct{}
-	// mu guards the owner.
-	mu sync.Mutex
+	// abandoned means that the command was killed because its owner died before others
+	// could find it. That is no end that they may be told of.
+	abandoned bool
+	// mu guards the owner. owners accepts the owners of a command that can be resumed.
+	mu     sync.Mutex
+	owners net.Listener
 	// tmpfs are the file systems in memory, whose files count as memory.
 	tmpfs []string
 	// viewed are the kernel's files that are replaced in the guest.
@@ -63,6 +66,9 @@ func (s *sandbox) openOutput() error {
 		return nil
 	}
 	read, write, err := os.Pipe()
+	if err == nil {
+		s.owners, err = net.FileListener(os.NewFile(listenFD, "owners"))
+	}
 	if err != nil {
 		return err
 	}
@@ -98,7 +104,7 @@ func (s *sandbox) letGoOfStreams() {
 func (s *sandbox) supervise() {
 	s.watch()
 	s.finish()
-	if s.output != nil {
+	if s.output != nil && !s.abandoned {
 		select {
 		case <-s.copied:
 		case <-time.After(outputDelay): // a process that does not die may still write
@@ -139,11 +145,12 @@ func (s *sandbox) watch() {
 			}
 			s.status = e.Status
 			s.report.Exit.Wall = e.At.Sub(s.ready.Started)
-			s.report.Exit.Leftover = len(alive())
+			s.report.Exit.Leftover = len(supervise.Living(os.Getpid()))
 			startKilling()
 		case a := <-asked:
 			switch {
 			case a.gone:
+				s.abandoned = since.IsZero()
 				startKilling()
 			case !s.report.Cancelled:
 				timeout = s.soften()
@@ -215,21 +222,16 @@ func (s *sandbox) follow() <-chan order {
 
 // another waits for the next owner.
 func (s *sandbox) another() bool {
-	for {
-		fd, _, err := unix.Accept4(listenFD, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
-		if err == unix.EINTR || err == unix.ECONNABORTED {
-			continue
-		}
-		if err != nil {
-			return false
-		}
-		s.mu.Lock()
-		s.owner.file.Close()
-		s.owner = conn{os.NewFile(uintptr(fd), "owner")}
-		s.mu.Unlock()
-		s.tell(message{Ready: &s.ready}, s.descriptors()...)
-		return true
+	next, err := s.owners.Accept()
+	if err != nil {
+		return false
 	}
+	s.mu.Lock()
+	s.owner.Close()
+	s.owner = conn{next.(*net.UnixConn)}
+	s.mu.Unlock()
+	s.tell(message{Ready: &s.ready}, s.descriptors()...)
+	return true
 }
 
 func (s *sandbox) current() conn {
@@ -242,11 +244,11 @@ func (s *sandbox) current() conn {
 // that is stopped and does not read.
 func (s *sandbox) tell(m message, fds ...int) {
 	owner := s.current()
-	_ = owner.file.SetWriteDeadline(time.Now().Add(tellPatience))
+	_ = owner.SetWriteDeadline(time.Now().Add(tellPatience))
 	_ = owner.send(m, fds...)
 }
 
-// others returns the processes in the sandbox other than the first.
+// others returns the processes in the sandbox other than the first, ended ones included.
 func others() (pids []int) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -260,16 +262,6 @@ func others() (pids []int) {
 		}
 	}
 	return pids
-}
-
-// alive returns the other processes that have not ended.
-func alive() []int {
-	return slices.DeleteFunc(others(), func(pid int) bool {
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		// The name, in brackets, may contain any characters.
-		state := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		return err != nil || len(state) == 0 || state[0] == "Z" || state[0] == "X"
-	})
 }
 
 // sample measures the command's memory and reports whether it exceeds the limit.
@@ -340,7 +332,7 @@ func (s *sandbox) files() (total int64) {
 // fallback.
 func (s *sandbox) exactMemory(fallback int64) int64 {
 	var private, shared int64
-	for _, pid := range alive() {
+	for _, pid := range supervise.Living(os.Getpid()) {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 		if os.IsPermission(err) || len(text) > 0 && !strings.Contains(string(text), "Pss_Anon:") {
 			return fallback
@@ -361,29 +353,12 @@ func (s *sandbox) exactMemory(fallback int64) int64 {
 	return private + max(shared, s.files()) // mapped files in memory are in both
 }
 
-func ownPeakBytes() int64 {
-	var u unix.Rusage
-	_ = unix.Getrusage(unix.RUSAGE_SELF, &u)
-	return u.Maxrss * 1024
-}
-
 func (s *sandbox) finish() {
 	exit := &s.report.Exit
-	exit.CPU, exit.PeakMemoryBytes = s.reaped.CPU(), s.peak
-	// For a command that is too short to be sampled, use the kernel's measurement. It
-	// includes this process's memory until the command has replaced the program.
-	if most := s.reaped.MaxRSS(); most > s.own || s.peak == 0 {
-		exit.PeakMemoryBytes = max(s.peak, most)
-	}
-	exit.Reason, exit.Code = executor.Exited, s.status.ExitStatus()
-	if s.status.Signaled() {
-		exit.Reason, exit.Signal = executor.Signalled, int(s.status.Signal())
-		exit.Code = 128 + exit.Signal
-	}
-	if exit.Signal == int(unix.SIGKILL) && exit.OOMKills > 0 {
-		exit.Reason = executor.OutOfMemory
-	}
-	if s.stopped != "" {
-		exit.Reason = s.stopped
+	exit.CPU, exit.PeakMemoryBytes = s.reaped.CPU(), s.reaped.Peak(s.peak, s.own)
+	var reason supervise.Reason
+	reason, exit.Code, exit.Signal = supervise.Ending(s.status, supervise.Reason(s.stopped))
+	if exit.Reason = executor.Reason(reason); s.stopped == "" {
+		exit.CountKills()
 	}
 }

@@ -3,24 +3,16 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
-
-// keepAfter is the time for which a command of a dead process can be resumed. It begins
-// at the command's time limit or, if there is none, at its start.
-const keepAfter = 24 * time.Hour
-
-// workAge is the age at which unfinished work counts as abandoned.
-const workAge = 24 * time.Hour
 
 // Sweep removes the remains of dead processes. Commands that cannot be resumed are
 // removed at once. The others are removed a day after their time limit or, if they have
@@ -32,75 +24,41 @@ func (e *Executor) Sweep(context.Context) error { return e.sweep(false) }
 func (e *Executor) Purge(context.Context) error { return e.sweep(true) }
 
 func (e *Executor) sweep(all bool) error {
-	dirs, err := filepath.Glob(filepath.Join(e.opts.Dir, "runs", "*"))
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, dir := range dirs {
-		if err := sweepRun(dir, all); err != nil {
-			errs = append(errs, fmt.Errorf("sweep %s: %w", dir, err))
-		}
-	}
-	return errors.Join(append(errs, e.sweepImages(all))...)
+	err := claim.SweepAll(filepath.Join(e.opts.Dir, "runs"), func(dir string) error { return sweepRun(dir, all) })
+	return errors.Join(err, e.sweepImages(all))
 }
 
 // sweepRun removes a run, unless it is held or can be resumed.
 func sweepRun(dir string, all bool) error {
-	held, err := claim.Take(dir)
-	if errors.Is(err, claim.ErrHeld) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	rec, err := loadRecord(dir)
-	_, ended := loadEnd(dir)
-	waits := err == nil && rec.Boot == claim.BootID() && (ended || rec.alive()) &&
-		time.Now().Before(rec.Started.Add(rec.Timeout+rec.Grace+keepAfter))
-	if waits && !all {
-		return held.Drop()
-	}
-	if err := rec.kill(); err != nil {
-		return errors.Join(err, held.Drop())
-	}
-	return held.Remove()
+	return claim.Sweep(dir, func() (stays bool, err error) {
+		rec, err := loadRecord(dir)
+		_, ended := loadEnd(dir)
+		if err == nil && !all && rec.Waits() && (ended || rec.alive()) {
+			return true, nil
+		}
+		return false, rec.kill()
+	})
 }
 
 // sweepImages removes images that have not been used for long.
 func (e *Executor) sweepImages(all bool) error {
-	var errs []error
-	for _, folder := range []string{"images", "programs"} {
-		entries, err := os.ReadDir(filepath.Join(e.opts.Dir, folder))
-		if err != nil {
-			continue // there are no images
-		}
-		for _, entry := range entries {
-			info, err := entry.Info()
-			if err != nil {
-				continue
-			}
-			age, path := time.Since(info.ModTime()), filepath.Join(e.opts.Dir, folder, entry.Name())
-			switch {
-			case strings.HasPrefix(entry.Name(), ".work-"):
-				if age > workAge {
-					removeAll(path)
-				}
-			case folder == "programs" && (all || age > e.opts.ImageAge):
-				errs = append(errs, os.RemoveAll(path))
-			case folder == "images" && entry.IsDir() && (all || age > e.opts.ImageAge):
-				errs = append(errs, sweepImage(path))
-			}
-		}
+	age := e.opts.ImageAge
+	if all {
+		age = 0
 	}
-	return errors.Join(errs...)
+	return errors.Join(
+		image.Sweep(filepath.Join(e.opts.Dir, "programs"), age, os.RemoveAll),
+		image.Sweep(filepath.Join(e.opts.Dir, "images"), age, sweepImage))
 }
 
 // sweepImage removes an image that nothing uses.
 func sweepImage(dir string) error {
 	lock, err := nolink.Open(filepath.Join(dir, lockName))
 	if err != nil {
-		return nil //nolint:nilerr // another process was faster
+		if strings.HasPrefix(filepath.Base(dir), ".work-") {
+			removeAll(dir)
+		}
+		return nil //nolint:nilerr // another process was faster, or it is a lock
 	}
 	defer lock.Close()
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {

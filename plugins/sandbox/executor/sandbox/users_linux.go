@@ -3,6 +3,7 @@ package sandbox
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // ids are a user and a group.
@@ -131,14 +132,9 @@ func (r idRange) take(dir string) (id int, lock *os.File, err error) {
 	start := int(binary.LittleEndian.Uint32(sum[:]))
 	for n := range r.size {
 		id = r.first + (start+n)%r.size
-		lock, err = nolink.OpenFile(filepath.Join(locks, strconv.Itoa(id)), os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return 0, nil, err
+		if lock, err = claim.Lock(filepath.Join(locks, strconv.Itoa(id))); !errors.Is(err, claim.ErrHeld) {
+			return id, lock, err
 		}
-		if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
-			return id, lock, nil
-		}
-		lock.Close()
 	}
 	return 0, nil, fmt.Errorf("all %d are taken", r.size)
 }

@@ -27,7 +27,7 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	r.serving = serving
 	stop := context.AfterFunc(ctx, func() {
 		if r.spec.Leaves(context.Cause(ctx)) {
-			_ = r.control.file.Close() // await returns, and the first process waits for the next owner
+			_ = r.control.Close() // await returns, and the first process waits for the next owner
 			return
 		}
 		_ = r.control.send(message{Cancel: true})
@@ -53,8 +53,8 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	}
 	var status *exec.ExitError
 	switch {
-	case errors.Is(waitErr, errStuck):
-		return rep.Exit, errStuck
+	case errors.Is(waitErr, executor.ErrStuck):
+		return rep.Exit, executor.ErrStuck
 	case ctx.Err() != nil:
 		return rep.Exit, context.Cause(ctx)
 	case waitErr != nil && !errors.As(waitErr, &status):
@@ -89,8 +89,8 @@ func (r *run) countGroup(exit *executor.Exit) {
 	group := r.controlGroup()
 	exit.PeakMemoryBytes = max(exit.PeakMemoryBytes, group.number("memory.peak", ""))
 	exit.OOMKills += int(group.number("memory.events", "oom_kill"))
-	if exit.Reason == executor.Signalled && exit.Signal == int(unix.SIGKILL) && exit.OOMKills > 0 {
-		exit.Reason = executor.OutOfMemory
+	if exit.Reason == executor.Signalled {
+		exit.CountKills()
 	}
 }
 
@@ -106,8 +106,8 @@ func (r *run) reap() error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(stuckTimeout):
-		return errStuck
+	case <-time.After(executor.StuckTimeout):
+		return executor.ErrStuck
 	}
 }
 
@@ -162,8 +162,8 @@ func (r *run) close() {
 			_ = l.Close()
 		}
 	}
-	if r.control.file != nil {
-		_ = r.control.file.Close()
+	if r.control.UnixConn != nil {
+		_ = r.control.Close()
 	}
 	if r.pidfd >= 0 {
 		_ = unix.Close(r.pidfd)

@@ -215,7 +215,7 @@ func mountTmpfs(at string, size int64, options string, noExec bool) error {
 // links creates the links that devices need.
 func (w *world) links() error {
 	for _, at := range slices.Sorted(maps.Keys(w.plan.Links)) {
-		dir, err := w.place(path.Dir(at), true)
+		dir, err := w.materialise(path.Dir(at), true)
 		if err != nil {
 			return err
 		}

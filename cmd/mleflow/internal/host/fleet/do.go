@@ -27,7 +27,7 @@ const (
 // Do implements engine.Elsewhere.
 func (f *Fleet) Do(ctx context.Context, j engine.Job) (engine.Outcome, error) {
 	y := f.byName[j.Place]
-	w := &watched{f: f, y: y, j: j, name: cluster.JobName(j.Action.String())}
+	w := &watched{f: f, y: y, j: j, phase: starting, name: cluster.JobName(j.Action.String())}
 	release, err := y.slot(ctx, func() {
 		w.emit(event.StepJob{State: event.JobQueued, Reason: "MaxJobs", Message: fmt.Sprintf("%d jobs run, as many as max_jobs allows", y.MaxJobs)})
 	})
@@ -71,12 +71,12 @@ type watched struct {
 	out  engine.Outcome
 	// ran says that the events of a worker were seen.
 	ran bool
-	// before is the job of the name that was there before, if any, started when
-	// this one was, and seen says that it has been seen since: until then, a status
-	// may be that of the one before.
+	// phase follows from the statuses. before is the job of the name that was there
+	// before, if any, and started when this one was: until the first status of this one,
+	// they may be of the one before.
+	phase   phase
 	before  string
 	started time.Time
-	seen    bool
 	adopted bool
 	// node is that of the last worker, silent its number once it is lost, and heard the
 	// time of the first event of a worker that was not seen running.
@@ -111,9 +111,6 @@ func (w *watched) do(ctx context.Context, news <-chan struct{}) (*work.Result, e
 	w.started = time.Now()
 	return w.follow(ctx, news)
 }
-
-// stale is how long the status of a job that was replaced may still come.
-const stale = 10 * time.Second
 
 // place stores what the worker reads, and the order.
 func (w *watched) place(ctx context.Context, live bool) error {
@@ -172,17 +169,14 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 		if err != nil {
 			return nil, fmt.Errorf("backend %s: %w", w.y.Name, err)
 		}
-		ended := s.State.Ended()
-		w.seen = w.seen || w.isOurs(s)
-		if w.seen {
-			w.show(s)
-		}
-		if crew := w.crew(s); s.State == cluster.Running || crew != work.Working || w.adopted {
-			if crew == work.Lost && w.silent == 0 {
+		w.phase = w.next(s)
+		w.show(s)
+		if phases[w.phase].polls || w.adopted {
+			if w.phase == restarting && w.silent == 0 {
 				w.silent = w.task.Heard() // before the next worker is heard
 			}
-			r, err := w.poll(ctx, crew)
-			if r == nil && crew == work.Lost {
+			r, err := w.poll(ctx, phases[w.phase].crew)
+			if r == nil && w.phase == restarting {
 				err = errors.Join(err, w.giveUp(ctx, s))
 			}
 			if err != nil && ctx.Err() == nil {
@@ -191,7 +185,7 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 			if r != nil {
 				return r, nil
 			}
-			if ended && err == nil && w.seen {
+			if w.phase.ended() && err == nil {
 				if gone++; gone >= 3 || s.State == cluster.Failed {
 					w.clear()
 					return nil, w.lost(s)
@@ -208,25 +202,6 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 			wait = min(lastPoll, wait*5/4)
 		}
 	}
-}
-
-// isOurs reports whether a status is of this job, and not of the one before it: a job under
-// way, one with another id, or any once the old status can no longer come.
-func (w *watched) isOurs(s cluster.Status) bool {
-	return s.State != "" && !s.State.Ended() ||
-		s.ID != "" && s.ID != w.before ||
-		time.Since(w.started) > stale
-}
-
-// crew says what the status of the job means for its workers.
-func (w *watched) crew(s cluster.Status) work.Crew {
-	switch {
-	case s.State.Ended():
-		return work.Ended
-	case w.seen && s.State == cluster.Pending && s.Starts > 0:
-		return work.Lost
-	}
-	return work.Working
 }
 
 // giveUp gives up the claim of a lost worker that was seen to end.
@@ -299,25 +274,22 @@ func (w *watched) lost(s cluster.Status) error {
 
 // show tells how the job is doing, if that has changed.
 func (w *watched) show(s cluster.Status) {
-	e := event.StepJob{Node: s.Node, Starts: s.Starts, Reason: s.Reason, Message: s.Message}
-	switch s.State {
-	case cluster.Running:
-		e.State = event.JobRunning
-		w.out.Node, w.node, w.heard = s.Node, s.Node, time.Time{}
-		if w.silent != 0 && w.silent == w.task.Heard() {
-			e.State, e.Reason, e.Message = event.JobPending, "Claimed", "the worker before it has not given the step up; it is taken over after a minute and a half of silence"
-		} else {
-			w.silent = 0
-		}
-	case cluster.Failed, cluster.Gone:
-		e.State = event.JobEnded
-	case cluster.Succeeded:
-		return
-	default:
-		e.State = event.JobPending
+	e := event.StepJob{State: phases[w.phase].shown, Node: s.Node, Starts: s.Starts, Reason: s.Reason, Message: s.Message}
+	switch w.phase {
+	case running:
+		w.silent = 0
+		w.meet(s.Node)
+	case claimed:
+		w.meet(s.Node)
+		e.Reason, e.Message = "Claimed", "the worker before it has not given the step up; it is taken over after a minute and a half of silence"
 	}
-	w.emit(e)
+	if e.State != "" {
+		w.emit(e)
+	}
 }
+
+// meet notes the node of a worker that runs.
+func (w *watched) meet(node string) { w.out.Node, w.node, w.heard = node, node, time.Time{} }
 
 // showRan tells that a worker ran which was too fast to be seen running, from its first
 // event on.

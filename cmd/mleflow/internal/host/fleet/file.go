@@ -155,14 +155,10 @@ func (f *File) add(b *block, at hcl.Range) (diags diag.List) {
 		name, text string
 		into       *time.Duration
 	}{{"grace", b.Grace, &out.Grace}, {"spare", b.Spare, &out.Spare}} {
-		if d.text == "" {
-			continue
+		var err error
+		if *d.into, err = cluster.Duration(d.name, d.text, *d.into); err != nil {
+			return fail("Invalid "+d.name, "%v.", err)
 		}
-		v, err := time.ParseDuration(d.text)
-		if err != nil || v < 0 {
-			return fail("Invalid "+d.name, "%s = %q is not a duration such as \"2m\".", d.name, d.text)
-		}
-		*d.into = v
 	}
 	for _, other := range f.Backends {
 		if other.Name == b.Name {

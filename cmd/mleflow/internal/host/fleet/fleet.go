@@ -101,7 +101,7 @@ func (f *Fleet) Unfit(ctx context.Context, place string, l step.Limits) string {
 	}
 	needs, longest := needsOf(l), time.Duration(0)
 	for _, n := range nodes {
-		if !fits(needs, n.Has) {
+		if !n.Has.Hold(needs) {
 			continue
 		}
 		if n.MaxTime == 0 || l.Timeout == 0 || l.Timeout+y.overhead() <= n.MaxTime {
@@ -124,13 +124,6 @@ func short(d time.Duration) string { return conditions.Limit(d.Round(time.Second
 
 func needsOf(l step.Limits) cluster.Needs {
 	return cluster.Needs{CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, DiskBytes: l.DiskBytes, GPUs: l.GPUs}
-}
-
-// fits reports whether a node has what a job needs. A node that does not say
-// how much memory or disk it has is taken to have enough.
-func fits(needs, has cluster.Needs) bool {
-	return needs.CPUs <= has.CPUs && needs.GPUs <= has.GPUs &&
-		(has.MemoryBytes == 0 || needs.MemoryBytes <= has.MemoryBytes) && (has.DiskBytes == 0 || needs.DiskBytes <= has.DiskBytes)
 }
 
 // largest has the most of each that a node has.

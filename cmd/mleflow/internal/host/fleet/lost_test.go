@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -76,6 +75,17 @@ type stage struct {
 	jobs  chan event.StepJob
 	done  chan error
 	out   engine.Outcome
+	// lines are what the job's workers printed.
+	lines lines
+}
+
+// lines passes on a log line by line.
+type lines chan string
+
+// Write implements io.Writer.
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
 }
 
 type echo struct{ text string }
@@ -86,7 +96,7 @@ func (e echo) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 }
 
 func newStage(t *testing.T) *stage {
-	s := &stage{T: t, at: "file://" + filepath.ToSlash(t.TempDir()), jobs: make(chan event.StepJob, 100), done: make(chan error, 1)}
+	s := &stage{T: t, at: "file://" + filepath.ToSlash(t.TempDir()), jobs: make(chan event.StepJob, 100), done: make(chan error, 1), lines: make(lines, 10)}
 	s.kinds = step.NewRegistry(step.Kind{
 		Name: "echo", Version: "1", Args: []step.Attr{{Name: "text", Type: cty.String, Required: true}}, Outputs: []step.Output{{Name: "content", Type: step.ArtifactType}},
 		New: func(args step.Args) (step.Step, error) { return echo{args.Get("text").AsString()}, nil },
@@ -97,7 +107,7 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.job = engine.Job{Place: "lab", Address: "step.echo.a", Kind: kind, Args: args, Action: h.Sum(), Fields: h.Fields(), Attempt: 1, RunID: "r", Log: io.Discard,
+	s.job = engine.Job{Place: "lab", Address: "step.echo.a", Kind: kind, Args: args, Action: h.Sum(), Fields: h.Fields(), Attempt: 1, RunID: "r", Log: s.lines,
 		Sink: event.SinkFunc(func(e event.Event) {
 			if j, ok := e.(event.StepJob); ok {
 				s.jobs <- j
@@ -221,7 +231,7 @@ func TestClaimOfLostWorker(t *testing.T) {
 	}
 	tell(cluster.Running, "n1", 1, "")
 	s.told(event.JobRunning, "")
-	time.Sleep(2 * firstPoll) // its events are read
+	<-s.lines // its events are read
 	tell(cluster.Pending, "", 1, "NODE_FAIL")
 	s.told(event.JobPending, "NODE_FAIL")
 	tell(cluster.Running, "n2", 2, "")

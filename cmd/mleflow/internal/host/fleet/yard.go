@@ -32,7 +32,7 @@ type yard struct {
 	known map[string]cluster.Status
 	// news has the jobs that are followed; each channel gets a token when the
 	// status has changed.
-	news map[string]chan struct{}
+	news map[string]cluster.Wake
 	// retired are the jobs to remove once they have ended, with what to do then;
 	// removals are those that are being removed.
 	retired  map[string]func(context.Context)
@@ -46,7 +46,7 @@ type yard struct {
 }
 
 func newYard(b *Backend, warn func(string)) *yard {
-	y := &yard{Backend: b, warn: warn, done: make(chan struct{}), first: make(chan struct{}), known: map[string]cluster.Status{}, news: map[string]chan struct{}{}, retired: map[string]func(context.Context){}}
+	y := &yard{Backend: b, warn: warn, done: make(chan struct{}), first: make(chan struct{}), known: map[string]cluster.Status{}, news: map[string]cluster.Wake{}, retired: map[string]func(context.Context){}}
 	y.place = &engine.Place{Name: b.Name, Where: fmt.Sprintf("%s:%d", b.Range.Filename, b.Range.Start.Line), Trusted: b.Trusted, Preemptible: b.Preemptible, Settles: map[string]string{"runtime": b.Runtime}}
 	if b.MaxJobs > 0 {
 		y.slots = make(chan struct{}, b.MaxJobs)
@@ -83,7 +83,7 @@ func (y *yard) run() {
 		y.broken = fmt.Errorf("the backend %q tells nothing any more", y.Name)
 	}
 	for _, c := range y.news {
-		tell(c)
+		c.Up()
 	}
 }
 
@@ -100,7 +100,7 @@ func (y *yard) told(s cluster.Status) {
 		y.remove(s.Job)
 	}
 	if c := y.news[s.Job]; c != nil {
-		tell(c)
+		c.Up()
 	}
 }
 
@@ -201,16 +201,9 @@ func (y *yard) left() (jobs []string) {
 	}
 }
 
-func tell(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // follow says when the status of a job changes, until stop is called.
 func (y *yard) follow(job string) (news <-chan struct{}, stop func()) {
-	c := make(chan struct{}, 1)
+	c := cluster.NewWake()
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.news[job] = c

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"debug/elf"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -88,21 +87,5 @@ func trueProgram(arch string) ([]byte, error) {
 	if code.text == nil {
 		return nil, fmt.Errorf("there is no trial for %s", arch)
 	}
-	const base, headers = 0x400000, 64 + 56
-	size := uint64(headers + len(code.text))
-	var b bytes.Buffer
-	for _, part := range []any{
-		elf.Header64{
-			Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
-			Type:  uint16(elf.ET_EXEC), Machine: uint16(code.machine), Version: uint32(elf.EV_CURRENT),
-			Entry: base + headers, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
-		},
-		elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: base, Paddr: base, Filesz: size, Memsz: size, Align: 0x10000},
-		code.text,
-	} {
-		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
-			return nil, err
-		}
-	}
-	return b.Bytes(), nil
+	return image.Program(code.machine, code.text)
 }

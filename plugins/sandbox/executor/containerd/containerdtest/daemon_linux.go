@@ -206,14 +206,14 @@ func (d *Daemon) inspect(t testing.TB) {
 	defer e.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	left, err := e.Inventory(ctx)
+	left, err := d.Inventory(ctx)
 	// The shim of a container that was just removed may still be ending.
 	for range 50 {
 		if err != nil || !left.Running() {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
-		left, err = e.Inventory(ctx)
+		left, err = d.Inventory(ctx)
 	}
 	if err != nil || left.Running() {
 		t.Errorf("left on the machine: %+v, %v", left, err)

@@ -26,6 +26,14 @@ type proc struct {
 // living returns the descendants of this process that have not ended.
 func living() []proc { return livingBelow(os.Getpid()) }
 
+// Living returns the PIDs of a process's descendants that have not ended.
+func Living(root int) (pids []int) {
+	for _, p := range livingBelow(root) {
+		pids = append(pids, p.pid)
+	}
+	return pids
+}
+
 // Memory returns the memory of a process's descendants in bytes, 0 if there are none.
 // Shared memory counts once per process, unless the sum would exceed the limit.
 func Memory(root int, limit int64) int64 { return memoryOf(listed(root), limit) }

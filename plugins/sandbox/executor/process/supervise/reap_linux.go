@@ -47,5 +47,35 @@ func (r *Reaped) Reap(command int) <-chan End {
 // CPU returns the processor time of the ended descendants.
 func (r *Reaped) CPU() time.Duration { return time.Duration(r.cpu.Load()) }
 
-// MaxRSS returns the largest peak memory of any of them, in bytes.
-func (r *Reaped) MaxRSS() int64 { return r.maxRSS.Load() }
+// Peak returns the peak memory of a command, in bytes: the largest sample, or for a command
+// that is too short to be sampled the kernel's measurement. That includes the supervisor's
+// own memory, until the command has replaced the program.
+func (r *Reaped) Peak(sampled, own int64) int64 {
+	if most := r.maxRSS.Load(); most > own || sampled == 0 {
+		return max(sampled, most)
+	}
+	return sampled
+}
+
+// PeakBytes returns the peak memory of this process.
+func PeakBytes() int64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return usage.Maxrss * 1024
+}
+
+// Ending returns how a command ended: why it was stopped, unless that is "", and its exit
+// status with the signal that ended it.
+func Ending(status syscall.WaitStatus, stopped Reason) (reason Reason, code, signal int) {
+	reason, code = Exited, status.ExitStatus()
+	if status.Signaled() {
+		reason, signal = Signalled, int(status.Signal())
+		code = 128 + signal
+	}
+	if stopped != "" {
+		reason = stopped
+	}
+	return reason, code, signal
+}

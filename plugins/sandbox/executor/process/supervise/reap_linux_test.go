@@ -35,8 +35,8 @@ func TestReap(t *testing.T) {
 	if e, more := <-ends; more {
 		t.Errorf("another end: %+v", e)
 	}
-	if r.CPU() <= 0 || r.MaxRSS() <= 0 {
-		t.Errorf("used %v, %d bytes", r.CPU(), r.MaxRSS())
+	if r.CPU() <= 0 || r.maxRSS.Load() <= 0 {
+		t.Errorf("used %v, %d bytes", r.CPU(), r.maxRSS.Load())
 	}
 }
 

@@ -112,7 +112,7 @@ func (s *supervision) start() (int, error) {
 	if more := s.order.Processes; more > 0 && os.Geteuid() != 0 {
 		start = limited(rlimitNProc, threadsOf(os.Getuid())+uint64(more), start)
 	}
-	s.own = ownPeakBytes()
+	s.own = PeakBytes()
 	s.started = time.Now()
 	return start()
 }
@@ -252,26 +252,6 @@ func memoryOf(procs []proc, limit int64) int64 {
 
 func (s *supervision) finish() {
 	exit := &s.report
-	exit.CPU = s.reaped.CPU()
-	exit.PeakMemoryBytes = s.peak
-	// For a command that is too short to be sampled, use the kernel's measurement.
-	if most := s.reaped.MaxRSS(); most > s.own || s.peak == 0 {
-		exit.PeakMemoryBytes = max(s.peak, most)
-	}
-	exit.Reason, exit.Code = Exited, s.status.ExitStatus()
-	if s.status.Signaled() {
-		exit.Reason, exit.Signal = Signalled, int(s.status.Signal())
-		exit.Code = 128 + exit.Signal
-	}
-	if s.stopped != "" {
-		exit.Reason = s.stopped
-	}
-}
-
-func ownPeakBytes() int64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0
-	}
-	return usage.Maxrss * 1024
+	exit.CPU, exit.PeakMemoryBytes = s.reaped.CPU(), s.reaped.Peak(s.peak, s.own)
+	exit.Reason, exit.Code, exit.Signal = Ending(s.status, s.stopped)
 }

@@ -252,7 +252,7 @@ func (h *host) clean() {
 func (h *host) leftovers() string {
 	var left []string
 	if h.daemon != nil {
-		if inv, err := h.executor().Inventory(context.Background()); err != nil || inv.Running() {
+		if inv, err := h.daemon.Inventory(context.Background()); err != nil || inv.Running() {
 			left = append(left, fmt.Sprintf("%+v %v", inv, err))
 		}
 	}

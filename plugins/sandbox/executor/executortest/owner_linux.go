@@ -15,7 +15,7 @@ import (
 const OwnerCommand = "owner"
 
 // StartOwner starts an owner with an order and returns when its output has the text until.
-func StartOwner(t *testing.T, order any, until string) *exec.Cmd {
+func StartOwner(t *testing.T, order Order, until string) *exec.Cmd {
 	t.Helper()
 	cmd, said := TryOwner(t, order, until)
 	if cmd == nil {
@@ -26,7 +26,7 @@ func StartOwner(t *testing.T, order any, until string) *exec.Cmd {
 
 // TryOwner is StartOwner for an owner that may end first: it returns nil and that one's
 // last line.
-func TryOwner(t *testing.T, order any, until string) (cmd *exec.Cmd, said string) {
+func TryOwner(t *testing.T, order Order, until string) (cmd *exec.Cmd, said string) {
 	t.Helper()
 	text, err := json.Marshal(order)
 	if err != nil {
@@ -56,7 +56,7 @@ func TryOwner(t *testing.T, order any, until string) (cmd *exec.Cmd, said string
 
 // KillOwner starts an owner and kills it when its output has the text until. It returns
 // the reason if it could not.
-func KillOwner(t *testing.T, order any, until string) (problem string) {
+func KillOwner(t *testing.T, order Order, until string) (problem string) {
 	t.Helper()
 	cmd, said := TryOwner(t, order, until)
 	if cmd == nil {
@@ -68,7 +68,7 @@ func KillOwner(t *testing.T, order any, until string) (problem string) {
 
 // KillOwnerAt starts an owner and kills it at the moment i: i pauses after its start or,
 // every fourth moment, when its output has the text until, unless it ended first.
-func KillOwnerAt(t *testing.T, order any, i int, pause time.Duration, until string) {
+func KillOwnerAt(t *testing.T, order Order, i int, pause time.Duration, until string) {
 	t.Helper()
 	if i%4 == 3 {
 		if cmd, _ := TryOwner(t, order, until); cmd != nil {

@@ -1,16 +1,23 @@
-package containerd
+package containerdtest
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/containerd/containerd/api/services/tasks/v1"
+	"github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/snapshots"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
 	"github.com/containerd/errdefs/pkg/errgrpc"
+
+	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 )
 
 // Inventory lists everything of the runtime on the machine, sorted.
@@ -30,12 +37,14 @@ func (i Inventory) Running() bool {
 }
 
 // Inventory lists everything of the runtime on the machine.
-func (e *Executor) Inventory(ctx context.Context) (Inventory, error) {
-	ctx, c, err := e.connect(ctx)
+func (d *Daemon) Inventory(ctx context.Context) (inv Inventory, err error) {
+	o := d.Options
+	c, err := client.New(o.Socket, client.WithDefaultNamespace(o.Namespace))
 	if err != nil {
-		return Inventory{}, err
+		return inv, err
 	}
-	var inv Inventory
+	defer c.Close()
+	ctx = namespaces.WithNamespace(ctx, o.Namespace)
 	containers, err := c.Containers(ctx)
 	if err != nil {
 		return inv, fmt.Errorf("list containers: %w", err)
@@ -50,11 +59,15 @@ func (e *Executor) Inventory(ctx context.Context) (Inventory, error) {
 	for _, task := range taskList.Tasks {
 		inv.Tasks = append(inv.Tasks, task.ID)
 	}
-	left, err := e.snapshots(ctx, c)
+	err = c.SnapshotService(o.Snapshotter).Walk(ctx, func(_ context.Context, info snapshots.Info) error {
+		if info.Labels["mleflow.state"] != "" {
+			inv.Snapshots = append(inv.Snapshots, info.Name)
+		}
+		return nil
+	})
 	if err != nil {
-		return inv, err
+		return inv, fmt.Errorf("list snapshots: %w", err)
 	}
-	inv.Snapshots = slices.Collect(maps.Keys(left))
 	leaseList, err := c.LeasesService().List(ctx)
 	if err != nil {
 		return inv, fmt.Errorf("list leases: %w", err)
@@ -69,16 +82,30 @@ func (e *Executor) Inventory(ctx context.Context) (Inventory, error) {
 	for _, i := range imageList {
 		inv.Images = append(inv.Images, i.Name)
 	}
-	for _, s := range e.shims() {
-		inv.Shims = append(inv.Shims, s.id)
-	}
-	inv.Runs = names(filepath.Join(e.opts.StateDir, "runs"))
-	inv.Volumes = names(filepath.Join(e.opts.StateDir, "volumes"))
-	inv.Loops = loops(e.volumeSuffix())
+	inv.Shims = shims(o)
+	inv.Runs = names(filepath.Join(o.StateDir, "runs"))
+	inv.Volumes = names(filepath.Join(o.StateDir, "volumes"))
+	sum := sha256.Sum256([]byte(nolink.Folder(o.StateDir)))
+	inv.Loops = loops(".volume-" + hex.EncodeToString(sum[:4]))
 	for _, list := range [][]string{inv.Containers, inv.Tasks, inv.Snapshots, inv.Leases, inv.Images, inv.Shims} {
 		slices.Sort(list)
 	}
 	return inv, nil
+}
+
+// shims lists the containers for which the daemon has a shim.
+func shims(o containerd.Options) (ids []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		args := strings.Split(string(text), "\x00")
+		if strings.Contains(args[0], "containerd-shim") && slices.Contains(args, o.Namespace) && slices.Contains(args, o.Socket) {
+			if i := slices.Index(args, "-id"); i >= 0 && i+1 < len(args) {
+				ids = append(ids, args[i+1])
+			}
+		}
+	}
+	return ids
 }
 
 func names(dir string) (list []string) {
