@@ -67,14 +67,11 @@ type Result struct {
 	RunID string
 	// Status is event.Ran on success, and Failed or Cancelled otherwise.
 	Status   event.Status
-	Counts   Counts
+	Counts   map[event.Status]int
 	Failures []Failure
 	Outputs  []Output
 	Wall     time.Duration
 }
-
-// Counts are the numbers of steps by status.
-type Counts struct{ Ran, Cached, Failed, Skipped, Cancelled, Unneeded int }
 
 // Mismatch reports whether a step failed because content did not match a pin.
 func (r *Result) Mismatch() bool {
@@ -274,8 +271,8 @@ func (r *run) finish(sum *sched.Summary) *Result {
 	}
 	r.outputs()
 	c := res.Counts
-	r.sink.Emit(event.RunFinished{At: now(), Run: res.RunID, Status: res.Status, Paused: sum != nil && errors.Is(sum.Interrupted, ErrPaused), Ran: c.Ran, Cached: c.Cached, Failed: c.Failed,
-		Skipped: c.Skipped, Cancelled: c.Cancelled, Unneeded: c.Unneeded, DurationMillis: res.Wall.Milliseconds()})
+	r.sink.Emit(event.RunFinished{At: now(), Run: res.RunID, Status: res.Status, Paused: sum != nil && errors.Is(sum.Interrupted, ErrPaused), Ran: c[event.Ran], Cached: c[event.Cached], Failed: c[event.Failed],
+		Skipped: c[event.Skipped], Cancelled: c[event.Cancelled], Unneeded: c[event.Unneeded], DurationMillis: res.Wall.Milliseconds()})
 	if err := r.close(); err != nil {
 		res.Failures = append(res.Failures, Failure{Address: "ledger", Err: err})
 	}
@@ -336,7 +333,8 @@ func (e *Engine) Explain(ctx context.Context, p *Program, a addr.Instance) (*Exp
 		return nil, diags
 	}
 	x := &Explanation{Plan: *pl.byIndex[i].plan}
-	last := pl.memory.last(a.String()).Action
+	known, _ := pl.memory.Last(a.String())
+	last := known.Action
 	if !last.IsZero() {
 		x.Last = last.String()
 	}

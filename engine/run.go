@@ -49,7 +49,7 @@ type run struct {
 }
 
 func newRun(e *Engine, pl *planned, opts ApplyOptions) *run {
-	r := &run{e: e, p: pl.p, pl: pl, opts: opts, started: time.Now(), queue: newSpaceQueue(), results: newResults(pl.nodes)}
+	r := &run{e: e, p: pl.p, pl: pl, opts: opts, started: time.Now(), queue: newSpaceQueue(), results: newResults(pl.nodes), result: Result{Counts: map[event.Status]int{}}}
 	r.expected = newExpectation(r)
 	r.dependents = sync.OnceValue(pl.dependents)
 	r.sink = opts.Sink
@@ -338,23 +338,14 @@ func (r *run) ended(n *node, status event.Status, res sched.Result) {
 		ev.On, ev.Node, ev.GPUs = n.on(), n.outcome.Node, n.Limits.GPUs
 		ev.FetchedBytes, ev.StoredBytes = n.outcome.FetchedBytes, n.outcome.StoredBytes
 	}
-	c := &r.result.Counts
+	r.result.Counts[status]++
 	switch status {
-	case event.Ran:
-		c.Ran++
-	case event.Cached:
-		c.Cached++
 	case event.Failed:
-		c.Failed++
 		ev.Error = res.Err.Error()
 		r.result.Failures = append(r.result.Failures, Failure{Address: s.Name, Err: res.Err})
 	case event.Skipped:
-		c.Skipped++
 		ev.Error = r.scheduled[res.Cause].plan.Name
-	case event.Cancelled:
-		c.Cancelled++
 	case event.Unneeded:
-		c.Unneeded++
 		r.expected.end(n, 0)
 	}
 	if d != nil && d.record != nil && (status == event.Ran || status == event.Cached) {

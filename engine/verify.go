@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -115,16 +117,12 @@ func (v *verifier) run(jobs []func()) {
 	if n <= 0 {
 		n = max(1, int(v.e.opts.Capacity.CPUs))
 	}
-	slots := make(chan struct{}, n)
-	var wait sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(n)
 	for _, job := range jobs {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			job()
-		})
+		group.Go(func() error { job(); return nil })
 	}
-	wait.Wait()
+	_ = group.Wait()
 }
 
 func (v *verifier) tell(verdict Verified) {

@@ -105,8 +105,11 @@ func appendMemory(buf []byte, address string, m Memory) []byte {
 	return buf
 }
 
-// Last returns the memory of an instance.
+// Last returns the memory of an instance. A nil Pipeline has none.
 func (s *Pipeline) Last(address string) (Memory, bool) {
+	if s == nil {
+		return Memory{}, false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, ok := s.byAddr[address]
