@@ -247,7 +247,7 @@ func TestTook(t *testing.T) {
 		"running":       {Running, StepSummary{Started: at(5).Time}, 15 * time.Second},
 		"killed":        {Interrupted, StepSummary{Started: at(5).Time}, 4 * time.Second},
 	} {
-		s := &Summary{Entry: Entry{State: tt.state}, Last: at(9).Time}
+		s := &Summary{Entry: Entry{State: tt.state}, Run: event.Run{Last: at(9).Time}}
 		if got := s.Took(&tt.of, now); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
@@ -267,7 +267,13 @@ func TestSummary(t *testing.T) {
 	end := event.RunFinished{At: at(9), Run: "r", Status: event.Failed, Ran: 1, Failed: 1, Skipped: 1}
 	want := &Summary{
 		Entry: Entry{Info: r.Info(), State: Failed, Finish: &end},
-		Start: &event.RunStarted{At: at(0), Run: "r", Steps: 3},
+		Run: event.Run{
+			Start: event.RunStarted{At: at(0), Run: "r", Steps: 3}, End: &end, Last: at(9).Time,
+			Counts:   map[event.Status]int{event.Ran: 1, event.Failed: 1, event.Skipped: 1},
+			Outputs:  []event.OutputValue{{At: at(9), Name: "board", Value: "none"}},
+			Warnings: []event.Warning{{At: at(7), Address: `step.exec.b["x"]`, Message: "slow"}},
+			Running:  map[string]*event.Try{},
+		},
 		Steps: []StepSummary{
 			{Address: "step.exec.a", Kind: "exec", Status: event.Ran, Action: "abc", Attempts: 2, Started: at(4).Time, Ended: at(6).Time,
 				Duration: 2 * time.Second, Devices: []string{"gpu0"}, Outputs: map[string]string{"out": "1f"},
@@ -276,9 +282,6 @@ func TestSummary(t *testing.T) {
 				Duration: 2 * time.Second, Error: "exit status 1"},
 			{Address: "step.exec.c", Kind: "exec", Status: event.Skipped, Ended: at(8).Time, Error: `step.exec.b["x"]`},
 		},
-		Outputs:  []event.OutputValue{{At: at(9), Name: "board", Value: "none"}},
-		Warnings: []event.Warning{{At: at(7), Address: `step.exec.b["x"]`, Message: "slow"}},
-		Last:     at(9).Time,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

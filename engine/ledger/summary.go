@@ -7,24 +7,14 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // Summary is the content of a journal by step.
 type Summary struct {
 	Entry
-	// Start is the first event, or nil if the run was killed before it.
-	Start *event.RunStarted
+	event.Run
 	// Steps are the instances in order of first appearance.
-	Steps   []StepSummary
-	Outputs []event.OutputValue
-	// Published are the paths to which results were written.
-	Published []event.Published
-	Warnings  []event.Warning
-	// Evaluation is the last state of the pipeline's evaluation, or nil.
-	Evaluation *plan.Evaluation
-	// Last is the time of the last event.
-	Last time.Time
+	Steps []StepSummary
 	// Unreadable is the number of complete lines that are not known events,
 	// because a newer version wrote them or they are damaged.
 	Unreadable int
@@ -82,6 +72,22 @@ func (s *Summary) Took(of *StepSummary, now time.Time) time.Duration {
 		return of.Ended.Sub(of.Started)
 	}
 	return of.Duration
+}
+
+// StatusOf returns the status of an instance or, if it has none yet, whether it runs,
+// waits, was interrupted or never started. An instance of which nothing happened is nil.
+func (s *Summary) StatusOf(of *StepSummary) string {
+	switch live := s.State == Running; {
+	case of != nil && of.Status != "":
+		return string(of.Status)
+	case of != nil && !of.Started.IsZero() && live:
+		return string(Running)
+	case of != nil && !of.Started.IsZero():
+		return string(Interrupted)
+	case live:
+		return "waiting"
+	}
+	return "not started"
 }
 
 // Step returns the summary of an instance, or nil.
@@ -144,12 +150,9 @@ func (b *Summariser) Step(address string) *StepSummary {
 
 // Add adds the next event of the run.
 func (b *Summariser) Add(e event.Event) {
-	if e.When().After(b.sum.Last) { // events of workers come late
-		b.sum.Last = e.When()
-	}
+	b.sum.Apply(e)
 	switch e := e.(type) {
 	case event.RunStarted:
-		b.sum.Start = &e
 		b.sum.Steps = slices.Grow(b.sum.Steps, min(max(0, e.Steps), 1<<16))
 	case event.StepStarted:
 		s := b.step(e.Address, e.Kind)
@@ -170,14 +173,6 @@ func (b *Summariser) Add(e event.Event) {
 		if e.On != "" {
 			s.On, s.Node, s.FetchedBytes, s.StoredBytes = e.On, e.Node, e.FetchedBytes, e.StoredBytes
 		}
-	case event.Evaluated:
-		b.sum.Evaluation = &e.Evaluation
-	case event.OutputValue:
-		b.sum.Outputs = append(b.sum.Outputs, e)
-	case event.Published:
-		b.sum.Published = append(b.sum.Published, e)
-	case event.Warning:
-		b.sum.Warnings = append(b.sum.Warnings, e)
 	}
 }
 

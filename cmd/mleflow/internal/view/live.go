@@ -83,10 +83,10 @@ func (l *Live) Abandon() { _, _ = l.terminal.WriteString("\r\n" + ansi.ShowCurso
 func (l *Live) notices() []string {
 	lines := l.said
 	l.said = nil
-	if l.state.Preflighted && !l.surveyed {
+	if !l.state.Surveyed.Time.IsZero() && !l.surveyed {
 		l.surveyed = true
 		var b strings.Builder
-		_ = Preflights(&b, l.state.Preflights, l.style)
+		_ = Preflights(&b, &l.state.Run, l.style)
 		lines = append(lines, strings.TrimRight(b.String(), "\n"))
 	}
 	if l.messages == nil {

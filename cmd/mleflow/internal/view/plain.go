@@ -45,7 +45,7 @@ func (p *Plain) Emit(e event.Event) {
 	p.state.apply(e)
 	for _, text := range []string{p.line(e), p.standing(e)} {
 		if text != "" {
-			since := e.When().Sub(p.state.Started)
+			since := e.When().Sub(p.state.Start.Time)
 			fmt.Fprintf(p.w, "%s %s\n", p.style.Dim(fmt.Sprintf("%8s", Duration(max(0, since)))), text)
 		}
 	}
@@ -137,7 +137,7 @@ func (p *Plain) progressLine(e event.StepProgress) string {
 func (p *Plain) preflightLines() string {
 	var b strings.Builder
 	b.WriteString("preflight\n")
-	_ = Preflights(&b, p.state.Preflights, p.style)
+	_ = Preflights(&b, &p.state.Run, p.style)
 	return strings.TrimRight(b.String(), "\n")
 }
 

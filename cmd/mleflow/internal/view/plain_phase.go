@@ -67,10 +67,10 @@ func (p *Plain) waitingLine(e event.Waiting) string {
 // standing writes the state of a long run now and then.
 func (p *Plain) standing(e event.Event) string {
 	if p.stood.IsZero() {
-		p.stood = p.state.Started
+		p.stood = p.state.Start.Time
 	}
 	at := e.When()
-	if p.state.Started.IsZero() || at.Sub(p.stood) < standingEvery || p.state.Finish != nil {
+	if p.state.Start.Time.IsZero() || at.Sub(p.stood) < standingEvery || p.state.End != nil {
 		return ""
 	}
 	p.stood = at

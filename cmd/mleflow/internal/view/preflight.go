@@ -10,33 +10,18 @@ import (
 
 // Preflights writes the findings of the preflight as one table, then the obstacles with
 // their fixes, then one line of counts.
-func Preflights(w io.Writer, found []event.Preflight, style Style) error {
+func Preflights(w io.Writer, r *event.Run, style Style) error {
 	t := NewTable("COMPETITION", "FROM", ">DOWNLOAD", ">FILES", ">DISK", "CREDENTIAL", "RULES", "VERDICT")
-	for _, p := range found {
+	for _, p := range r.Preflights {
 		t.Row(p.Subject, p.Place, sizeCell(p.Bytes), countCell(p.Files), sizeCell(p.NeedBytes), dash(p.Credential), dash(p.Rules), p.Verdict)
 	}
 	if err := t.Write(w, style); err != nil {
 		return err
 	}
-	var sum event.PreflightFinished
-	for _, p := range found {
-		switch p.Verdict {
-		case event.PreflightFailed:
-			sum.Failed++
-		case event.PreflightUnknown:
-			sum.Unknown++
-		default:
-			sum.OK++
-		}
-		if p.Verdict != event.PreflightFailed {
-			sum.Bytes += p.Bytes
-			sum.NeedBytes += p.NeedBytes
-		}
-	}
-	for _, o := range obstacles(found) {
+	for _, o := range obstacles(r.Preflights) {
 		fmt.Fprintf(w, "%s %s: %s\n", style.Bad("!"), o.who(), o.text)
 	}
-	_, err := fmt.Fprintln(w, style.Bold("Preflight:")+" "+preflightText(sum))
+	_, err := fmt.Fprintln(w, style.Bold("Preflight:")+" "+preflightText(r.Surveyed))
 	return err
 }
 

@@ -23,7 +23,7 @@ func Summary(w io.Writer, s *State, style Style) {
 	if s.Evaluation != nil {
 		fmt.Fprintf(w, "%s %s\n", style.Bold("Evaluate "+OneLine(s.Evaluation.Name)+":"), Evaluation(*s.Evaluation))
 	}
-	if s.Finish != nil {
+	if s.End != nil {
 		fmt.Fprintln(w, closingLine(s, style))
 	}
 }
@@ -68,7 +68,7 @@ func writeFailure(w io.Writer, r *reason, f Failure, run string, style Style) {
 }
 
 func closingLine(s *State, style Style) string {
-	e := *s.Finish
+	e := *s.End
 	switch {
 	case e.Paused:
 		return style.Warn("Paused:") + " " + countsText(e) + ". mleflow runs continue " + OneLine(e.Run) + " resumes it."
@@ -86,7 +86,7 @@ func closingLine(s *State, style Style) string {
 // doneText returns the line of a run without failed steps. Agents' failures are counted
 // but do not make it a failure.
 func doneText(s *State, style Style) string {
-	text := " " + countsText(*s.Finish)
+	text := " " + countsText(*s.End)
 	switch done := s.Outcomes.Finished(); {
 	case !s.Outcomes.AgentFailed():
 		return style.Good("Done:") + text + "."

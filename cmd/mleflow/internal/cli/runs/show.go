@@ -114,7 +114,7 @@ func showRun(st *app.Store, sum *ledger.Summary, now *view.State) error {
 			state.Failures = append(state.Failures, view.Failure{StepFinished: event.StepFinished{Address: s.Address, Error: s.Error}})
 		}
 	}
-	state.Finish, state.Published, state.Evaluation = sum.Finish, sum.Published, sum.Evaluation
+	state.End, state.Published, state.Evaluation = sum.Finish, sum.Published, sum.Evaluation
 	fmt.Fprintln(st.Stdout)
 	view.Summary(st.Stdout, state, style)
 	view.Outputs(st.Stdout, sum.ID, sum.Outputs, style)

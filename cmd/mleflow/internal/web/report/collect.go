@@ -104,7 +104,7 @@ func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
 
 func headOf(sum *ledger.Summary) Run {
 	r := Run{ID: sum.ID, Pipeline: sum.Pipeline, Started: sum.Started, Version: sum.Version, Duration: sum.Last.Sub(sum.Started), State: sum.State}
-	if sum.Start != nil {
+	if sum.Start.Pipeline != "" {
 		r.Pipeline = sum.Start.Pipeline
 	}
 	r.Pipeline = filepath.Base(cmp.Or(r.Pipeline, "?"))

@@ -82,10 +82,8 @@ type model struct {
 	grades map[string]string
 	// checks are the steps that apply rules, by the attempts that they check.
 	checks map[string]string
-	// leases are the leases of running attempts, kept the files that they have kept so
-	// far.
-	leases map[string]event.StepStarted
-	kept   map[string]*kept
+	// kept are the files that running attempts have kept so far.
+	kept map[string]*kept
 	// events is the number of events read, shown the first screen made of them.
 	events int
 	shown  *shownScreen
@@ -103,7 +101,7 @@ type model struct {
 }
 
 func newModel(past *ledger.Past) *model {
-	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, leases: map[string]event.StepStarted{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
+	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
 }
 
 // readPlan reads the plan. Without it, the journal tells of the run.
@@ -150,7 +148,7 @@ func (m *model) refresh() error {
 		m.state.Apply(e)
 		switch e := e.(type) {
 		case event.StepStarted:
-			m.leases[e.Address], m.kept[e.Address] = e, &kept{}
+			m.kept[e.Address] = &kept{}
 		case event.StepPhase:
 			m.kept[e.Address].add(e)
 			if m.used[e.Address] == nil {
@@ -158,7 +156,6 @@ func (m *model) refresh() error {
 			}
 			m.used[e.Address].add(e)
 		case event.StepFinished:
-			delete(m.leases, e.Address)
 			delete(m.kept, e.Address)
 		}
 	}
@@ -228,22 +225,6 @@ func (m *model) attemptOf(grade string) string {
 // journal reads the attempts of the run as they are now.
 func (m *model) journal(sum *ledger.Summary, catalog *competitions.Catalog) attempts.Journal {
 	return attempts.Journal{Run: sum.Info, Live: sum.State == ledger.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names}
-}
-
-// status is how a step stands.
-func (m *model) status(s *ledger.StepSummary, state ledger.State) string {
-	switch {
-	case s == nil || s.Status == "" && s.Started.IsZero():
-		if state == ledger.Running {
-			return "waiting"
-		}
-		return "not started"
-	case s.Status != "":
-		return string(s.Status)
-	case state == ledger.Running:
-		return "running"
-	}
-	return "interrupted"
 }
 
 // took returns a step's duration so far; see ledger.Summary.Took.

@@ -148,21 +148,21 @@ func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
 	var cpus float64
 	var memory int64
 	devices := 0
-	for _, s := range m.leases {
+	for _, s := range m.state.Running {
 		cpus, memory, devices = cpus+s.CPUs, memory+s.MemoryBytes, devices+len(s.Devices)
 	}
-	o.Lease = []page.Fact{{Name: "steps running", Value: view.Count(int64(len(m.leases)))}, {Name: "processors leased", Value: fmt.Sprintf("%g of %g", cpus, sum.CPUs)},
+	o.Lease = []page.Fact{{Name: "steps running", Value: view.Count(int64(len(m.state.Running)))}, {Name: "processors leased", Value: fmt.Sprintf("%g of %g", cpus, sum.CPUs)},
 		{Name: "memory leased", Value: view.Bytes(memory) + " of " + view.Bytes(sum.MemoryBytes)}}
 	if len(sum.GPUs) > 0 {
 		o.Lease = append(o.Lease, page.Fact{Name: "GPUs leased", Value: fmt.Sprintf("%d of %d", devices, len(sum.GPUs))})
 	}
-	all := m.state.Running()
+	all := m.state.InProgress()
 	o.More = max(0, len(all)-shownRunning)
 	for _, a := range all[:min(len(all), shownRunning)] {
 		row := runningRow{Address: a.Address, Name: a.Address, Link: stepAddress(sum.ID, a.Address, ""), Took: view.Duration(now.Sub(a.Time).Round(time.Second)), Devices: strings.Join(a.Devices, ", ")}
 		row.phase(a.Phase, now)
 		switch {
-		case a.Waiting != nil:
+		case a.Retry != nil:
 			row.Phase = "failed; is tried again"
 		case a.Space != nil:
 			row.Phase = a.Space.Message

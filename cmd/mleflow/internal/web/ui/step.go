@@ -124,7 +124,7 @@ func (o *one) make() error {
 }
 
 func (o *one) head(attempt bool, tab string) stepHead {
-	h := stepHead{Run: o.sum.ID, RunLink: runAddress(o.sum.ID), Address: o.address, Status: o.m.status(o.step, o.sum.State)}
+	h := stepHead{Run: o.sum.ID, RunLink: runAddress(o.sum.ID), Address: o.address, Status: o.sum.StatusOf(o.step)}
 	if s := o.step; s != nil {
 		h.Error = s.Error
 		if len(s.Conditions) > 0 && attempt {

@@ -24,7 +24,7 @@ func (u *UI) stepsPage(r *http.Request, m *model, sum *ledger.Summary, c *conten
 
 func (u *UI) stepLine(m *model, sum *ledger.Summary, address string) line {
 	s := m.sums.Step(address)
-	status := m.status(s, sum.State)
+	status := sum.StatusOf(s)
 	cells := []cell{{Text: address, Link: stepAddress(sum.ID, address, "")}, {Text: status, Class: status}, {Text: took(s, u.Now(), sum), Value: math.NaN()}, nothing, {}, {}, {}, {Text: m.kind(address)}}
 	if i, ok := m.place[address]; ok {
 		var why []string

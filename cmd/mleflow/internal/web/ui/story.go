@@ -139,7 +139,7 @@ func storyFacts(o *one, known bool, stats agentrun.Stats, report *grading.Graded
 // underWay is how a running attempt stands.
 func (o *one) underWay() []runningRow {
 	now := o.u.Now()
-	for _, a := range o.m.state.Running() {
+	for _, a := range o.m.state.InProgress() {
 		if a.Address != o.address {
 			continue
 		}
