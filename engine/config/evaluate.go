@@ -38,7 +38,7 @@ func (e *Evaluate) ArgRange(name string) hcl.Range {
 
 func (l *loader) evaluate(b *hcl.Block) diag.List {
 	diags := checkName("evaluation", b.Labels[0], b.LabelRanges[0])
-	content, more := b.Body.Content(evaluateSchema)
+	content, more := b.Body.Content(schemas[b.Type])
 	if diags = append(diags, more...); diags.HasErrors() {
 		return diags
 	}

@@ -133,7 +133,7 @@ func settings(body hcl.Body, name string) iter.Seq[*hcl.Attribute] {
 	return func(yield func(*hcl.Attribute) bool) {
 		content, _, _ := body.PartialContent(fileSchema)
 		for _, b := range content.Blocks.OfType("mleflow") {
-			settings, _, _ := b.Body.PartialContent(settingsSchema)
+			settings, _, _ := b.Body.PartialContent(schemas["mleflow"])
 			if a := settings.Attributes[name]; a != nil && !yield(a) {
 				return
 			}

@@ -34,7 +34,7 @@ import (
 
 // agentSchema has a block for each kind that agents may have in them.
 func (l *loader) agentSchema() *hcl.BodySchema {
-	s := *agentSchema
+	s := *schemas["agent"]
 	for _, kind := range l.opts.Kinds.List() {
 		if kind.InBlocks != nil {
 			s.Blocks = append(slices.Clip(s.Blocks), hcl.BlockHeaderSchema{Type: kind.Name})

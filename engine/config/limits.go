@@ -33,26 +33,27 @@ func (s *Step) limits() (all []hcl.Expression) {
 			all = append(all, e)
 		}
 	}
-	return append(append(all, sortedExprs(s.Retry)...), sortedExprs(s.Resources)...)
+	return append(append(all, sortedExprs(s.Blocks["retry"])...), sortedExprs(s.Blocks["resources"])...)
 }
 
 // limits evaluates timeout, retry and resources of an instance.
 func (x *expansion) limits(s *Step, ctx func() *hcl.EvalContext) limited {
 	m := metaEval{ev: x.evaluator, ctx: ctx}
 	set := limited{limits: step.Limits{CPUs: 1}, retry: Retry{Attempts: 1, Backoff: time.Second, MaxBackoff: time.Minute}}
+	resources, retry := s.Blocks["resources"], s.Blocks["retry"]
 	m.duration("timeout", s.Timeout, "there is no limit", &set.limits.Timeout)
-	m.number("cpus", s.Resources["cpus"], &set.limits.CPUs)
-	m.bytes("memory", s.Resources["memory"], &set.limits.MemoryBytes)
-	m.bytes("disk", s.Resources["disk"], &set.limits.DiskBytes)
+	m.number("cpus", resources["cpus"], &set.limits.CPUs)
+	m.bytes("memory", resources["memory"], &set.limits.MemoryBytes)
+	m.bytes("disk", resources["disk"], &set.limits.DiskBytes)
 	if v, ok := m.value("on", s.On, cty.String, "the name of a backend or \"local\""); ok {
 		set.on = v.AsString()
 	}
 	gpus, attempts := 0.0, 1.0
-	m.whole("gpus", s.Resources["gpus"], 0, &gpus)
-	m.whole("attempts", s.Retry["attempts"], 1, &attempts)
+	m.whole("gpus", resources["gpus"], 0, &gpus)
+	m.whole("attempts", retry["attempts"], 1, &attempts)
 	set.limits.GPUs, set.retry.Attempts = int(gpus), int(attempts)
-	m.duration("backoff", s.Retry["backoff"], "it is 1s", &set.retry.Backoff)
-	m.duration("max_backoff", s.Retry["max_backoff"], "it is 1m", &set.retry.MaxBackoff)
+	m.duration("backoff", retry["backoff"], "it is 1s", &set.retry.Backoff)
+	m.duration("max_backoff", retry["max_backoff"], "it is 1m", &set.retry.MaxBackoff)
 	set.read, set.diags = m.read, m.diags
 	return set
 }

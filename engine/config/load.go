@@ -230,7 +230,7 @@ func (l *loader) agent(b *hcl.Block) diag.List {
 func (l *loader) output(b *hcl.Block) diag.List {
 	name := b.Labels[0]
 	diags := checkName("output", name, b.LabelRanges[0])
-	content, more := b.Body.Content(outputSchema)
+	content, more := b.Body.Content(schemas[b.Type])
 	diags = append(diags, more...)
 	if old := l.outputs[name]; old != nil {
 		return append(diags, duplicate("output", name, b.LabelRanges[0], old.Range))
@@ -243,7 +243,7 @@ func (l *loader) output(b *hcl.Block) diag.List {
 		if i > 0 {
 			diags = append(diags, diag.Error(nested.DefRange, "Duplicate block", "An output can have only one %q block.", nested.Type))
 		}
-		inner, more := nested.Body.Content(publishSchema)
+		inner, more := nested.Body.Content(blockIn(argDocs(b.Type), nested.Type))
 		diags = append(diags, more...)
 		o.Publish = exprs(inner.Attributes)
 	}

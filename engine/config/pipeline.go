@@ -123,9 +123,6 @@ type Step struct {
 	DependsOn hcl.Expression
 	On        hcl.Expression
 	Timeout   hcl.Expression
-	Retry     map[string]hcl.Expression
-	Resources map[string]hcl.Expression
-	Publish   map[string]hcl.Expression
 	// Args are the expressions by argument name; Blocks those of each nested
 	// block by block name.
 	Args   map[string]hcl.Expression

@@ -18,15 +18,11 @@ import (
 //
 //	publish { to = "results/${each.key}" }
 var PublishArgs = []ArgDoc{
-	{"to", true, "Path of the file or folder, relative to the pipeline's folder or absolute. Missing parent folders are created."},
-	{"output", false, "In a step, the one output that is written to the path. Without it, the path is a folder that holds every output under its name, as mleflow get writes them."},
-	{"link", false, "True for read-only hard links into the cache instead of copies. They take no space."},
-	{"private", false, "True to allow private content, such as answers. Only the owner can read the file or folder, and file(…) and dir(…) treat it as private."},
+	required("to", "Path of the file or folder, relative to the pipeline's folder or absolute. Missing parent folders are created."),
+	optional("output", "In a step, the one output that is written to the path. Without it, the path is a folder that holds every output under its name, as mleflow get writes them."),
+	optional("link", "True for read-only hard links into the cache instead of copies. They take no space."),
+	optional("private", "True to allow private content, such as answers. Only the owner can read the file or folder, and file(…) and dir(…) treat it as private."),
 }
-
-var publishSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-	{Name: "to", Required: true}, {Name: "output"}, {Name: "link"}, {Name: "private"},
-}}
 
 // Publication is content that is written to a path after a run.
 type Publication struct {
@@ -59,16 +55,16 @@ func (p *Publication) From(g *Graph) string {
 func publications(g *Graph) (diags diag.List) {
 	for _, s := range g.Pipeline.Steps {
 		b := g.eval.blocks[s]
-		if s.Publish == nil || b == nil {
+		if s.Blocks["publish"] == nil || b == nil {
 			continue
 		}
 		ctx := g.eval.scope(s.expressions())
 		for _, inst := range b.instances {
 			p := Publication{Instance: inst.index}
-			more := p.evaluate(g.eval, s.Publish, inst.context(ctx))
+			more := p.evaluate(g.eval, s.Blocks["publish"], inst.context(ctx))
 			if !more.HasErrors() {
 				g.Publications = append(g.Publications, p)
-				more = p.checkStep(inst, s.Publish)
+				more = p.checkStep(inst, s.Blocks["publish"])
 			}
 			if diags = append(diags, more...); len(diags) > 20 {
 				return diags
