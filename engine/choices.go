@@ -34,7 +34,7 @@ func (r *run) warnChosen() {
 func (r *run) warnOnce(list plan.Remarks) {
 	list.Each(func(text, neutral string) {
 		if _, told := r.told.LoadOrStore(neutral, true); !told {
-			r.sink.Emit(event.Warning{At: now(), Message: text})
+			r.sink.Emit(event.Warning{At: event.Now(), Message: text})
 		}
 	})
 }

@@ -93,7 +93,7 @@ func opening(p *Program, pl *plan.Plan) (o ledger.Opening, err error) {
 // example because the cache is read-only.
 func (r *run) warnUnrecorded() {
 	if r.unrecorded != nil {
-		r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("this run is not recorded, so mleflow runs and mleflow show will not list it: %s", r.unrecorded)})
+		r.sink.Emit(event.Warning{At: event.Now(), Message: fmt.Sprintf("this run is not recorded, so mleflow runs and mleflow show will not list it: %s", r.unrecorded)})
 	}
 }
 
@@ -127,6 +127,6 @@ func (r *run) remember(n *node, status event.Status) {
 	}
 	if err := r.pl.memory.Put(n.plan.Name, m); err != nil && r.memoryErr == nil {
 		r.memoryErr = err
-		r.sink.Emit(event.Warning{At: now(), Address: n.plan.Name, Message: fmt.Sprintf("the state cannot be written, so the next plan may not be able to explain changes: %s", err)})
+		r.sink.Emit(event.Warning{At: event.Now(), Address: n.plan.Name, Message: fmt.Sprintf("the state cannot be written, so the next plan may not be able to explain changes: %s", err)})
 	}
 }

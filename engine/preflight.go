@@ -64,7 +64,7 @@ func (r *run) preflight(ctx context.Context) {
 		sum.NeedBytes += ev.NeedBytes
 	}
 	if told {
-		sum.At = now()
+		sum.At = event.Now()
 		r.sink.Emit(sum)
 	}
 }
@@ -92,7 +92,7 @@ func (r *run) verdict(p *probe) event.Preflight {
 		p.n.estimate = est
 	}
 	ev := event.Preflight{
-		At: now(), Address: p.n.plan.Name, Subject: f.Subject, Place: f.Place, Bytes: f.Bytes, Files: f.Files,
+		At: event.Now(), Address: p.n.plan.Name, Subject: f.Subject, Place: f.Place, Bytes: f.Bytes, Files: f.Files,
 		NeedBytes: p.n.estimate.Bytes(), Credential: string(f.Credential), Rules: string(f.Rules), Link: f.Link,
 		Verdict: event.PreflightOK, Note: f.Note,
 	}

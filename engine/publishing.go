@@ -220,7 +220,7 @@ func (r *run) publish(ctx context.Context) {
 		if err == nil {
 			state, err = r.put(ctx, pub, target(pub, ref))
 		}
-		ev := event.Published{At: now(), From: pub.From(r.p.Graph), To: pub.To, Unchanged: state == publish.Same}
+		ev := event.Published{At: event.Now(), From: pub.From(r.p.Graph), To: pub.To, Unchanged: state == publish.Same}
 		if err != nil {
 			ev.Error = err.Error()
 			r.result.Failures = append(r.result.Failures, Failure{Address: "publish " + ev.From, Err: fmt.Errorf("publish %s to %s: %w", ev.From, ev.To, err)})
@@ -253,7 +253,7 @@ func (r *run) put(ctx context.Context, pub *config.Publication, t publish.Target
 	t.Work = &progress.Work{}
 	defer progress.Every(publishEvery, func() {
 		if state := t.Work.Now(); state.What != "" {
-			r.sink.Emit(event.Publishing{At: now(), From: pub.From(r.p.Graph), To: pub.To, Progress: step.ProgressOf(state)})
+			r.sink.Emit(event.Publishing{At: event.Now(), From: pub.From(r.p.Graph), To: pub.To, Progress: step.ProgressOf(state)})
 		}
 	})()
 	return r.e.opts.Places.Put(ctx, r.e.opts.Cache, t)

@@ -290,7 +290,7 @@ func (r *run) schedule(ctx context.Context) *sched.Summary {
 			r.stopEvaluation(ctx, err)
 			return sum
 		}
-		r.sink.Emit(event.Evaluated{At: now(), Evaluation: *r.pl.Evaluation})
+		r.sink.Emit(event.Evaluated{At: event.Now(), Evaluation: *r.pl.Evaluation})
 	}
 	return r.runSome(ctx, r.pl.nodes)
 }
@@ -320,7 +320,7 @@ func (r *run) stopEvaluation(ctx context.Context, err error) {
 	}
 	name := "evaluate." + r.pl.Evaluation.Name
 	r.result.Failures = append(r.result.Failures, Failure{Address: name, Err: err})
-	r.sink.Emit(event.Warning{At: now(), Message: name + " stopped: " + err.Error()})
+	r.sink.Emit(event.Warning{At: event.Now(), Message: name + " stopped: " + err.Error()})
 }
 
 // runSome runs those of the given steps that have not ended.

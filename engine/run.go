@@ -103,7 +103,7 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 	}
 	if rec, decided := r.results.agree(d.id, d.record); decided {
 		if n.fresh() && rec != nil && rec.Run != r.result.RunID {
-			r.sink.Emit(event.Warning{At: now(), Address: n.plan.Name, Message: "does not run again: a step with the same key has already used the earlier result in this run; name that step, too"})
+			r.sink.Emit(event.Warning{At: event.Now(), Address: n.plan.Name, Message: "does not run again: a step with the same key has already used the earlier result in this run; name that step, too"})
 		}
 		if rec == nil && d.record != nil { // another step runs it again
 			if d, diags = r.e.decide(ctx, r.p, n.index, true); diags.HasErrors() {
@@ -279,7 +279,7 @@ func known(p *Program, i int, rec *cache.Record) {
 
 // onWait emits the resources for which steps wait.
 func (r *run) onWait(waits []sched.Wait) {
-	e := event.Waiting{At: now(), For: []event.Wait{}}
+	e := event.Waiting{At: event.Now(), For: []event.Wait{}}
 	for _, w := range waits {
 		e.For = append(e.For, event.Wait{Resource: string(w.Resource), Steps: w.Tasks, Next: r.scheduled[w.Next].plan.Name, Holders: w.Holders, Elsewhere: w.Elsewhere})
 	}
@@ -291,17 +291,17 @@ func (r *run) onStart(task int, l sched.Lease) {
 	s := n.plan
 	r.expected.start(n, time.Now())
 	expected, _ := r.expected.of(n)
-	r.sink.Emit(event.StepStarted{At: now(), Address: s.Name, Kind: s.Kind, Attempt: l.Attempt, ExpectedMillis: expected.Milliseconds(),
+	r.sink.Emit(event.StepStarted{At: event.Now(), Address: s.Name, Kind: s.Kind, Attempt: l.Attempt, ExpectedMillis: expected.Milliseconds(),
 		CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Devices: l.Devices, On: n.on()})
 }
 
 func (r *run) onRetry(task, attempt int, wait time.Duration, err error) {
-	r.sink.Emit(event.StepRetry{At: now(), Address: r.scheduled[task].plan.Name, Attempt: attempt, WaitMillis: wait.Milliseconds(), Error: err.Error()})
+	r.sink.Emit(event.StepRetry{At: event.Now(), Address: r.scheduled[task].plan.Name, Attempt: attempt, WaitMillis: wait.Milliseconds(), Error: err.Error()})
 }
 
 func (r *run) onBackoff(task int, at time.Time) {
 	what := "waiting until " + at.Format(time.TimeOnly) + " for the next attempt"
-	r.sink.Emit(event.StepProgress{At: now(), Address: r.scheduled[task].plan.Name, Progress: step.Progress{What: what}})
+	r.sink.Emit(event.StepProgress{At: event.Now(), Address: r.scheduled[task].plan.Name, Progress: step.Progress{What: what}})
 }
 
 func (r *run) onEnd(task int, res sched.Result) {
@@ -333,7 +333,7 @@ func (r *run) onEnd(task int, res sched.Result) {
 func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	n.ended = true
 	s, d := n.plan, n.decision
-	ev := event.StepFinished{At: now(), Address: s.Name, Kind: s.Kind, Status: status, Attempts: res.Attempts, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
+	ev := event.StepFinished{At: event.Now(), Address: s.Name, Kind: s.Kind, Status: status, Attempts: res.Attempts, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
 	if n.place != nil && res.Attempts > 0 {
 		ev.On, ev.Node, ev.GPUs = n.on(), n.outcome.Node, n.Limits.GPUs
 		ev.FetchedBytes, ev.StoredBytes = n.outcome.FetchedBytes, n.outcome.StoredBytes
@@ -348,7 +348,7 @@ func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	case event.Unneeded:
 		r.expected.end(n, 0)
 	}
-	if d != nil && d.record != nil && (status == event.Ran || status == event.Cached) {
+	if d != nil && d.record != nil && status.Succeeded() {
 		ev.Action = d.id.String()
 		ev.Outputs = shownOutputs(d.record.Outputs)
 		ev.Conditions = r.p.Conditions(n.index)

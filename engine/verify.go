@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/step"
@@ -200,7 +200,7 @@ func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
 	var gave cache.Outputs
 	varies := kind.Varies || kind.Volatile || step.Varies(c.Step)
 	if !varies {
-		gave, err = v.again(ctx, out.Address, rec, c)
+		gave, err = v.again(ctx, out.Address, kind, rec, c)
 		_, fetches := c.Step.(step.Preflighter)
 		varies = fetches && err != nil
 	}
@@ -226,25 +226,21 @@ func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
 }
 
 // again runs a step as an apply would.
-func (v *verifier) again(ctx context.Context, address string, rec *cache.Record, c constructed) (_ cache.Outputs, err error) {
-	limits := c.args.Limits
-	dir, err := v.e.opts.Cache.TempDir("verify-" + rec.Action.Short())
-	if err != nil {
-		return nil, fmt.Errorf("make work folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, tree.Remove(dir)) }()
-	if limits.Timeout > 0 {
+func (v *verifier) again(ctx context.Context, address string, kind *step.Kind, rec *cache.Record, c constructed) (cache.Outputs, error) {
+	if limit := c.args.Limits.Timeout; limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limits.Timeout)
+		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	if err := attempt.StoreLocal(ctx, v.e.opts.Cache, c.args); err != nil {
+	one := attempt.Attempt{
+		Kind: kind, Args: c.args, Action: rec.Action, Address: address, Number: 1, RunID: "verify",
+		Cache: v.e.opts.Cache, Sink: event.SinkFunc(func(event.Event) {}),
+	}
+	made, err := one.Run(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return attempt.Protect(ctx, c.Step, &step.Env{
-		Address: address, Attempt: 1, Store: v.e.opts.Cache, WorkDir: dir, Log: io.Discard,
-		Progress: func(step.Progress) {}, Phase: func(step.Phase) {}, Warn: func(string) {}, Provisional: func(string, string) bool { return true }, Resumed: func(int) {}, Limits: limits, RunID: "verify",
-	})
+	return made.Outputs, nil
 }
 
 // intact reads all content of an action's outputs. The store verifies it.

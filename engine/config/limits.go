@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -148,22 +147,12 @@ func (m *metaEval) bytes(name string, e hcl.Expression, dst *int64) {
 	if !ok {
 		return
 	}
-	n, err := ParseSize(v.AsString())
+	n, err := step.ParseBytes(v.AsString())
 	if err != nil || n == 0 {
 		m.wrong(name, e, want)
 		return
 	}
 	*dst = n
-}
-
-// ParseSize reads a number of bytes with a decimal or binary unit, in either
-// case, or with none: "500MB", "1.5TiB", "1024".
-func ParseSize(s string) (int64, error) {
-	n, err := humanize.ParseBytes(s)
-	if err != nil || n > math.MaxInt64 {
-		return 0, fmt.Errorf("%q is not a size; write a size such as 500GiB or 2TB", s)
-	}
-	return int64(n), nil
 }
 
 // parseDuration is time.ParseDuration that also accepts integer or fractional

@@ -48,6 +48,9 @@ type At struct {
 	Time time.Time `json:"time"`
 }
 
+// Now returns the time of an event that happens now.
+func Now() At { return At{Time: time.Now().UTC()} }
+
 // When implements Event.
 func (a At) When() time.Time { return a.Time }
 
@@ -69,6 +72,10 @@ const (
 	// Unneeded: not run, because the pipeline's evaluation ended without it.
 	Unneeded Status = "unneeded"
 )
+
+// Succeeded reports whether an instance has a result. A cached result counts like
+// that of an execution.
+func (s Status) Succeeded() bool { return s == Ran || s == Cached }
 
 // Done is the number of instances that need nothing more from a run: all but those that
 // it skipped or cancelled.

@@ -35,8 +35,8 @@ func BenchmarkPipelineLoad(b *testing.B) {
 			l := remembered(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if s, err := l.Pipeline(pipeline); err != nil || s.Len() != n {
-					b.Fatal(s.Len(), err)
+				if s, err := l.Pipeline(pipeline); err != nil || len(s.byAddr) != n {
+					b.Fatal(len(s.byAddr), err)
 				}
 			}
 		})
@@ -82,7 +82,7 @@ func BenchmarkEmit(b *testing.B) {
 					r.Emit(e)
 				}
 			}
-			if err := r.Err(); err != nil {
+			if err := r.err; err != nil {
 				b.Fatal(err)
 			}
 		})

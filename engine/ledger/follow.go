@@ -75,7 +75,7 @@ func decoded(lines [][]byte) []event.Event {
 }
 
 // Running reports whether the run is still running.
-func (p *Past) Running() bool { return p.entry().State == Running }
+func (p *Past) Running() bool { return p.Entry().State == Running }
 
 // Follow reads the log of an attempt as it grows.
 type Follow struct {

@@ -97,13 +97,13 @@ func TestStates(t *testing.T) {
 		r.Emit(event.RunStarted{At: at(1), Run: r.ID()})
 		if tt.status != "" {
 			r.Emit(event.RunFinished{At: at(2), Run: r.ID(), Status: tt.status, Paused: tt.paused})
-		} else if got := find(t, l, r.ID()).entry().State; got != Running {
+		} else if got := find(t, l, r.ID()).Entry().State; got != Running {
 			t.Errorf("before the end: %s, want running", got)
 		}
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if got := find(t, l, r.ID()).entry().State; got != tt.want {
+		if got := find(t, l, r.ID()).Entry().State; got != tt.want {
 			t.Errorf("status %q: %s, want %s", tt.status, got, tt.want)
 		}
 	}
@@ -116,11 +116,11 @@ func TestFinishIsFound(t *testing.T) {
 	fake := `{"type":"run_finished","time":"2026-11-20T23:30:01Z","status":"ran"}`
 	long := event.Warning{At: at(1), Message: strings.Repeat(fake+"\n", 10_000)}
 	r.Emit(long)
-	if e := find(t, l, r.ID()).entry(); e.Finish != nil {
+	if e := find(t, l, r.ID()).Entry(); e.Finish != nil {
 		t.Fatalf("found an end in a message: %+v", e.Finish)
 	}
 	r.Emit(event.RunFinished{At: at(2), Run: r.ID(), Status: event.Failed, Failed: 3})
-	if e := find(t, l, r.ID()).entry(); e.State != Failed || e.Finish == nil || e.Finish.Failed != 3 {
+	if e := find(t, l, r.ID()).Entry(); e.State != Failed || e.Finish == nil || e.Finish.Failed != 3 {
 		t.Errorf("entry %+v", e)
 	}
 }
@@ -266,7 +266,7 @@ func TestSummary(t *testing.T) {
 	}
 	end := event.RunFinished{At: at(9), Run: "r", Status: event.Failed, Ran: 1, Failed: 1, Skipped: 1}
 	want := &Summary{
-		Entry: Entry{Info: r.Info(), State: Failed, Finish: &end},
+		Entry: Entry{Info: r.info, State: Failed, Finish: &end},
 		Run: event.Run{
 			Start: event.RunStarted{At: at(0), Run: "r", Steps: 3}, End: &end, Last: at(9).Time,
 			Counts:   map[event.Status]int{event.Ran: 1, event.Failed: 1, event.Skipped: 1},
@@ -387,7 +387,7 @@ func TestFlush(t *testing.T) {
 	}
 	r.journal.Close()
 	r.Emit(event.Warning{At: at(2)})
-	if err := r.Err(); err == nil || !strings.HasPrefix(err.Error(), "write journal: ") {
+	if err := r.err; err == nil || !strings.HasPrefix(err.Error(), "write journal: ") {
 		t.Errorf("error %v", err)
 	}
 	if err := r.Close(); err == nil {

@@ -116,13 +116,6 @@ func (s *Pipeline) Last(address string) (Memory, bool) {
 	return m, ok
 }
 
-// Len returns the number of remembered instances.
-func (s *Pipeline) Len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byAddr)
-}
-
 // LastRun returns the ID of the newest run of the pipeline, or "".
 func (s *Pipeline) LastRun() string { return s.lastRun }
 
@@ -211,7 +204,7 @@ func (l *Ledger) Unfinished(s *Pipeline) *Past {
 		return nil
 	}
 	p, err := l.open(s.LastRun())
-	if err != nil || p.entry().State != Interrupted {
+	if err != nil || p.Entry().State != Interrupted {
 		return nil
 	}
 	return p

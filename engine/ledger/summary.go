@@ -130,13 +130,13 @@ type Summariser struct {
 
 // Summarise returns a Summariser of the run without events.
 func (p *Past) Summarise() *Summariser {
-	return &Summariser{past: p, sum: &Summary{Entry: p.entry()}, place: map[string]int{}}
+	return &Summariser{past: p, sum: &Summary{Entry: p.Entry()}, place: map[string]int{}}
 }
 
 // Summary returns the summary of the events so far, with the current state of
 // the run. The next event changes it.
 func (b *Summariser) Summary() *Summary {
-	b.sum.Entry = b.past.entry()
+	b.sum.Entry = b.past.Entry()
 	return b.sum
 }
 

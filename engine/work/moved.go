@@ -25,7 +25,7 @@ func tellMoved(ctx context.Context, address, what string, refs []cache.Ref, emit
 	}
 	moved := new(atomic.Int64)
 	tell := func() {
-		emit(event.StepProgress{At: now(), Address: address, Progress: step.Progress{What: what, Done: min(total, moved.Load()), Total: total, Unit: "bytes"}})
+		emit(event.StepProgress{At: event.Now(), Address: address, Progress: step.Progress{What: what, Done: min(total, moved.Load()), Total: total, Unit: "bytes"}})
 	}
 	stop := progress.Every(time.Second, tell)
 	return remote.WithCount(ctx, moved), func(err error) {

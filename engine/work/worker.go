@@ -146,7 +146,7 @@ func (s *shift) greet(ctx context.Context) {
 	}
 	for _, text := range texts {
 		s.w.Say(text)
-		s.out.Emit(event.Warning{At: now(), Address: s.o.Address, Message: fmt.Sprintf("node %s: %s", s.w.Node, text)})
+		s.out.Emit(event.Warning{At: event.Now(), Address: s.o.Address, Message: fmt.Sprintf("node %s: %s", s.w.Node, text)})
 	}
 }
 
@@ -347,5 +347,3 @@ func (w *Worker) lease(ctx context.Context, kind *step.Kind, one *attempt.Attemp
 	}
 	return rec, sum.Results[0].Err, nil
 }
-
-func now() event.At { return event.At{Time: time.Now().UTC()} }

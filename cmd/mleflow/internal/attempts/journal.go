@@ -151,7 +151,7 @@ func read(a *results.Attempt, attempt, grade *ledger.StepSummary) {
 }
 
 func ended(s *ledger.StepSummary) bool {
-	return s != nil && (s.Status == event.Ran || s.Status == event.Cached)
+	return s != nil && s.Status.Succeeded()
 }
 
 // phase is how far an attempt got.

@@ -65,10 +65,10 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 		_ = json.Unmarshal([]byte(judged), &models) // other forms are ignored
 		o.use(models, e.Status == event.Cached)
 	}
-	if e.Kind == conditions.CheckKind && (e.Status == event.Ran || e.Status == event.Cached) {
+	if e.Kind == conditions.CheckKind && e.Status.Succeeded() {
 		o.check(e.Outputs["warnings"])
 	}
-	if e.Outputs["outcome"] == "" || e.Status != event.Ran && e.Status != event.Cached {
+	if e.Outputs["outcome"] == "" || !e.Status.Succeeded() {
 		return
 	}
 	if e.MadeIn != "" {

@@ -125,7 +125,7 @@ func (s *State) finish(e event.StepFinished) {
 	if s.running[e.Address] != nil {
 		b.Running--
 	}
-	if e.Status == event.Ran || e.Status == event.Cached {
+	if e.Status.Succeeded() {
 		s.Attempts.Add(e.Kind, e.Conditions)
 		s.Grades.add(e)
 		before := len(s.Outcomes.Problems)

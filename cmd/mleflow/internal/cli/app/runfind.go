@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -47,7 +46,7 @@ func NamesFile(arg string) bool {
 // AttemptsOf counts the attempts of a run that have a result by how they were isolated.
 func AttemptsOf(sum *ledger.Summary) (t conditions.Tally) {
 	for _, s := range sum.Steps {
-		if s.Status == event.Ran || s.Status == event.Cached {
+		if s.Status.Succeeded() {
 			t.Add(s.Kind, s.Conditions)
 		}
 	}

@@ -126,7 +126,7 @@ func showRun(st *app.Store, sum *ledger.Summary, now *view.State) error {
 func boardless(sum *ledger.Summary) bool {
 	graded := false
 	for i := range sum.Steps {
-		if ended := sum.Steps[i].Status == event.Ran || sum.Steps[i].Status == event.Cached; ended && sum.Steps[i].Kind == "aggregate" {
+		if ended := sum.Steps[i].Status.Succeeded(); ended && sum.Steps[i].Kind == "aggregate" {
 			return false
 		} else if ended && sum.Steps[i].Kind == conditions.GradeKind {
 			graded = true

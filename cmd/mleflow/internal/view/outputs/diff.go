@@ -12,7 +12,6 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/addr"
-	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 )
 
@@ -123,7 +122,7 @@ func Diff(ctx context.Context, from, to *Source, pipeline bool) (*Difference, er
 }
 
 func (d *Difference) step(ctx context.Context, from, to *Source, was, is *ledger.StepSummary) error {
-	if ended(was) != ended(is) {
+	if was.Status.Succeeded() != is.Status.Succeeded() {
 		d.Outcomes = append(d.Outcomes, Change{is.Address, status(was), status(is)})
 	}
 	if was.Action != is.Action && was.Action != "" && is.Action != "" {
@@ -149,7 +148,7 @@ func (d *Difference) step(ctx context.Context, from, to *Source, was, is *ledger
 func (d *Difference) score(was, is *ledger.StepSummary) {
 	c := Change{addr.KeyOf(is.Address), cmp.Or(text(was.Outputs["medal"]), "none"), cmp.Or(text(is.Outputs["medal"]), "none")}
 	switch change := results.MedalChange(c.Was, c.Is); {
-	case !ended(was) || !ended(is):
+	case !was.Status.Succeeded() || !is.Status.Succeeded():
 	case change > 0:
 		d.MedalsWon = append(d.MedalsWon, c)
 	case change < 0:
@@ -168,10 +167,6 @@ func (d *Difference) score(was, is *ledger.StepSummary) {
 	}
 	d.Scores = append(d.Scores, s)
 }
-
-// ended reports whether a step gave a result. A cached result counts like one that was
-// run.
-func ended(s *ledger.StepSummary) bool { return s.Status == event.Ran || s.Status == event.Cached }
 
 func status(s *ledger.StepSummary) string {
 	return cmp.Or(string(s.Status), string(ledger.Interrupted))
