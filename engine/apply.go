@@ -165,7 +165,7 @@ func (r *run) task(n *node) sched.Task {
 		Weight: time.Duration(max(s.ExpectedMillis, 1)) * time.Millisecond,
 		Needs:  sched.Resources{CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, DiskBytes: l.DiskBytes, GPUs: l.GPUs},
 		Prompt: n.Step.Kind.Results,
-		Retry:  sched.Retry{Attempts: n.Retry.Attempts, Base: n.Retry.Backoff, Max: n.Retry.MaxBackoff},
+		Retry:  sched.Retry{Tries: n.Retry.Tries, Base: n.Retry.Backoff, Max: n.Retry.MaxBackoff},
 		Do:     func(ctx context.Context, l sched.Lease) error { return r.do(ctx, n, l) },
 	}
 	if n.place != nil {

@@ -289,8 +289,8 @@ func TestRetriesAndTimeout(t *testing.T) {
 	r := newRig(t)
 	attempts := 0
 	r.call = func(_ context.Context, env *step.Env) error {
-		if attempts++; env.Attempt != attempts {
-			t.Errorf("attempt %d says it is %d", attempts, env.Attempt)
+		if attempts++; env.Try != attempts {
+			t.Errorf("attempt %d says it is %d", attempts, env.Try)
 		}
 		if attempts < 3 {
 			return step.Retryable(errors.New("busy"), time.Millisecond)

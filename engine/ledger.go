@@ -105,7 +105,7 @@ func (r *run) close() error {
 	return errors.Join(r.pl.memory.Close(), r.journal.Close())
 }
 
-// openLog returns a log for an attempt's output, in addition to the events, or
+// openLog returns a log for a try's output, in addition to the events, or
 // nil if there is none.
 func (r *run) openLog(address string, attempt int) io.WriteCloser {
 	if r.journal == nil {
@@ -115,7 +115,7 @@ func (r *run) openLog(address string, attempt int) io.WriteCloser {
 }
 
 // remember records the action of an address, so that the next plan can explain
-// a change. The duration is that of the attempt that made the record.
+// a change. The duration is that of the try that made the record.
 func (r *run) remember(n *node, status event.Status) {
 	if r.journal == nil {
 		return

@@ -41,7 +41,7 @@ type node struct {
 	refused error
 	// task is its index in the schedule, or -1 if it is not scheduled.
 	task int
-	// outcome is the outcome of its last attempt at its place.
+	// outcome is the outcome of its last try at its place.
 	outcome Outcome
 	// ended means that its end was reported.
 	ended bool

@@ -13,13 +13,13 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/publish"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/try"
 )
 
 // planPublications predicts the effect on the paths to which results are
@@ -153,7 +153,7 @@ func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publicat
 		case v.Private != "" && !pub.Private:
 			return cache.Ref{}, fmt.Errorf("it turns out to be made from %s, which is private; to publish it anyway, write private = true", v.Private)
 		case v.Content != nil:
-			return v.Content.Ref, attempt.StoreLocal(ctx, store, step.ArgsOf(cty.ObjectVal(map[string]cty.Value{"content": step.NewArtifact(v.Content)})))
+			return v.Content.Ref, try.StoreLocal(ctx, store, step.ArgsOf(cty.ObjectVal(map[string]cty.Value{"content": step.NewArtifact(v.Content)})))
 		}
 		text := config.Text(v.Value)
 		if v.Value.Type() != cty.String {

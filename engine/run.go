@@ -10,13 +10,13 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/try"
 )
 
 // run is an apply in progress.
@@ -160,7 +160,7 @@ func asError(diags diag.List) error {
 	return errors.Join(errs...)
 }
 
-// do makes one attempt at step n.
+// do makes one try at step n.
 func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 	d := n.decision
 	if rec := r.results.of(d.id); rec != nil {
@@ -169,7 +169,7 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 		return nil
 	}
 	if n.place != nil { // the workers there agree on one of them
-		return r.counted(ctx, n, l.Attempt, func() error { return r.elsewhere(ctx, n, l) })
+		return r.counted(ctx, n, l.Try, func() error { return r.elsewhere(ctx, n, l) })
 	}
 	var unlock func()
 	err := l.Outside(func() (err error) { unlock, err = r.lockAction(ctx, n); return err })
@@ -188,11 +188,11 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 			return nil
 		}
 	}
-	return r.attempt(ctx, n, l)
+	return r.try(ctx, n, l)
 }
 
-// attempt runs the step and records its outputs.
-func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
+// try runs the step and records its outputs.
+func (r *run) try(ctx context.Context, n *node, l sched.Lease) error {
 	d := n.decision
 	ctx = cache.WithAccount(ctx) // other steps must not use this step's reservation
 	var release func()
@@ -210,16 +210,16 @@ func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
 		warnings.Add(c.args.Text("agent", "name"), choice.Warning)
 	}
 	r.warnOnce(warnings)
-	one := attempt.Attempt{
-		Kind: n.Step.Kind, Args: c.args, Action: d.id, Fields: d.fields, Address: n.plan.Name, Number: l.Attempt,
-		RunID: r.result.RunID, Devices: l.Devices, Tries: r.e.tries(ctx, n, c.Step), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Attempt),
+	t := try.Try{
+		Kind: n.Step.Kind, Args: c.args, Action: d.id, Fields: d.fields, Address: n.plan.Name, Number: l.Try,
+		RunID: r.result.RunID, Devices: l.Devices, Tries: r.e.tries(ctx, n, c.Step), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Try),
 	}
-	return r.counted(ctx, n, l.Attempt, func() error { return r.complete(ctx, n, &one) })
+	return r.counted(ctx, n, l.Try, func() error { return r.complete(ctx, n, &t) })
 }
 
-// complete runs an attempt, and records and passes on its result.
-func (r *run) complete(ctx context.Context, n *node, one *attempt.Attempt) error {
-	rec, err := one.Run(ctx)
+// complete runs a try, and records and passes on its result.
+func (r *run) complete(ctx context.Context, n *node, t *try.Try) error {
+	rec, err := t.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -291,12 +291,12 @@ func (r *run) onStart(task int, l sched.Lease) {
 	s := n.plan
 	r.expected.start(n, time.Now())
 	expected, _ := r.expected.of(n)
-	r.sink.Emit(event.StepStarted{At: event.Now(), Address: s.Name, Kind: s.Kind, Attempt: l.Attempt, ExpectedMillis: expected.Milliseconds(),
+	r.sink.Emit(event.StepStarted{At: event.Now(), Address: s.Name, Kind: s.Kind, Try: l.Try, ExpectedMillis: expected.Milliseconds(),
 		CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Devices: l.Devices, On: n.on()})
 }
 
 func (r *run) onRetry(task, attempt int, wait time.Duration, err error) {
-	r.sink.Emit(event.StepRetry{At: event.Now(), Address: r.scheduled[task].plan.Name, Attempt: attempt, WaitMillis: wait.Milliseconds(), Error: err.Error()})
+	r.sink.Emit(event.StepRetry{At: event.Now(), Address: r.scheduled[task].plan.Name, Try: attempt, WaitMillis: wait.Milliseconds(), Error: err.Error()})
 }
 
 func (r *run) onBackoff(task int, at time.Time) {
@@ -333,8 +333,8 @@ func (r *run) onEnd(task int, res sched.Result) {
 func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	n.ended = true
 	s, d := n.plan, n.decision
-	ev := event.StepFinished{At: event.Now(), Address: s.Name, Kind: s.Kind, Status: status, Attempts: res.Attempts, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
-	if n.place != nil && res.Attempts > 0 {
+	ev := event.StepFinished{At: event.Now(), Address: s.Name, Kind: s.Kind, Status: status, LastTry: res.Tries, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
+	if n.place != nil && res.Tries > 0 {
 		ev.On, ev.Node, ev.GPUs = n.on(), n.outcome.Node, n.Limits.GPUs
 		ev.FetchedBytes, ev.StoredBytes = n.outcome.FetchedBytes, n.outcome.StoredBytes
 	}

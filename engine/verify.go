@@ -12,12 +12,12 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/try"
 )
 
 // Verdict is the result of verifying one step.
@@ -232,11 +232,11 @@ func (v *verifier) again(ctx context.Context, address string, kind *step.Kind, r
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	one := attempt.Attempt{
+	t := try.Try{
 		Kind: kind, Args: c.args, Action: rec.Action, Address: address, Number: 1, RunID: "verify",
 		Cache: v.e.opts.Cache, Sink: event.SinkFunc(func(event.Event) {}),
 	}
-	made, err := one.Run(ctx)
+	made, err := t.Run(ctx)
 	if err != nil {
 		return nil, err
 	}

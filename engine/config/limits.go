@@ -38,7 +38,7 @@ func (s *Step) limits() (all []hcl.Expression) {
 // limits evaluates timeout, retry and resources of an instance.
 func (x *expansion) limits(s *Step, ctx func() *hcl.EvalContext) limited {
 	m := metaEval{ev: x.evaluator, ctx: ctx}
-	set := limited{limits: step.Limits{CPUs: 1}, retry: Retry{Attempts: 1, Backoff: time.Second, MaxBackoff: time.Minute}}
+	set := limited{limits: step.Limits{CPUs: 1}, retry: Retry{Tries: 1, Backoff: time.Second, MaxBackoff: time.Minute}}
 	resources, retry := s.Blocks["resources"], s.Blocks["retry"]
 	m.duration("timeout", s.Timeout, "there is no limit", &set.limits.Timeout)
 	m.number("cpus", resources["cpus"], &set.limits.CPUs)
@@ -50,7 +50,7 @@ func (x *expansion) limits(s *Step, ctx func() *hcl.EvalContext) limited {
 	gpus, attempts := 0.0, 1.0
 	m.whole("gpus", resources["gpus"], 0, &gpus)
 	m.whole("attempts", retry["attempts"], 1, &attempts)
-	set.limits.GPUs, set.retry.Attempts = int(gpus), int(attempts)
+	set.limits.GPUs, set.retry.Tries = int(gpus), int(attempts)
 	m.duration("backoff", retry["backoff"], "it is 1s", &set.retry.Backoff)
 	m.duration("max_backoff", retry["max_backoff"], "it is 1m", &set.retry.MaxBackoff)
 	set.read, set.diags = m.read, m.diags

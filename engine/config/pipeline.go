@@ -146,8 +146,8 @@ func (s *Step) ArgRange(name string) hcl.Range {
 
 // Retry says how often and when an instance is retried.
 type Retry struct {
-	// Attempts is the total number of attempts, at least 1.
-	Attempts int
+	// Tries is the total number of tries, at least 1.
+	Tries int
 	// Backoff is the wait after the first failure; it doubles up to
 	// MaxBackoff.
 	Backoff, MaxBackoff time.Duration

@@ -36,11 +36,11 @@ type Run struct {
 	Waiting  []Wait
 	Expected ExpectedEnd
 	// Running are the instances in progress by address.
-	Running map[string]*Try
+	Running map[string]*Execution
 }
 
-// Try is the current execution of an instance.
-type Try struct {
+// Execution is the current try of an instance.
+type Execution struct {
 	StepStarted
 	Progress StepProgress
 	// Phase is the phase of an agent's attempt.
@@ -66,9 +66,9 @@ func (r *Run) Apply(e Event) {
 		r.Start = e
 	case StepStarted:
 		if r.Running == nil {
-			r.Running = map[string]*Try{}
+			r.Running = map[string]*Execution{}
 		}
-		r.Running[e.Address] = &Try{StepStarted: e}
+		r.Running[e.Address] = &Execution{StepStarted: e}
 	case StepProgress:
 		if t := r.Running[e.Address]; t.works() {
 			t.Progress, t.Space = e, nil
@@ -129,7 +129,7 @@ func (r *Run) applyOwn(e Event) {
 
 // job stores the state of the job. What its last worker reported ends with that
 // worker.
-func (t *Try) job(e StepJob) {
+func (t *Execution) job(e StepJob) {
 	if last := t.Job; last != nil && (e.State != JobRunning || e.Node != last.Node || e.Starts != last.Starts) {
 		t.Phase, t.Progress, t.Space = step.Phase{}, StepProgress{}, nil
 	}
@@ -138,6 +138,6 @@ func (t *Try) job(e StepJob) {
 
 // works reports whether reports of a worker are about this try: those of a lost
 // worker come late.
-func (t *Try) works() bool {
+func (t *Execution) works() bool {
 	return t != nil && (t.Job == nil || t.Job.State == JobRunning || t.Job.Starts == 0)
 }

@@ -57,7 +57,7 @@ func BenchmarkPipelinePut(b *testing.B) {
 }
 
 func BenchmarkEmit(b *testing.B) {
-	started := event.StepStarted{At: at(1), Address: `step.exec.a["leaf-classification/0"]`, Kind: "exec", Attempt: 1}
+	started := event.StepStarted{At: at(1), Address: `step.exec.a["leaf-classification/0"]`, Kind: "exec", Try: 1}
 	ran := event.StepFinished{At: at(2), Address: started.Address, Kind: "exec", Status: event.Ran, Action: action("a").String(), Outputs: map[string]string{"out": action("b").String()}}
 	cached := ran
 	cached.Status = event.Cached

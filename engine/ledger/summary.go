@@ -26,10 +26,10 @@ type StepSummary struct {
 	Kind    string
 	// Status is empty while the instance runs. It stays empty if the run is
 	// killed meanwhile.
-	Status   event.Status
-	Action   string
-	Attempts int
-	// Started is the start of the last attempt, or zero if there was none.
+	Status  event.Status
+	Action  string
+	LastTry int
+	// Started is the start of the last try, or zero if there was none.
 	// Ended is the end of the instance.
 	Started, Ended time.Time
 	Duration       time.Duration
@@ -41,7 +41,7 @@ type StepSummary struct {
 	// MadeIn is the run that executed a cached step.
 	MadeIn  string
 	Retries []event.StepRetry
-	// On and Node are the backend and the node of the last attempt, if it did
+	// On and Node are the backend and the node of the last try, if it did
 	// not run on the run's own machine. Spans are the periods in which its
 	// workers ran.
 	On, Node string
@@ -53,12 +53,12 @@ type StepSummary struct {
 
 // Finished returns the event that ended the instance, without its time.
 func (s *StepSummary) Finished() event.StepFinished {
-	return event.StepFinished{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, Attempts: s.Attempts,
+	return event.StepFinished{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, LastTry: s.LastTry,
 		DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, Tries: s.Tries, MadeIn: s.MadeIn,
 		On: s.On, Node: s.Node, FetchedBytes: s.FetchedBytes, StoredBytes: s.StoredBytes}
 }
 
-// Took is the time from the start of an instance's last attempt to its end or, of one
+// Took is the time from the start of an instance's last try to its end or, of one
 // without an end, to now if the run lives, and else to the run's last sign of life.
 func (s *Summary) Took(of *StepSummary, now time.Time) time.Duration {
 	switch {
@@ -156,7 +156,7 @@ func (b *Summariser) Add(e event.Event) {
 		b.sum.Steps = slices.Grow(b.sum.Steps, min(max(0, e.Steps), 1<<16))
 	case event.StepStarted:
 		s := b.step(e.Address, e.Kind)
-		s.Started, s.Attempts, s.Devices = e.Time, e.Attempt, e.Devices
+		s.Started, s.LastTry, s.Devices = e.Time, e.Try, e.Devices
 	case event.StepJob:
 		b.step(e.Address, "").job(e)
 	case event.StepRetry:
@@ -166,7 +166,7 @@ func (b *Summariser) Add(e event.Event) {
 	case event.StepFinished:
 		s := b.step(e.Address, e.Kind)
 		s.Status, s.Action, s.Ended = e.Status, e.Action, e.Time
-		s.Attempts = max(s.Attempts, e.Attempts)
+		s.LastTry = max(s.LastTry, e.LastTry)
 		s.Duration = time.Duration(e.DurationMillis) * time.Millisecond
 		s.Error, s.Outputs, s.Conditions, s.Tries, s.MadeIn = e.Error, e.Outputs, e.Conditions, e.Tries, e.MadeIn
 		s.stop(e.Time)

@@ -64,7 +64,7 @@ type pool struct {
 	free    amounts
 	devices []device
 	locks   *DeviceLocks
-	// retryAt is the time of the next attempt to lease devices held by other
+	// retryAt is the time at which to lease devices again that are held by other
 	// processes.
 	retryAt time.Time
 }
@@ -75,7 +75,7 @@ type device struct {
 	unlock func()
 }
 
-// devicePoll is the interval between attempts to lease devices held by other
+// devicePoll is the interval at which the scheduler asks again for devices held by other
 // processes.
 const devicePoll = 250 * time.Millisecond
 

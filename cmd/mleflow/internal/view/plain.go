@@ -58,7 +58,7 @@ func (p *Plain) line(e event.Event) string {
 	case event.StepStarted:
 		return p.startedText(e)
 	case event.StepRetry:
-		return fmt.Sprintf("%s %s: attempt %d failed: %s; next attempt in %s", p.style.Warn("retry"), e.Address, e.Attempt, OneLine(e.Error), Millis(e.WaitMillis))
+		return fmt.Sprintf("%s %s: attempt %d failed: %s; next attempt in %s", p.style.Warn("retry"), e.Address, e.Try, OneLine(e.Error), Millis(e.WaitMillis))
 	case event.StepJob:
 		return p.jobLine(e)
 	case event.StepFinished:
@@ -165,8 +165,8 @@ func runStartedText(e event.RunStarted) string {
 func (p *Plain) startedText(e event.StepStarted) string {
 	text := "start " + e.Address
 	var notes []string
-	if e.Attempt > 1 {
-		notes = append(notes, fmt.Sprintf("attempt %d", e.Attempt))
+	if e.Try > 1 {
+		notes = append(notes, fmt.Sprintf("attempt %d", e.Try))
 	}
 	if lease := leaseText(e); p.verbose && lease != "" {
 		notes = append(notes, lease)
@@ -194,12 +194,12 @@ func leaseText(e event.StepStarted) string {
 func (p *Plain) finishedText(e event.StepFinished) string {
 	switch e.Status {
 	case event.Ran:
-		return p.style.Good("done") + " " + e.Address + placeText(e.On, e.Node) + " in " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + p.state.Grades.gradeText(e) + p.problemText(e)
+		return p.style.Good("done") + " " + e.Address + placeText(e.On, e.Node) + " in " + Millis(e.DurationMillis) + attemptsText(e.LastTry) + p.state.Grades.gradeText(e) + p.problemText(e)
 	case event.Failed:
 		if p.state.refused(e.Address) {
 			return p.ifVerbose("failed " + e.Address + ": see the preflight")
 		}
-		return p.style.Bad("failed") + " " + e.Address + placeText(e.On, e.Node) + " after " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + ": " + OneLine(e.Error)
+		return p.style.Bad("failed") + " " + e.Address + placeText(e.On, e.Node) + " after " + Millis(e.DurationMillis) + attemptsText(e.LastTry) + ": " + OneLine(e.Error)
 	case event.Cancelled:
 		return p.style.Warn("cancelled") + " " + e.Address
 	case event.Skipped:

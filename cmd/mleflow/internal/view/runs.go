@@ -172,7 +172,7 @@ func Steps(w io.Writer, sum *ledger.Summary, style Style, verbose bool) error {
 			s.Duration = sum.Took(&s, time.Now())
 		}
 		if !s.Started.IsZero() {
-			row = append(row, Duration(s.Duration), fmt.Sprint(s.Attempts))
+			row = append(row, Duration(s.Duration), fmt.Sprint(s.LastTry))
 			if nodes != nil {
 				row = append(row, s.Node)
 			}

@@ -99,7 +99,7 @@ func runningLine(r *running, name string, style Style, now time.Time, printed bo
 	case r.Retry != nil:
 		wait := r.Retry.Time.Add(time.Duration(r.Retry.WaitMillis) * time.Millisecond).Sub(now)
 		return text + fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time)))) +
-			style.Warn(fmt.Sprintf("  attempt %d failed, next in %s: %s", r.Retry.Attempt, clock(max(0, wait)), OneLine(r.Retry.Error)))
+			style.Warn(fmt.Sprintf("  attempt %d failed, next in %s: %s", r.Retry.Try, clock(max(0, wait)), OneLine(r.Retry.Error)))
 	case r.Phase.Name == step.Running:
 		text += " " + PhaseText(r.Phase, now)
 	default:
@@ -118,8 +118,8 @@ func runningLine(r *running, name string, style Style, now time.Time, printed bo
 }
 
 func attemptNote(r *running, style Style) string {
-	if r.Attempt > 1 && r.Retry == nil {
-		return style.Warn(fmt.Sprintf(" attempt %d ", r.Attempt))
+	if r.Try > 1 && r.Retry == nil {
+		return style.Warn(fmt.Sprintf(" attempt %d ", r.Try))
 	}
 	return ""
 }

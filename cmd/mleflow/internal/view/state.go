@@ -41,7 +41,7 @@ type State struct {
 
 // running is a step in progress.
 type running struct {
-	*event.Try
+	*event.Execution
 	// Rate is the speed at which its progress grows, and Line the last line of its output.
 	Rate rate
 	Line string
@@ -73,7 +73,7 @@ func (s *State) apply(e event.Event) {
 		if s.running[e.Address] == nil {
 			s.block(BlockOf(e.Address)).Running++
 		}
-		s.running[e.Address] = &running{Try: s.Run.Running[e.Address]}
+		s.running[e.Address] = &running{Execution: s.Run.Running[e.Address]}
 	case event.StepProgress:
 		if r := s.running[e.Address]; r != nil && r.Progress == e {
 			r.Rate.add(e)

@@ -49,7 +49,7 @@ func (s *State) UnderWay() *UnderWay {
 		u.Blocks = append(u.Blocks, blockJSON{Block: b.Name, Steps: b.Steps, Running: b.Running, Ended: b.Counts, Problems: b.Bad})
 	}
 	for _, r := range s.InProgress() {
-		j := runningJSON{Address: r.Address, Attempt: r.Attempt, Started: r.Time, Devices: r.Devices, Job: r.Job, LastLine: r.Line}
+		j := runningJSON{Address: r.Address, Attempt: r.Try, Started: r.Time, Devices: r.Devices, Job: r.Job, LastLine: r.Line}
 		if r.Phase.Name != "" {
 			j.Phase = &r.Phase
 		}

@@ -92,11 +92,11 @@ func (f *logFollower) lastOf(events []event.Event) (kept []event.Event) {
 	last := map[string]int{}
 	for _, e := range events {
 		if e, ok := e.(event.StepStarted); ok {
-			last[e.Address] = e.Attempt
+			last[e.Address] = e.Try
 		}
 	}
 	for _, e := range events {
-		if e, ok := e.(event.StepStarted); ok && e.Attempt != last[e.Address] && f.attempt == 0 {
+		if e, ok := e.(event.StepStarted); ok && e.Try != last[e.Address] && f.attempt == 0 {
 			continue
 		}
 		kept = append(kept, e)
@@ -110,10 +110,10 @@ func (f *logFollower) take(e event.Event) error {
 		if err := f.end(e.Address); err != nil {
 			return err
 		}
-		if f.wants(e.Address) && (f.attempt == 0 || f.attempt == e.Attempt) {
-			f.open = append(f.open, &openLog{address: e.Address, attempt: e.Attempt, log: f.past.Follow(e.Address, e.Attempt), lines: &lineWriter{to: f.app.Stdout, raw: f.raw}})
+		if f.wants(e.Address) && (f.attempt == 0 || f.attempt == e.Try) {
+			f.open = append(f.open, &openLog{address: e.Address, attempt: e.Try, log: f.past.Follow(e.Address, e.Try), lines: &lineWriter{to: f.app.Stdout, raw: f.raw}})
 		}
-		f.ended = f.ended || f.only == e.Address && f.attempt > 0 && e.Attempt > f.attempt
+		f.ended = f.ended || f.only == e.Address && f.attempt > 0 && e.Try > f.attempt
 	case event.StepFinished:
 		if err := f.end(e.Address); err != nil {
 			return err

@@ -201,7 +201,7 @@ func showJSON(sum *ledger.Summary, outcomes view.Outcomes) RunJSON {
 	out := RunJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings, Outcomes: outcomes, Evaluation: sum.Evaluation}
 	for _, s := range sum.Steps {
 		out.Steps = append(out.Steps, stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action,
-			Attempts: s.Attempts, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node})
+			Attempts: s.LastTry, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node})
 	}
 	for _, u := range sum.Nodes() {
 		out.Nodes = append(out.Nodes, nodeJSON{u, u.GPUTime.Milliseconds(), u.IdleGPUTime.Milliseconds()})

@@ -97,7 +97,7 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.job = engine.Job{Place: "lab", Address: "step.echo.a", Kind: kind, Args: args, Action: h.Sum(), Fields: h.Fields(), Attempt: 1, RunID: "r", Log: io.Discard,
+	s.job = engine.Job{Place: "lab", Address: "step.echo.a", Kind: kind, Args: args, Action: h.Sum(), Fields: h.Fields(), Try: 1, RunID: "r", Log: io.Discard,
 		Sink: event.SinkFunc(func(e event.Event) {
 			if j, ok := e.(event.StepJob); ok {
 				s.jobs <- j

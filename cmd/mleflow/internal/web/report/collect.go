@@ -138,7 +138,7 @@ func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 }
 
 func (s *Step) take(h *ledger.StepSummary, sum *ledger.Summary) {
-	s.Status, s.Started, s.Duration, s.Attempts, s.Error, s.Action = h.Status, h.Started, sum.Took(h, sum.Last), h.Attempts, h.Error, h.Action
+	s.Status, s.Started, s.Duration, s.Attempts, s.Error, s.Action = h.Status, h.Started, sum.Took(h, sum.Last), h.LastTry, h.Error, h.Action
 }
 
 // collector reads the content that the run's steps gave.

@@ -207,7 +207,7 @@ func (l *logged) stopped(ctx context.Context) bool {
 func (l *logged) attempt(ctx context.Context, c Results, past *ledger.Past, e event.StepFinished) {
 	who, at := page.Name(e.Address), stepAddress(past.Info.ID, e.Address, "logs")
 	if e.MadeIn == "" || e.MadeIn == past.Info.ID {
-		if r, err := past.OpenLog(e.Address, max(e.Attempts, 1)); err == nil && l.read(ctx, r, who, at+"&step=1") {
+		if r, err := past.OpenLog(e.Address, max(e.LastTry, 1)); err == nil && l.read(ctx, r, who, at+"&step=1") {
 			return
 		}
 	}

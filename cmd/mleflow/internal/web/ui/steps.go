@@ -40,8 +40,8 @@ func (u *UI) stepLine(m *model, sum *ledger.Summary, address string) line {
 	if d := s.Duration.Seconds(); s.Status != "" && cells[2].Text != "" {
 		cells[2].Value = d
 	}
-	if s.Attempts > 0 {
-		cells[3] = number(float64(s.Attempts))
+	if s.LastTry > 0 {
+		cells[3] = number(float64(s.LastTry))
 	}
 	if why := unsuccessful(s); why != "" {
 		cells[1].Class, cells[4].Text = "bad", brief(strings.TrimSuffix(why+": "+cells[4].Text, ": "))
