@@ -166,17 +166,14 @@ type Cause struct {
 
 // Causes groups the problems by cause, in order of appearance.
 func (o *Outcomes) Causes() (list []*Cause) {
-	same := map[string]*Cause{}
-	for _, p := range o.Problems {
+	for _, same := range grouped(o.Problems, func(p Problem) string {
 		key := p.Outcome + " " + alike(p.Reason)
 		if status, _, _ := strings.Cut(p.Reason, ":"); strings.HasPrefix(status, "exit status ") {
 			key += status // its number matters
 		}
-		if same[key] == nil {
-			same[key] = &Cause{Problem: p}
-			list = append(list, same[key])
-		}
-		same[key].All = append(same[key].All, p)
+		return key
+	}) {
+		list = append(list, &Cause{Problem: same[0], All: same})
 	}
 	return list
 }

@@ -238,16 +238,9 @@ func WarningText(w event.Warning) string {
 // Warnings writes the warnings of a run, each once: one that several steps have begins with
 // the first of them and the number of the others.
 func Warnings(list []event.Warning) (texts []string) {
-	of := map[string][]event.Warning{}
-	var order []string
-	for _, w := range list {
-		if of[w.Message] = append(of[w.Message], w); len(of[w.Message]) == 1 {
-			order = append(order, w.Message)
-		}
-	}
-	for _, message := range order {
-		w := of[message][0]
-		if n := len(of[message]) - 1; n > 0 && w.Address != "" {
+	for _, same := range grouped(list, func(w event.Warning) string { return w.Message }) {
+		w := same[0]
+		if n := len(same) - 1; n > 0 && w.Address != "" {
 			w.Address += fmt.Sprintf(" and %d more", n)
 		}
 		texts = append(texts, WarningText(w))

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -13,7 +14,7 @@ import (
 func Preflights(w io.Writer, r *event.Run, style Style) error {
 	t := NewTable("COMPETITION", "FROM", ">DOWNLOAD", ">FILES", ">DISK", "CREDENTIAL", "RULES", "VERDICT")
 	for _, p := range r.Preflights {
-		t.Row(p.Subject, p.Place, sizeCell(p.Bytes), countCell(p.Files), sizeCell(p.NeedBytes), dash(p.Credential), dash(p.Rules), p.Verdict)
+		t.Row(p.Subject, p.Place, sizeCell(p.Bytes), countCell(p.Files), sizeCell(p.NeedBytes), cmp.Or(p.Credential, "-"), cmp.Or(p.Rules, "-"), p.Verdict)
 	}
 	if err := t.Write(w, style); err != nil {
 		return err
@@ -60,13 +61,6 @@ func preflightText(e event.PreflightFinished) string {
 	}
 	if e.NeedBytes > 0 {
 		text += "; " + Bytes(e.NeedBytes) + " of disk"
-	}
-	return text
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
 	}
 	return text
 }
