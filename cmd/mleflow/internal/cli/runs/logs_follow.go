@@ -1,11 +1,11 @@
 package runs
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
@@ -175,10 +175,12 @@ func (f *logFollower) close(running bool) error {
 }
 
 // lineWriter passes on whole lines, made fit for a terminal unless they are to be
-// raw.
+// raw. A line that does not end goes in pieces, none of which ends within a
+// character.
 type lineWriter struct {
-	to     io.Writer
-	raw    bool
+	to  io.Writer
+	raw bool
+	// before, if set, is called before lines are passed on.
 	before func()
 	held   []byte
 }
@@ -189,7 +191,7 @@ const longestLine = 1 << 16
 // Write implements io.Writer.
 func (l *lineWriter) Write(p []byte) (int, error) {
 	l.held = append(l.held, p...)
-	end := strings.LastIndexByte(string(l.held), '\n') + 1
+	end := bytes.LastIndexByte(l.held, '\n') + 1
 	if end == 0 && len(l.held) > longestLine {
 		end = len(l.held) - unfinished(l.held)
 	}
@@ -202,12 +204,18 @@ func (l *lineWriter) pass(n int) error {
 	if n == 0 {
 		return nil
 	}
-	l.before()
-	text := l.held[:n]
-	if !l.raw {
-		text = []byte(view.Text(string(text)))
+	if l.before != nil {
+		l.before()
 	}
-	_, err := l.to.Write(text)
+	var err error
+	for line := range bytes.Lines(l.held[:n]) {
+		if !l.raw {
+			line = []byte(view.Text(string(line)))
+		}
+		if _, err = l.to.Write(line); err != nil {
+			break
+		}
+	}
 	l.held = slices.Clone(l.held[n:])
 	return err
 }
