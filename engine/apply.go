@@ -246,7 +246,7 @@ func (r *run) announce() {
 	expected, _, _ := r.expected.left(time.Now())
 	r.sink.Emit(event.RunStarted{At: event.Now(), Run: r.result.RunID, Pipeline: r.p.Pipeline.Path, Steps: len(r.pl.Steps),
 		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected.Milliseconds(), Blocks: blocksOf(&r.pl.Plan)})
-	r.expected.tell()
+	r.expected.report()
 	r.warnChosen()
 	if rs := r.pl.rounds; rs != nil {
 		// Other runs may have extended the chain since the plan.

@@ -42,8 +42,8 @@ type run struct {
 	expected *expectation
 	// results has the results that the run uses.
 	results *results
-	// told has the warnings that warnOnce has emitted.
-	told sync.Map
+	// warned has the warnings that warnOnce has emitted.
+	warned sync.Map
 	// dependents has the steps that depend directly on a step.
 	dependents func() map[*node][]*node
 }
@@ -326,7 +326,7 @@ func (r *run) onEnd(task int, res sched.Result) {
 		took = res.Ended.Sub(res.Started)
 	}
 	r.expected.end(n, took)
-	r.expected.tell()
+	r.expected.report()
 }
 
 // ended counts a step, records its action and emits its end.

@@ -93,7 +93,7 @@ func (e *Engine) Verify(ctx context.Context, p *Program, past *ledger.Summary, o
 			jobs = append(jobs, func() { v.settle(ctx, &list[n], t) })
 			continue
 		}
-		v.tell(list[n])
+		v.report(list[n])
 	}
 	v.run(jobs)
 	if err := ctx.Err(); err != nil {
@@ -125,7 +125,7 @@ func (v *verifier) run(jobs []func()) {
 	_ = group.Wait()
 }
 
-func (v *verifier) tell(verdict Verified) {
+func (v *verifier) report(verdict Verified) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.opts.Done != nil {
@@ -184,7 +184,7 @@ func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
 	started := time.Now()
 	defer func() {
 		out.Seconds = time.Since(started).Seconds()
-		v.tell(*out)
+		v.report(*out)
 	}()
 	if t.diags.HasErrors() {
 		out.Verdict, out.Error = Broken, asError(t.diags).Error()

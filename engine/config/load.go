@@ -182,10 +182,10 @@ func (l *loader) block(b *hcl.Block) diag.List {
 }
 
 func duplicate(what, name string, here, there hcl.Range) *hcl.Diagnostic {
-	return diag.Error(here, "Duplicate "+what, "%s %q is already declared at %s. Rename one of them.", capital(what), name, place(there))
+	return diag.Error(here, "Duplicate "+what, "%s %q is already declared at %s. Rename one of them.", capital(what), name, position(there))
 }
 
-func place(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
+func position(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
 
 func capital(s string) string { return string(s[0]-'a'+'A') + s[1:] }
 

@@ -65,7 +65,7 @@ func (l *loader) makeStep(s *Step, a *step.Attr) diag.List {
 		Args: map[string]hcl.Expression{}, Blocks: map[string]map[string]hcl.Expression{}}
 	if old := l.p.byAddr[made.Addr]; old != nil {
 		return diag.List{diag.Error(s.Range, "Duplicate step", "%s needs a step %s, which mleflow adds because %s is not set, but a step of that name is declared at %s. Write %s = %s…, or rename that step.",
-			s.Addr, made.Addr, a.Name, place(old.Range), a.Name, made.Addr)}
+			s.Addr, made.Addr, a.Name, position(old.Range), a.Name, made.Addr)}
 	}
 	all := &combinations{of: s}
 	for _, name := range a.Made.Args {

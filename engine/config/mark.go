@@ -24,7 +24,7 @@ type origin struct {
 
 // String names the output and where it is made.
 func (o origin) String() string {
-	return fmt.Sprintf("output %q of %s (%s)", o.inst.Step.Kind.Outputs[o.out].Name, o.inst.Addr, place(o.inst.Step.Range))
+	return fmt.Sprintf("output %q of %s (%s)", o.inst.Step.Kind.Outputs[o.out].Name, o.inst.Addr, position(o.inst.Step.Range))
 }
 
 type sensitiveMark string

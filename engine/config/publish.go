@@ -132,14 +132,14 @@ func (p *Publication) evaluate(ev *evaluator, args map[string]hcl.Expression, ct
 	if values["to"].IsNull() {
 		return diag.List{diag.Error(p.Range, "Invalid to", "Write a path, such as \"results/board\".")}
 	}
-	if err := p.place(values["to"].AsString(), folderOf(ev.pipeline.Path)); err != nil {
+	if err := p.setPath(values["to"].AsString(), folderOf(ev.pipeline.Path)); err != nil {
 		return diag.List{diag.Error(p.Range, "Invalid to", "%s", diag.Sentence(err.Error()))}
 	}
 	return nil
 }
 
-// place takes the path as it was written.
-func (p *Publication) place(to, folder string) error {
+// setPath takes the path as it was written.
+func (p *Publication) setPath(to, folder string) error {
 	p.To = to
 	if strings.Contains(to, "://") {
 		return fmt.Errorf("%q is a URL, and results can be published only to a path on this machine. Copy them from there, or share them through a remote cache", to)
@@ -227,7 +227,7 @@ func checkPlaces(g *Graph) (diags diag.List) {
 				hint = "Use each.key in the path."
 			}
 			diags = append(diags, diag.Error(p.Range, "Paths overlap", "%s and %s (%s) are both published to %s. %s",
-				p.From(g), above.From(g), place(above.Range), above.To, hint))
+				p.From(g), above.From(g), position(above.Range), above.To, hint))
 			return diags
 		}
 		above = p

@@ -125,12 +125,12 @@ func (p *Past) Summary(kinds ...string) (*Summary, error) {
 type Summariser struct {
 	past  *Past
 	sum   *Summary
-	place map[string]int
+	index map[string]int
 }
 
 // Summarise returns a Summariser of the run without events.
 func (p *Past) Summarise() *Summariser {
-	return &Summariser{past: p, sum: &Summary{Entry: p.Entry()}, place: map[string]int{}}
+	return &Summariser{past: p, sum: &Summary{Entry: p.Entry()}, index: map[string]int{}}
 }
 
 // Summary returns the summary of the events so far, with the current state of
@@ -142,7 +142,7 @@ func (b *Summariser) Summary() *Summary {
 
 // Step returns the summary of an instance so far, or nil.
 func (b *Summariser) Step(address string) *StepSummary {
-	if i, ok := b.place[address]; ok {
+	if i, ok := b.index[address]; ok {
 		return &b.sum.Steps[i]
 	}
 	return nil
@@ -177,10 +177,10 @@ func (b *Summariser) Add(e event.Event) {
 }
 
 func (b *Summariser) step(address, kind string) *StepSummary {
-	i, ok := b.place[address]
+	i, ok := b.index[address]
 	if !ok {
 		i = len(b.sum.Steps)
-		b.place[address] = i
+		b.index[address] = i
 		b.sum.Steps = append(b.sum.Steps, StepSummary{Address: address})
 	}
 	if kind != "" {

@@ -281,7 +281,7 @@ func (s *scheduler) dispatch() {
 	if s.dirty {
 		free := s.prompt.dispatch(s.pool.free, s.o.Parallelism-s.prompted, s.start)
 		s.queue.dispatch(free, s.o.Parallelism-s.running, s.start)
-		s.tellWaits()
+		s.reportWaits()
 		s.arm()
 	}
 	s.dirty = false

@@ -85,7 +85,7 @@ func (s *scheduler) afterTry(a finishedTry) {
 	i := a.task
 	s.hold(&s.tasks[i], -1)
 	s.dirty = true
-	s.pool.give(s.tasks[i].amounts(), a.taken)
+	s.pool.release(s.tasks[i].amounts(), a.taken)
 	r := Result{Tries: s.retries.tried[i].tries + 1, Err: a.err, Started: a.started, Ended: a.ended}
 	wait, again := s.again(i, r)
 	switch {
@@ -139,8 +139,8 @@ func (r Retry) wait(tries int, random float64) time.Duration {
 type retries struct {
 	tried map[int]tried
 	due   *minheap.Heap[due]
-	// told is the time at which a task was last added or OnBackoff last called.
-	told time.Time
+	// reported is the time at which a task was last added or OnBackoff last called.
+	reported time.Time
 }
 
 // backoffEvery is the interval between calls of OnBackoff.
@@ -164,8 +164,8 @@ func (d due) sooner(than due) bool {
 
 func (r *retries) add(i int, last Result, wait time.Duration) {
 	r.tried[i] = tried{tries: last.Tries, last: last}
-	r.told = time.Now()
-	r.due.Push(due{r.told.Add(wait), i})
+	r.reported = time.Now()
+	r.due.Push(due{r.reported.Add(wait), i})
 }
 
 // result returns the last try's result with a different status.
@@ -185,7 +185,7 @@ func (s *scheduler) arm() {
 	}
 	if due := s.retries.due; due.Len() > 0 {
 		sooner(due.Least().at)
-		sooner(s.retries.told.Add(backoffEvery))
+		sooner(s.retries.reported.Add(backoffEvery))
 	}
 	sooner(s.waits.due)
 	if next.IsZero() {
@@ -201,8 +201,8 @@ func (s *scheduler) wake() {
 	for s.retries.due.Len() > 0 && !s.retries.due.Least().at.After(now) {
 		s.enqueue(s.retries.due.Pop().task)
 	}
-	if r := &s.retries; s.o.OnBackoff != nil && r.due.Len() > 0 && now.Sub(r.told) >= backoffEvery {
-		r.told = now
+	if r := &s.retries; s.o.OnBackoff != nil && r.due.Len() > 0 && now.Sub(r.reported) >= backoffEvery {
+		r.reported = now
 		s.o.OnBackoff(r.due.Least().task, r.due.Least().at)
 	}
 	if !s.pool.retryAt.After(now) {

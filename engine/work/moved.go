@@ -12,10 +12,10 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// tellMoved reports progress once a second while the content of refs is fetched
+// reportMoved reports progress once a second while the content of refs is fetched
 // or stored in the returned context. The caller ends it with the returned
 // function, which reports completion if there was no error.
-func tellMoved(ctx context.Context, address, what string, refs []cache.Ref, emit func(event.Event)) (context.Context, func(error)) {
+func reportMoved(ctx context.Context, address, what string, refs []cache.Ref, emit func(event.Event)) (context.Context, func(error)) {
 	var total int64
 	for _, ref := range refs {
 		total += ref.Size

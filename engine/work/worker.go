@@ -284,7 +284,7 @@ func (s *shift) try(ctx context.Context, kind *step.Kind, args step.Args, fields
 
 // fetch fetches content and reports progress.
 func (s *shift) fetch(ctx context.Context, refs []cache.Ref) error {
-	ctx, told := tellMoved(ctx, s.o.Address, "inputs from the remote cache", refs, s.out.Emit)
+	ctx, told := reportMoved(ctx, s.o.Address, "inputs from the remote cache", refs, s.out.Emit)
 	err := s.w.Cache.FetchRefs(ctx, refs...)
 	told(err)
 	return err
@@ -324,7 +324,7 @@ func (s *shift) store(ctx context.Context, rec *cache.Record) (*cache.Record, er
 
 // push stores content in the remote cache and reports progress.
 func (s *shift) push(ctx context.Context, refs []cache.Ref) error {
-	ctx, told := tellMoved(ctx, s.o.Address, "result to the remote cache", refs, s.out.Emit)
+	ctx, told := reportMoved(ctx, s.o.Address, "result to the remote cache", refs, s.out.Emit)
 	err := s.w.Cache.PushRefs(ctx, refs...)
 	told(err)
 	return err

@@ -19,14 +19,14 @@ type Plain struct {
 	verbose bool
 	style   Style
 	state   *State
-	// told is the time at which a step's progress was last written. phases are the lines
+	// reported is the time at which a step's progress was last written. phases are the lines
 	// last written about an attempt's phase.
-	told   map[string]time.Time
-	phases map[string]step.Phase
-	// waited and stood are the times at which the waiting steps and the state of the run
+	reported map[string]time.Time
+	phases   map[string]step.Phase
+	// waited and statusAt are the times at which the waiting steps and the state of the run
 	// were last written.
-	waited, stood time.Time
-	waitedFor     string
+	waited, statusAt time.Time
+	waitedFor        string
 	// waits has the steps whose job was said to wait.
 	waits map[string]bool
 }
@@ -34,7 +34,7 @@ type Plain struct {
 // NewPlainOf returns a plain view on w, with a state that has no event yet. A
 // verbose one also writes cached and skipped steps, progress and what steps print.
 func NewPlainOf(s *State, w io.Writer, style Style, verbose bool) *Plain {
-	return &Plain{w: w, style: style, verbose: verbose, state: s, told: map[string]time.Time{}, phases: map[string]step.Phase{}, waits: map[string]bool{}}
+	return &Plain{w: w, style: style, verbose: verbose, state: s, reported: map[string]time.Time{}, phases: map[string]step.Phase{}, waits: map[string]bool{}}
 }
 
 // Emit implements event.Sink.
@@ -43,7 +43,7 @@ func (p *Plain) Emit(e event.Event) {
 	defer p.mu.Unlock()
 	e = cleaned(e)
 	p.state.apply(e)
-	for _, text := range []string{p.line(e), p.standing(e)} {
+	for _, text := range []string{p.line(e), p.status(e)} {
 		if text != "" {
 			since := e.When().Sub(p.state.Start.Time)
 			fmt.Fprintf(p.w, "%s %s\n", p.style.Dim(fmt.Sprintf("%8s", Duration(max(0, since)))), text)
@@ -122,14 +122,14 @@ func (p *Plain) progressLine(e event.StepProgress) string {
 	if p.verbose {
 		return text
 	}
-	last := p.told[e.Address]
+	last := p.reported[e.Address]
 	if last.IsZero() {
 		last = r.Time
 	}
 	if e.Time.Sub(last) < plainEvery {
 		return ""
 	}
-	p.told[e.Address] = e.Time
+	p.reported[e.Address] = e.Time
 	return text
 }
 

@@ -65,14 +65,14 @@ func (s *State) publishingText() string {
 // minute.
 func (p *Plain) publishingLine(e event.Publishing) string {
 	text, key := p.state.publishingText(), "publish "+e.To
-	last, ok := p.told[key]
+	last, ok := p.reported[key]
 	if !ok {
-		p.told[key] = e.Time
+		p.reported[key] = e.Time
 	}
 	if !p.verbose && (!ok || e.Time.Sub(last) < plainEvery) {
 		return ""
 	}
-	p.told[key] = e.Time
+	p.reported[key] = e.Time
 	return text
 }
 

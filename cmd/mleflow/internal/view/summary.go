@@ -116,7 +116,7 @@ func Outputs(w io.Writer, run string, outputs []event.OutputValue, style Style) 
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		name, value := style.Bold(OneLine(o.Name)), plain.Fold(untold(Text(o.Value), told), 2, Width(w))
+		name, value := style.Bold(OneLine(o.Name)), plain.Fold(unrepeated(Text(o.Value), told), 2, Width(w))
 		if o.Content != nil {
 			fmt.Fprintf(w, "%s = %s\n", name, ContentText(*o.Content))
 			if o.Content.From != "" {
@@ -132,9 +132,9 @@ func Outputs(w io.Writer, run string, outputs []event.OutputValue, style Style) 
 	}
 }
 
-// untold omits the closing paragraph of a message if an earlier message ended with the
+// unrepeated omits the closing paragraph of a message if an earlier message ended with the
 // same one.
-func untold(text string, told map[string]bool) string {
+func unrepeated(text string, told map[string]bool) string {
 	i := strings.LastIndex(strings.TrimRight(text, "\n"), "\n\n")
 	if i < 0 {
 		return text

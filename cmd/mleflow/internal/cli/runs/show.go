@@ -151,9 +151,7 @@ func showOwnBoard(ctx context.Context, a *app.App, sum *ledger.Summary, full boo
 
 // outcomes are how the attempts of a run ended, with their causes.
 func outcomes(s *app.Store, sum *ledger.Summary) (o view.Outcomes) {
-	for i := range sum.Steps {
-		o.Add(sum.Steps[i].Finished(), sum.ID, nil)
-	}
+	o = view.OutcomesOf(sum)
 	o.Explain(len(o.Problems), s.Tail)
 	return o
 }

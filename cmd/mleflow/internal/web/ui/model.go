@@ -73,10 +73,10 @@ type model struct {
 	watch *ledger.Watch
 	sums  *ledger.Summariser
 	state *view.State
-	// plan is nil if it cannot be read; place are the indexes of its steps.
+	// plan is nil if it cannot be read; index has the indexes of its steps.
 	once   sync.Once
 	plan   *plan.Plan
-	place  map[string]int
+	index  map[string]int
 	listed []string // see addresses
 	// grades are the steps that grade, by the attempts that they grade.
 	grades map[string]string
@@ -101,7 +101,7 @@ type model struct {
 }
 
 func newModel(past *ledger.Past) *model {
-	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), place: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
+	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), index: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, kept: map[string]*kept{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
 }
 
 // readPlan reads the plan. Without it, the journal tells of the run.
@@ -113,7 +113,7 @@ func (m *model) readPlan() {
 	m.plan = p
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		m.place[s.Name] = i
+		m.index[s.Name] = i
 		for _, b := range s.After {
 			if p.Steps[b].Kind == conditions.AttemptKind {
 				switch s.Kind {
@@ -164,7 +164,7 @@ func (m *model) refresh() error {
 
 // after are the addresses of the steps that a step depends on.
 func (m *model) after(address string) []string {
-	i, ok := m.place[address]
+	i, ok := m.index[address]
 	if !ok {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (m *model) addresses() []string {
 
 // kind is the kind of a step.
 func (m *model) kind(address string) string {
-	if i, ok := m.place[address]; ok {
+	if i, ok := m.index[address]; ok {
 		return m.plan.Steps[i].Kind
 	}
 	kind, _, _ := strings.Cut(strings.TrimPrefix(address, "step."), ".")
@@ -206,7 +206,7 @@ func (m *model) kind(address string) string {
 
 // names are the names of a step that the plan has.
 func (m *model) names(address string) []string {
-	if i, ok := m.place[address]; ok {
+	if i, ok := m.index[address]; ok {
 		return m.plan.Steps[i].Names
 	}
 	return nil

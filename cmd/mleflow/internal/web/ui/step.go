@@ -66,7 +66,7 @@ func (u *UI) stepPage(r *http.Request) (*content, error) {
 	if attempt := m.attemptOf(address); m.kind(address) == conditions.GradeKind && attempt != "" && r.URL.Query().Get("tab") != "grade" {
 		address = attempt
 	}
-	if _, planned := m.place[address]; !planned && m.sums.Step(address) == nil {
+	if _, planned := m.index[address]; !planned && m.sums.Step(address) == nil {
 		return nil, fmt.Errorf("%w: the run has no step %s", errNothing, address)
 	}
 	o := &one{u: u, ctx: r.Context(), r: r, m: m, sum: m.sums.Summary(), address: address, step: m.sums.Step(address)}
@@ -161,7 +161,7 @@ func (o *one) plain() error {
 		Outputs, Fields []page.Fact
 		Missing         string
 	}{Missing: o.why, Outputs: o.outputs(), Fields: o.fields()}
-	if i, ok := o.m.place[o.address]; ok {
+	if i, ok := o.m.index[o.address]; ok {
 		for _, r := range o.m.plan.Steps[i].Reasons {
 			d.Why = append(d.Why, r.Text)
 		}

@@ -26,7 +26,7 @@ func (u *UI) stepLine(m *model, sum *ledger.Summary, address string) line {
 	s := m.sums.Step(address)
 	status := sum.StatusOf(s)
 	cells := []cell{{Text: address, Link: stepAddress(sum.ID, address, "")}, {Text: status, Class: status}, {Text: took(s, u.Now(), sum), Value: math.NaN()}, nothing, {}, {}, {}, {Text: m.kind(address)}}
-	if i, ok := m.place[address]; ok {
+	if i, ok := m.index[address]; ok {
 		var why []string
 		for _, reason := range m.plan.Steps[i].Reasons {
 			why = append(why, reason.Text)
