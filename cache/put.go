@@ -9,11 +9,11 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+var copyBuffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
 
 // Copy is io.Copy that stops, with ctx's cause, when ctx does.
 func Copy(ctx context.Context, dst io.Writer, src io.Reader) (int64, error) {
-	buf := copyBuffers.Get().(*[32 << 10]byte)
+	buf := copyBuffers.Get().(*[128 << 10]byte)
 	defer copyBuffers.Put(buf)
 	return io.CopyBuffer(dst, &contextReader{ctx, src}, buf[:])
 }

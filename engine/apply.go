@@ -67,14 +67,11 @@ type Result struct {
 	RunID string
 	// Status is event.Ran on success, and Failed or Cancelled otherwise.
 	Status   event.Status
-	Counts   Counts
+	Counts   map[event.Status]int
 	Failures []Failure
 	Outputs  []Output
 	Wall     time.Duration
 }
-
-// Counts are the numbers of steps by status.
-type Counts struct{ Ran, Cached, Failed, Skipped, Cancelled, Unneeded int }
 
 // Mismatch reports whether a step failed because content did not match a pin.
 func (r *Result) Mismatch() bool {
@@ -168,7 +165,7 @@ func (r *run) task(n *node) sched.Task {
 		Weight: time.Duration(max(s.ExpectedMillis, 1)) * time.Millisecond,
 		Needs:  sched.Resources{CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, DiskBytes: l.DiskBytes, GPUs: l.GPUs},
 		Prompt: n.Step.Kind.Results,
-		Retry:  sched.Retry{Attempts: n.Retry.Attempts, Base: n.Retry.Backoff, Max: n.Retry.MaxBackoff},
+		Retry:  sched.Retry{Tries: n.Retry.Tries, Base: n.Retry.Backoff, Max: n.Retry.MaxBackoff},
 		Do:     func(ctx context.Context, l sched.Lease) error { return r.do(ctx, n, l) },
 	}
 	if n.place != nil {
@@ -209,7 +206,7 @@ func (r *run) warnUnfit(tasks []sched.Task) {
 			continue
 		}
 		last = s.Address.Step
-		r.sink.Emit(event.Warning{At: now(), Address: s.Name, Message: unfit.Error() + "; it will fail unless its result is in the cache"})
+		r.sink.Emit(event.Warning{At: event.Now(), Address: s.Name, Message: unfit.Error() + "; it will fail unless its result is in the cache"})
 	}
 }
 
@@ -231,7 +228,7 @@ func (r *run) checkSpace(ctx context.Context) {
 	if f.Verdict != plan.TooLarge && f.Verdict != plan.Evicts {
 		return
 	}
-	r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("disk space: %s needed, %s free: %s",
+	r.sink.Emit(event.Warning{At: event.Now(), Message: fmt.Sprintf("disk space: %s needed, %s free: %s",
 		sched.Bytes(f.NeedBytes), sched.Bytes(max(0, f.AvailableBytes)), f.Warning)})
 	if f.Verdict != plan.TooLarge || r.opts.KeepGoing || f.NeedBytes <= spaceEvicting(f.Space) {
 		return
@@ -247,9 +244,9 @@ func (r *run) announce() {
 	c := r.pl.Counts()
 	defer r.warnUnrecorded()
 	expected, _, _ := r.expected.left(time.Now())
-	r.sink.Emit(event.RunStarted{At: now(), Run: r.result.RunID, Pipeline: r.p.Pipeline.Path, Steps: len(r.pl.Steps),
+	r.sink.Emit(event.RunStarted{At: event.Now(), Run: r.result.RunID, Pipeline: r.p.Pipeline.Path, Steps: len(r.pl.Steps),
 		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected.Milliseconds(), Blocks: blocksOf(&r.pl.Plan)})
-	r.expected.tell()
+	r.expected.report()
 	r.warnChosen()
 	if rs := r.pl.rounds; rs != nil {
 		// Other runs may have extended the chain since the plan.
@@ -257,7 +254,7 @@ func (r *run) announce() {
 			r.pl.trace(r.p)
 		}
 		for _, state := range rs.states {
-			r.sink.Emit(event.Evaluated{At: now(), Evaluation: state})
+			r.sink.Emit(event.Evaluated{At: event.Now(), Evaluation: state})
 		}
 	}
 }
@@ -274,8 +271,8 @@ func (r *run) finish(sum *sched.Summary) *Result {
 	}
 	r.outputs()
 	c := res.Counts
-	r.sink.Emit(event.RunFinished{At: now(), Run: res.RunID, Status: res.Status, Paused: sum != nil && errors.Is(sum.Interrupted, ErrPaused), Ran: c.Ran, Cached: c.Cached, Failed: c.Failed,
-		Skipped: c.Skipped, Cancelled: c.Cancelled, Unneeded: c.Unneeded, DurationMillis: res.Wall.Milliseconds()})
+	r.sink.Emit(event.RunFinished{At: event.Now(), Run: res.RunID, Status: res.Status, Paused: sum != nil && errors.Is(sum.Interrupted, ErrPaused), Ran: c[event.Ran], Cached: c[event.Cached], Failed: c[event.Failed],
+		Skipped: c[event.Skipped], Cancelled: c[event.Cancelled], Unneeded: c[event.Unneeded], DurationMillis: res.Wall.Milliseconds()})
 	if err := r.close(); err != nil {
 		res.Failures = append(res.Failures, Failure{Address: "ledger", Err: err})
 	}
@@ -290,9 +287,9 @@ func (r *run) outputs() {
 		out := Output{Name: o.Name, Known: v.Known && !diags.HasErrors()}
 		if out.Known {
 			out.Value = config.Text(v.Value)
-			r.sink.Emit(event.OutputValue{At: now(), Name: o.Name, Value: out.Value, IsString: v.Value.Type() == cty.String, Content: contentOf(v.Content)})
+			r.sink.Emit(event.OutputValue{At: event.Now(), Name: o.Name, Value: out.Value, IsString: v.Value.Type() == cty.String, Content: contentOf(v.Content)})
 		} else if diags.HasErrors() {
-			r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("output %q: %s", o.Name, diags[0].Detail)})
+			r.sink.Emit(event.Warning{At: event.Now(), Message: fmt.Sprintf("output %q: %s", o.Name, diags[0].Detail)})
 		}
 		r.result.Outputs = append(r.result.Outputs, out)
 	}
@@ -305,8 +302,6 @@ func contentOf(a *step.Artifact) *event.Content {
 	}
 	return &event.Content{From: a.From, Output: a.Output, Kind: string(a.Ref.Kind), Bytes: a.Ref.Size, Files: a.Ref.Files}
 }
-
-func now() event.At { return event.At{Time: time.Now().UTC()} }
 
 // Explanation lists all known reasons why an instance runs or does not run.
 type Explanation struct {
@@ -336,7 +331,8 @@ func (e *Engine) Explain(ctx context.Context, p *Program, a addr.Instance) (*Exp
 		return nil, diags
 	}
 	x := &Explanation{Plan: *pl.byIndex[i].plan}
-	last := pl.memory.last(a.String()).Action
+	known, _ := pl.memory.Last(a.String())
+	last := known.Action
 	if !last.IsZero() {
 		x.Last = last.String()
 	}

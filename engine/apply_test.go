@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,7 +150,7 @@ func TestSecondApplyRunsNothing(t *testing.T) {
 	r := newRig(t)
 	first := r.apply(context.Background(), diamond, engine.ApplyOptions{})
 	second := r.apply(context.Background(), diamond, engine.ApplyOptions{})
-	if first.Counts.Ran != 4 || second.Counts != (engine.Counts{Cached: 4}) {
+	if first.Counts[event.Ran] != 4 || !maps.Equal(second.Counts, map[event.Status]int{event.Cached: 4}) {
 		t.Errorf("first %+v, second %+v", first.Counts, second.Counts)
 	}
 	if !second.Outputs[0].Known || second.Outputs[0].Value != first.Outputs[0].Value || first.Outputs[0].Value == "" {
@@ -230,7 +231,7 @@ func TestTargetAndForce(t *testing.T) {
 	r.apply(context.Background(), diamond, engine.ApplyOptions{})
 	r.rec.Ran()
 	res = r.apply(context.Background(), diamond, engine.ApplyOptions{PlanOptions: engine.PlanOptions{Force: []addr.Instance{b}}})
-	if got := r.rec.Ran(); !slices.Equal(got, []string{"step.mix.b"}) || res.Counts.Cached != 3 {
+	if got := r.rec.Ran(); !slices.Equal(got, []string{"step.mix.b"}) || res.Counts[event.Cached] != 3 {
 		t.Errorf("force ran %v, %+v", got, res.Counts)
 	}
 	_, diags := r.engine().Plan(context.Background(), r.program(diamond), engine.PlanOptions{Targets: []addr.Instance{{Step: addr.Step{Kind: "mix", Name: "bb"}}}})
@@ -279,7 +280,7 @@ func TestFailureIsolation(t *testing.T) {
 		}
 	}
 	r.call = nil
-	if again := r.apply(context.Background(), forked, engine.ApplyOptions{}); again.Counts.Ran != 3 || again.Counts.Cached != 2 {
+	if again := r.apply(context.Background(), forked, engine.ApplyOptions{}); again.Counts[event.Ran] != 3 || again.Counts[event.Cached] != 2 {
 		t.Errorf("after the fix: %+v", again.Counts)
 	}
 }
@@ -288,8 +289,8 @@ func TestRetriesAndTimeout(t *testing.T) {
 	r := newRig(t)
 	attempts := 0
 	r.call = func(_ context.Context, env *step.Env) error {
-		if attempts++; env.Attempt != attempts {
-			t.Errorf("attempt %d says it is %d", attempts, env.Attempt)
+		if attempts++; env.Try != attempts {
+			t.Errorf("attempt %d says it is %d", attempts, env.Try)
 		}
 		if attempts < 3 {
 			return step.Retryable(errors.New("busy"), time.Millisecond)
@@ -313,7 +314,7 @@ func TestInterrupt(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		r.call = func(ctx context.Context, _ *step.Env) error { cancel(cause); <-ctx.Done(); return ctx.Err() }
 		res := r.apply(ctx, forked, engine.ApplyOptions{Parallelism: 1})
-		if res.Status != event.Cancelled || res.Counts.Cancelled != 5 {
+		if res.Status != event.Cancelled || res.Counts[event.Cancelled] != 5 {
 			t.Errorf("%v: %+v", cause, res)
 		}
 		if last, ok := r.events[len(r.events)-1].(event.RunFinished); !ok || last.Status != event.Cancelled || last.Paused != (cause != nil) {
@@ -363,7 +364,7 @@ func TestRequireCached(t *testing.T) {
 		t.Errorf("%v", diags)
 	}
 	r.apply(context.Background(), diamond, engine.ApplyOptions{})
-	if res := r.apply(context.Background(), diamond, engine.ApplyOptions{RequireCached: true}); res.Counts.Cached != 4 {
+	if res := r.apply(context.Background(), diamond, engine.ApplyOptions{RequireCached: true}); res.Counts[event.Cached] != 4 {
 		t.Errorf("%+v", res.Counts)
 	}
 }
@@ -386,7 +387,7 @@ step "mix" "second" {
 `
 	res := r.apply(context.Background(), src, engine.ApplyOptions{})
 	ran := r.rec.Ran()
-	if len(ran) != 21 || res.Counts.Ran != 21 || res.Counts.Cached != 19 {
+	if len(ran) != 21 || res.Counts[event.Ran] != 21 || res.Counts[event.Cached] != 19 {
 		t.Errorf("%d executions, %+v", len(ran), res.Counts)
 	}
 }

@@ -25,7 +25,7 @@ func (e *Engine) Commitment(p *Program, pl *plan.Plan) (id digest.ContentID, cou
 	return l.Commitment(), len(l.Steps), err
 }
 
-// counted makes an attempt, which does step n, and records its beginning and its
+// counted makes a try, which does step n, and records its beginning and its
 // end in the chain if the kind is counted. Nothing is started that cannot be
 // counted.
 func (r *run) counted(ctx context.Context, n *node, attempt int, do func() error) error {
@@ -33,7 +33,7 @@ func (r *run) counted(ctx context.Context, n *node, attempt int, do func() error
 	if kind.Counted == nil || r.journal == nil {
 		return do()
 	}
-	l := ledger.Link{Type: ledger.Began, Run: r.result.RunID, Step: ledger.Mark(n.plan.Name), Action: n.decision.id, Attempt: attempt}
+	l := ledger.Link{Type: ledger.Began, Run: r.result.RunID, Step: ledger.Mark(n.plan.Name), Action: n.decision.id, Try: attempt}
 	for _, name := range kind.Counted(n.decision.fields) {
 		l.Subjects = append(l.Subjects, ledger.Mark(name))
 	}

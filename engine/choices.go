@@ -33,8 +33,8 @@ func (r *run) warnChosen() {
 // warnOnce emits each warning once in the run.
 func (r *run) warnOnce(list plan.Remarks) {
 	list.Each(func(text, neutral string) {
-		if _, told := r.told.LoadOrStore(neutral, true); !told {
-			r.sink.Emit(event.Warning{At: now(), Message: text})
+		if _, told := r.warned.LoadOrStore(neutral, true); !told {
+			r.sink.Emit(event.Warning{At: event.Now(), Message: text})
 		}
 	})
 }

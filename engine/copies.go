@@ -1,21 +1,9 @@
 package engine
 
 import (
-	"context"
-
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/plan"
-	"github.com/mleflow/mleflow/engine/step"
 )
-
-// copiesOf returns the content that a step copies if it runs. s is nil while
-// its arguments are unknown.
-func (e *Engine) copiesOf(ctx context.Context, s step.Step) []step.Copy {
-	if c, ok := s.(step.Copier); ok {
-		return c.Copies(ctx, e.opts.Cache)
-	}
-	return nil
-}
 
 // copies adds up the copies of a plan's uncached steps. A shared copy counts
 // once, or not at all if it already exists. nil means that there are none.

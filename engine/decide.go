@@ -7,6 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -16,39 +17,49 @@ type decision struct {
 	id digest.ActionID
 	// fields are the fields of its key, or nil if there is a record.
 	fields []digest.Field
-	// choices are the arguments that the machine chose.
+	// agent is the name of the agent that it runs, or "". choices are the
+	// arguments that the machine chose.
+	agent   string
 	choices []step.Choice
-	// agent is the name of the agent that it runs, or "".
-	agent string
 	// record is the final result of the action, or nil if it must run.
 	record *cache.Record
 	// ignored is the reason why an earlier result is not used, or "".
 	ignored string
 	// again is the reason to run in spite of an earlier result, or "".
 	again string
-	// estimate is the disk space that it needs. It is zero if there is a
-	// record.
-	estimate step.Estimate
-	// missing lists its requirements that this machine does not meet. It is
-	// empty if there is a record.
-	missing []string
-	// unmasked lists its secrets that cannot be masked.
-	unmasked []string
-	// onLoss is what becomes of it if its machine is lost.
-	onLoss string
-	// copies lists its copies and spending its possible spending. Both are
-	// empty if there is a record.
-	copies   []step.Copy
-	spending []step.Spending
+	// demand is empty if there is a record.
+	demand
 }
 
-// spendingOf returns the possible spending of a step. s is nil while its
-// arguments are unknown.
-func spendingOf(s step.Step) []step.Spending {
+// demand is what a step needs of its machine, and what it does there.
+type demand struct {
+	// estimate is the disk space that it needs, and copies are the copies that
+	// it makes first. A step elsewhere needs no space here.
+	estimate step.Estimate
+	copies   []step.Copy
+	// spending is its possible spending.
+	spending []step.Spending
+	// missing lists its requirements that the machine does not meet, and
+	// unmasked its secrets that cannot be masked.
+	missing, unmasked []string
+	// onLoss is what becomes of it if its machine is lost.
+	onLoss string
+}
+
+// demand returns what an instance needs if it runs. s is nil while its arguments
+// are unknown.
+func (e *Engine) demand(ctx context.Context, inst *config.Instance, s step.Step) demand {
+	d := demand{missing: e.lacks(inst, s), unmasked: step.Unmasked(s), onLoss: step.OnLoss(s)}
 	if spender, ok := s.(step.Spender); ok {
-		return spender.Spending()
+		d.spending = spender.Spending()
 	}
-	return nil
+	if e.place(inst) == nil {
+		d.estimate = estimate(s, inst)
+		if c, ok := s.(step.Copier); ok {
+			d.copies = c.Copies(ctx, e.opts.Cache)
+		}
+	}
+	return d
 }
 
 // decide computes the key of instance i and looks it up. If fresh is true, it
@@ -65,9 +76,8 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 		return nil, diag.List{diag.Error(inst.Step.Range, "Inputs cannot be read", "%s: %s", inst.Addr, diag.Sentence(err.Error()))}
 	}
 	p.SetConditions(i, step.Conditions(c.args, c.Step))
-	d := &decision{id: h.Sum(), choices: c.choices, agent: c.args.Text("agent", "name"), onLoss: step.OnLoss(c.Step)}
-	here := e.place(inst) == nil // a step elsewhere needs no space here
-	if here {
+	d := &decision{id: h.Sum(), choices: c.choices, agent: c.args.Text("agent", "name")}
+	if e.place(inst) == nil {
 		d.again = step.Again(c.Step)
 	}
 	if !fresh && d.again == "" {
@@ -79,11 +89,7 @@ func (e *Engine) decide(ctx context.Context, p *Program, i int, fresh bool) (*de
 			return d, nil
 		}
 	}
-	d.fields, d.spending, d.missing = h.Fields(), spendingOf(c.Step), e.lacks(inst, c.Step)
-	d.unmasked = step.Unmasked(c.Step)
-	if here {
-		d.estimate, d.copies = estimate(c.Step, inst), e.copiesOf(ctx, c.Step)
-	}
+	d.fields, d.demand = h.Fields(), e.demand(ctx, inst, c.Step)
 	return d, nil
 }
 

@@ -10,13 +10,13 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/try"
 )
 
 // Here is the name by which a step block chooses this machine.
@@ -60,9 +60,9 @@ type Job struct {
 	Args   step.Args
 	Action digest.ActionID
 	Fields []digest.Field
-	// Attempt counts from 1.
-	Attempt int
-	RunID   string
+	// Try counts from 1.
+	Try   int
+	RunID string
 	// Fresh means that an earlier result must not be used.
 	Fresh bool
 	// Tries counts the earlier tries, as recorded with a final result.
@@ -78,7 +78,7 @@ type Outcome struct {
 	Record *cache.Record
 	// Found means that another process or machine did the work in the meantime.
 	Found bool
-	// Node is the node of the last attempt, or "" if there was none.
+	// Node is the node of the last try, or "" if there was none.
 	Node string
 	// FetchedBytes and StoredBytes are the amounts transferred from and to the
 	// remote cache for it.
@@ -211,14 +211,14 @@ func (r *run) elsewhere(ctx context.Context, n *node, l sched.Lease) error {
 	if err := runBudget(c.args); err != nil {
 		return err
 	}
-	if err := attempt.StoreLocal(ctx, r.e.opts.Cache, c.args); err != nil {
+	if err := try.StoreLocal(ctx, r.e.opts.Cache, c.args); err != nil {
 		return err
 	}
 	var err error
-	log := attempt.Lines(r.sink, n.plan.Name, r.openLog(n.plan.Name, l.Attempt))
+	log := try.Lines(r.sink, n.plan.Name, r.openLog(n.plan.Name, l.Try))
 	n.outcome, err = r.e.opts.Elsewhere.Do(ctx, Job{
 		Place: n.place.Name, Address: n.plan.Name, Kind: n.Step.Kind, Args: c.args, Action: n.decision.id, Fields: n.decision.fields,
-		Attempt: l.Attempt, RunID: r.result.RunID, Fresh: n.fresh(), Tries: r.e.tries(ctx, n, c.Step), Sink: r.sink, Log: log,
+		Try: l.Try, RunID: r.result.RunID, Fresh: n.fresh(), Tries: r.e.tries(ctx, n, c.Step), Sink: r.sink, Log: log,
 	})
 	if err = errors.Join(err, log.Close()); err != nil {
 		return err

@@ -24,10 +24,10 @@ type expectation struct {
 	// ended.
 	began map[*node]time.Time
 	ended map[*node]bool
-	// told is the time of the last emitted event. known reports whether the end
+	// reported is the time of the last emitted event. known reports whether the end
 	// was known then.
-	told  time.Time
-	known bool
+	reported time.Time
+	known    bool
 }
 
 // mean is a sum and the number of its terms.
@@ -127,13 +127,13 @@ func per(work, capacity float64) float64 {
 	return work / capacity
 }
 
-// tell emits the expected end unless it has just been emitted.
-func (x *expectation) tell() {
+// report emits the expected end unless it has just been emitted.
+func (x *expectation) report() {
 	at := time.Now().UTC()
-	if at.Sub(x.told) < expectEvery {
+	if at.Sub(x.reported) < expectEvery {
 		return
 	}
-	x.told = at
+	x.reported = at
 	left, unknown, ok := x.left(at)
 	if !ok && !x.known {
 		return

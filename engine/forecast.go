@@ -51,7 +51,7 @@ func (e *Engine) forecast(ctx context.Context, pl *planned, parallelism int) *pl
 		if s.Action == plan.Cached || s.Action == plan.Unneeded {
 			continue
 		}
-		index[i] = len(m.names)
+		index[i] = len(m)
 		f.Steps++
 		if !est.Known {
 			f.Unknown++
@@ -60,7 +60,12 @@ func (e *Engine) forecast(ctx context.Context, pl *planned, parallelism int) *pl
 			s.Estimate = &plan.Estimate{CacheBytes: est.CacheBytes, PeakBytes: est.PeakBytes, Files: est.Files, Basis: est.Basis, Unknown: !est.Known}
 			needs = append(needs, n.Limits.CPUs)
 		}
-		m.add(s, est, n.Step.Kind.Results, index)
+		m = append(m, modelled{s, est, n.Step.Kind.Results, nil})
+		for _, a := range s.After { // predecessors outside the model are ignored
+			if index[a] >= 0 {
+				m[len(m)-1].after = append(m[len(m)-1].after, index[a])
+			}
+		}
 		f.Files += est.Files
 	}
 	f.Parallel = parallelSteps(needs, e.opts.Capacity, parallelism)
@@ -71,8 +76,6 @@ func (e *Engine) forecast(ctx context.Context, pl *planned, parallelism int) *pl
 }
 
 // parallelSteps returns how many of the steps that need space can run at once.
-// availableSpace returns the number of bytes that can be added: the rest of the
-// disk or of the quota, whichever is less, or -1 if neither is known.
 func parallelSteps(cpus []float64, c sched.Capacity, parallelism int) int {
 	n := len(cpus)
 	if parallelism > 0 {
@@ -148,46 +151,38 @@ func tooLarge(f *plan.Forecast, evicting int64) string {
 }
 
 // model is a graph of steps with their use of space.
-type model struct {
-	names  []string
-	after  [][]int
-	cache  []int64
-	peak   []int64
-	weight []int64
-	prompt []bool // see sched.Task
+type model []modelled
+
+type modelled struct {
+	*plan.Step
+	step.Estimate
+	prompt bool // see sched.Task
+	after  []int
 }
 
-// add appends a step. Predecessors outside the model are ignored.
-func (m *model) add(s *plan.Step, est step.Estimate, prompt bool, index []int) {
-	var after []int
-	for _, a := range s.After {
-		if index[a] >= 0 {
-			after = append(after, index[a])
-		}
+func (m model) graph() (*dag.Graph, error) {
+	after := make([][]int, len(m))
+	for i := range m {
+		after[i] = m[i].after
 	}
-	m.names = append(m.names, s.Name)
-	m.after = append(m.after, after)
-	m.cache = append(m.cache, est.CacheBytes)
-	m.peak = append(m.peak, est.PeakBytes)
-	m.weight = append(m.weight, max(s.ExpectedMillis, 1))
-	m.prompt = append(m.prompt, prompt)
+	return dag.FromAfter(after)
 }
 
 // fill computes the sums and bounds of a forecast.
-func (m *model) fill(f *plan.Forecast) {
-	graph, err := dag.FromAfter(m.after)
+func (m model) fill(f *plan.Forecast) {
+	graph, err := m.graph()
 	if err != nil {
 		return // plans have no cycles
 	}
-	for _, b := range m.cache {
-		f.CacheBytes += b
+	for i := range m {
+		f.CacheBytes += m[i].CacheBytes
 	}
 	var at int
 	if f.PeakBytes, at = m.bound(graph, f.CacheBytes, f.Parallel); at >= 0 {
-		f.PeakStep = m.names[at]
+		f.PeakStep = m[at].Name
 	}
 	if f.NeedBytes, at = m.bound(graph, f.CacheBytes, 1); at >= 0 {
-		f.NeedStep = m.names[at]
+		f.NeedStep = m[at].Name
 	}
 	f.Order = m.order(graph)
 }
@@ -202,12 +197,12 @@ func (m *model) fill(f *plan.Forecast) {
 // them than r. The dependents of a step need at least their heaviest chain, and
 // that is subtracted. The bound is exact for independent steps and, one at a
 // time, for chains.
-func (m *model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) {
-	later := graph.Longest(func(i int) int64 { return m.cache[i] })
-	order := make([]int, 0, len(m.names))
-	for i := range m.names {
-		later[i] -= m.cache[i]
-		if m.peak[i] > 0 {
+func (m model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) {
+	later := graph.Longest(func(i int) int64 { return m[i].CacheBytes })
+	order := make([]int, 0, len(m))
+	for i := range m {
+		later[i] -= m[i].CacheBytes
+		if m[i].PeakBytes > 0 {
 			order = append(order, i)
 		}
 	}
@@ -217,15 +212,15 @@ func (m *model) bound(graph *dag.Graph, total int64, parallel int) (int64, int) 
 	top := minheap.New(cmp.Less[int64])
 	widest := -1
 	for _, i := range order {
-		held := total - later[i] + m.peak[i] + others
-		if widest < 0 || m.peak[i] > m.peak[widest] {
+		held := total - later[i] + m[i].PeakBytes + others
+		if widest < 0 || m[i].PeakBytes > m[widest].PeakBytes {
 			widest = i
 		}
 		if held > most {
 			most, at = held, widest
 		}
-		others += m.peak[i]
-		if top.Push(m.peak[i]); top.Len() >= max(1, parallel) {
+		others += m[i].PeakBytes
+		if top.Push(m[i].PeakBytes); top.Len() >= max(1, parallel) {
 			others -= top.Pop()
 		}
 	}
@@ -238,16 +233,16 @@ const maxOrder = 1000
 // order simulates the steps one at a time, starting with the longest chain as
 // the scheduler does. It returns the steps that need space, with the space held
 // while each runs.
-func (m *model) order(graph *dag.Graph) (list []plan.Held) {
-	chain := graph.Longest(func(i int) int64 { return m.weight[i]*1e6 + 1 }) // as in the scheduler: nanoseconds, plus one per step
-	for i, prompt := range m.prompt {
-		if prompt {
+func (m model) order(graph *dag.Graph) (list []plan.Held) {
+	chain := graph.Longest(func(i int) int64 { return max(m[i].ExpectedMillis, 1)*1e6 + 1 }) // as in the scheduler: nanoseconds, plus one per step
+	for i := range m {
+		if m[i].prompt {
 			chain[i] = math.MaxInt64
 		}
 	}
 	ready := minheap.New(func(a, b int) bool { return chain[a] > chain[b] || chain[a] == chain[b] && a < b })
-	missing := make([]int, len(m.names))
-	for i := range m.names {
+	missing := make([]int, len(m))
+	for i := range m {
 		if missing[i] = len(graph.Pred(i)); missing[i] == 0 {
 			ready.Push(i)
 		}
@@ -255,9 +250,9 @@ func (m *model) order(graph *dag.Graph) (list []plan.Held) {
 	var held int64
 	for ready.Len() > 0 && len(list) < maxOrder {
 		i := ready.Pop()
-		held += m.cache[i]
-		if m.cache[i]+m.peak[i] > 0 {
-			list = append(list, plan.Held{Name: m.names[i], Bytes: held + m.peak[i]})
+		held += m[i].CacheBytes
+		if m[i].CacheBytes+m[i].PeakBytes > 0 {
+			list = append(list, plan.Held{Name: m[i].Name, Bytes: held + m[i].PeakBytes})
 		}
 		for _, n := range graph.Succ(i) {
 			if missing[n]--; missing[n] == 0 {

@@ -10,14 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mleflow/mleflow/engine/dag"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // randomModel is a random graph; a chain or without edges on demand.
-func randomModel(rng *rand.Rand, n int, edges float64) *model {
-	m := &model{}
+func randomModel(rng *rand.Rand, n int, edges float64) (m model) {
 	for i := range n {
 		var after []int
 		for j := range i {
@@ -32,11 +31,8 @@ func randomModel(rng *rand.Rand, n int, edges float64) *model {
 		if rng.IntN(3) > 0 {
 			peak = rng.Int64N(100)
 		}
-		m.names = append(m.names, fmt.Sprint(i))
-		m.after = append(m.after, after)
-		m.cache = append(m.cache, rng.Int64N(100))
-		m.peak = append(m.peak, peak)
-		m.weight = append(m.weight, rng.Int64N(5)+1)
+		est := step.Estimate{CacheBytes: rng.Int64N(100), PeakBytes: peak}
+		m = append(m, modelled{&plan.Step{Name: fmt.Sprint(i), ExpectedMillis: rng.Int64N(5) + 1}, est, false, after})
 	}
 	return m
 }
@@ -44,8 +40,8 @@ func randomModel(rng *rand.Rand, n int, edges float64) *model {
 // worst looks at every state that any order and any durations can lead to: a
 // set of steps that ended, closed under what comes before, and a set of at most
 // parallel steps that run.
-func (m *model) worst(parallel int) (most int64) {
-	n := len(m.names)
+func (m model) worst(parallel int) (most int64) {
+	n := len(m)
 	for ended := range 1 << n {
 		if !m.closed(ended) {
 			continue
@@ -57,10 +53,10 @@ func (m *model) worst(parallel int) (most int64) {
 			var held int64
 			for i := range n {
 				if (ended|running)>>i&1 == 1 {
-					held += m.cache[i]
+					held += m[i].CacheBytes
 				}
 				if running>>i&1 == 1 {
-					held += m.peak[i]
+					held += m[i].PeakBytes
 				}
 			}
 			most = max(most, held)
@@ -69,9 +65,9 @@ func (m *model) worst(parallel int) (most int64) {
 	return most
 }
 
-func (m *model) closed(set int) bool {
-	for i := range m.names {
-		for _, a := range m.after[i] {
+func (m model) closed(set int) bool {
+	for i := range m {
+		for _, a := range m[i].after {
 			if set>>i&1 == 1 && set>>a&1 == 0 {
 				return false
 			}
@@ -80,14 +76,14 @@ func (m *model) closed(set int) bool {
 	return true
 }
 
-func (m *model) mayRun(running, ended, parallel int) bool {
+func (m model) mayRun(running, ended, parallel int) bool {
 	count := 0
-	for i := range m.names {
+	for i := range m {
 		if running>>i&1 == 0 {
 			continue
 		}
 		count++
-		for _, a := range m.after[i] {
+		for _, a := range m[i].after {
 			if ended>>a&1 == 0 {
 				return false
 			}
@@ -106,13 +102,13 @@ func TestBoundAgainstAllStates(t *testing.T) {
 		n := 1 + rng.IntN(6)
 		edges := []float64{0, 0.2, 0.5, 2}[round%4]
 		m := randomModel(rng, n, edges)
-		graph, err := dag.FromAfter(m.after)
+		graph, err := m.graph()
 		if err != nil {
 			t.Fatal(err)
 		}
 		var total int64
-		for _, c := range m.cache {
-			total += c
+		for i := range m {
+			total += m[i].CacheBytes
 		}
 		for parallel := 1; parallel <= n; parallel++ {
 			worst := m.worst(parallel)
@@ -135,13 +131,13 @@ func TestOrderIsTheSchedulers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 7))
 	for range 50 {
 		m := randomModel(rng, 1+rng.IntN(30), 0.1)
-		graph, err := dag.FromAfter(m.after)
+		graph, err := m.graph()
 		if err != nil {
 			t.Fatal(err)
 		}
 		var want []plan.Held
 		var held int64
-		tasks := make([]sched.Task, len(m.names))
+		tasks := make([]sched.Task, len(m))
 		for i := range tasks {
 			tasks[i] = task(m, i, &want, &held)
 		}
@@ -151,20 +147,20 @@ func TestOrderIsTheSchedulers(t *testing.T) {
 		if diff := cmp.Diff(want, m.order(graph)); diff != "" {
 			t.Fatalf("order (-scheduler +forecast):\n%s", diff)
 		}
-		if total := want[len(want)-1].Bytes; len(want) == len(m.names) && held != total-m.peak[slices.Index(m.names, want[len(want)-1].Name)] {
+		if total := want[len(want)-1].Bytes; len(want) == len(m) && held != total-m[slices.IndexFunc(m, func(s modelled) bool { return s.Name == want[len(want)-1].Name })].PeakBytes {
 			t.Errorf("held %d in the end", held)
 		}
 	}
 }
 
 // task is a step of the model that notes what is held while it runs.
-func task(m *model, i int, order *[]plan.Held, held *int64) sched.Task {
+func task(m model, i int, order *[]plan.Held, held *int64) sched.Task {
 	return sched.Task{
-		Name: m.names[i], After: m.after[i], Weight: time.Duration(m.weight[i]) * time.Millisecond,
+		Name: m[i].Name, After: m[i].after, Weight: time.Duration(m[i].ExpectedMillis) * time.Millisecond,
 		Do: func(context.Context, sched.Lease) error {
-			*held += m.cache[i]
-			if m.cache[i]+m.peak[i] > 0 {
-				*order = append(*order, plan.Held{Name: m.names[i], Bytes: *held + m.peak[i]})
+			*held += m[i].CacheBytes
+			if m[i].CacheBytes+m[i].PeakBytes > 0 {
+				*order = append(*order, plan.Held{Name: m[i].Name, Bytes: *held + m[i].PeakBytes})
 			}
 			return nil
 		},

@@ -238,7 +238,7 @@ func TestRefusesWhatNeverFits(t *testing.T) {
 	src := bigStep("a", 100, 50) + bigStep("b", 10, 0)
 	r := newDiskRig(159)
 	res := r.apply(t, src, engine.ApplyOptions{})
-	if diff := cmp.Diff(engine.Counts{Failed: 2}, res.Counts); diff != "" || !strings.Contains(res.Failures[0].Err.Error(), "--keep-going") {
+	if diff := cmp.Diff(map[event.Status]int{event.Failed: 2}, res.Counts); diff != "" || !strings.Contains(res.Failures[0].Err.Error(), "--keep-going") {
 		t.Errorf("%+v (-want +got):\n%s", res.Failures, diff)
 	}
 	if !slices.ContainsFunc(r.events, func(ev event.Event) bool {
@@ -247,7 +247,7 @@ func TestRefusesWhatNeverFits(t *testing.T) {
 	}) {
 		t.Errorf("no warning says what is missing: %+v", r.events)
 	}
-	if res := r.apply(t, src, engine.ApplyOptions{KeepGoing: true}); res.Counts.Ran == 0 {
+	if res := r.apply(t, src, engine.ApplyOptions{KeepGoing: true}); res.Counts[event.Ran] == 0 {
 		t.Errorf("nothing was done: %+v", res)
 	}
 	enough := newDiskRig(160)
@@ -319,7 +319,7 @@ func TestPreflight(t *testing.T) {
 	r.fails["c"] = nil
 	src := bigStep("a", 10, 0) + bigStep("b", 10, 0, "step.big.a.out") + bigStep("c", 10, 0) + bigStep("d", 10, 0, "step.big.c.out")
 	res := r.apply(t, src, engine.ApplyOptions{})
-	if diff := cmp.Diff(engine.Counts{Ran: 2, Failed: 1, Skipped: 1}, res.Counts); diff != "" || res.Status != event.Failed {
+	if diff := cmp.Diff(map[event.Status]int{event.Ran: 2, event.Failed: 1, event.Skipped: 1}, res.Counts); diff != "" || res.Status != event.Failed {
 		t.Errorf("%s (-want +got):\n%s", res.Status, diff)
 	}
 	var asked []string

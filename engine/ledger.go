@@ -17,31 +17,17 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// memory is the ledger's knowledge about a pipeline's addresses. It is empty if
-// state is nil.
-type memory struct{ state *ledger.Pipeline }
-
-// memory loads the ledger's knowledge about the pipeline.
-func (e *Engine) memory(p *Program) (memory, error) {
+// memory loads the ledger's knowledge about the pipeline's addresses. Without a
+// ledger it is nil.
+func (e *Engine) memory(p *Program) (*ledger.Pipeline, error) {
 	if e.opts.Ledger == nil {
-		return memory{}, nil
+		return nil, nil
 	}
 	path, err := filepath.Abs(p.Pipeline.Path)
 	if err != nil {
-		return memory{}, fmt.Errorf("find pipeline: %w", err)
+		return nil, fmt.Errorf("find pipeline: %w", err)
 	}
-	state, err := e.opts.Ledger.Pipeline(path)
-	return memory{state}, err
-}
-
-// last returns the action of the last success of an address, or zero, and the
-// duration of its last execution.
-func (m memory) last(address string) ledger.Memory {
-	if m.state == nil {
-		return ledger.Memory{}
-	}
-	known, _ := m.state.Last(address)
-	return known
+	return e.opts.Ledger.Pipeline(path)
 }
 
 // open begins the run in the ledger and adds the journal to the sink.
@@ -50,7 +36,7 @@ func (r *run) open() error {
 		r.sink = serial(r.sink)
 		return nil
 	}
-	if past := r.e.opts.Ledger.Unfinished(r.pl.memory.state); past != nil {
+	if past := r.e.opts.Ledger.Unfinished(r.pl.memory); past != nil {
 		r.resumed = past.Info.ID
 	}
 	o, err := opening(r.p, &r.pl.Plan)
@@ -107,7 +93,7 @@ func opening(p *Program, pl *plan.Plan) (o ledger.Opening, err error) {
 // example because the cache is read-only.
 func (r *run) warnUnrecorded() {
 	if r.unrecorded != nil {
-		r.sink.Emit(event.Warning{At: now(), Message: fmt.Sprintf("this run is not recorded, so mleflow runs and mleflow show will not list it: %s", r.unrecorded)})
+		r.sink.Emit(event.Warning{At: event.Now(), Message: fmt.Sprintf("this run is not recorded, so mleflow runs and mleflow show will not list it: %s", r.unrecorded)})
 	}
 }
 
@@ -116,10 +102,10 @@ func (r *run) close() error {
 	if r.journal == nil {
 		return nil
 	}
-	return errors.Join(r.pl.memory.state.Close(), r.journal.Close())
+	return errors.Join(r.pl.memory.Close(), r.journal.Close())
 }
 
-// openLog returns a log for an attempt's output, in addition to the events, or
+// openLog returns a log for a try's output, in addition to the events, or
 // nil if there is none.
 func (r *run) openLog(address string, attempt int) io.WriteCloser {
 	if r.journal == nil {
@@ -129,7 +115,7 @@ func (r *run) openLog(address string, attempt int) io.WriteCloser {
 }
 
 // remember records the action of an address, so that the next plan can explain
-// a change. The duration is that of the attempt that made the record.
+// a change. The duration is that of the try that made the record.
 func (r *run) remember(n *node, status event.Status) {
 	if r.journal == nil {
 		return
@@ -139,8 +125,8 @@ func (r *run) remember(n *node, status event.Status) {
 		// At least a millisecond, because zero means that it was not executed.
 		m.Duration = time.Duration(max(1, n.decision.record.DurationMillis)) * time.Millisecond
 	}
-	if err := r.pl.memory.state.Put(n.plan.Name, m); err != nil && r.memoryErr == nil {
+	if err := r.pl.memory.Put(n.plan.Name, m); err != nil && r.memoryErr == nil {
 		r.memoryErr = err
-		r.sink.Emit(event.Warning{At: now(), Address: n.plan.Name, Message: fmt.Sprintf("the state cannot be written, so the next plan may not be able to explain changes: %s", err)})
+		r.sink.Emit(event.Warning{At: event.Now(), Address: n.plan.Name, Message: fmt.Sprintf("the state cannot be written, so the next plan may not be able to explain changes: %s", err)})
 	}
 }

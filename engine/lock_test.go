@@ -163,7 +163,7 @@ func TestLockedOutputs(t *testing.T) {
 	if text := res.Failures[0].Err.Error(); !strings.Contains(text, "output value is 2; the lock has 1") || !strings.Contains(text, "output content is blob ") {
 		t.Errorf("%s", text)
 	}
-	if res := r.apply(context.Background(), gamble, engine.ApplyOptions{Lock: lock}); !res.Mismatch() || res.Counts.Cached != 1 {
+	if res := r.apply(context.Background(), gamble, engine.ApplyOptions{Lock: lock}); !res.Mismatch() || res.Counts[event.Cached] != 1 {
 		t.Errorf("again: %+v", res.Counts)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -40,7 +41,7 @@ type node struct {
 	refused error
 	// task is its index in the schedule, or -1 if it is not scheduled.
 	task int
-	// outcome is the outcome of its last attempt at its place.
+	// outcome is the outcome of its last try at its place.
 	outcome Outcome
 	// ended means that its end was reported.
 	ended bool
@@ -71,10 +72,14 @@ func (n *node) idle() bool { return n.cached() || n.plan.Action == plan.Unneeded
 func (n *node) decide(d *decision) {
 	n.decision, n.plan.Agent, n.plan.Choices = d, d.agent, d.choices
 	if d.record == nil {
-		n.estimate, n.copies, n.plan.Spending, n.plan.Missing = d.estimate, d.copies, d.spending, d.missing
-		n.plan.Unmasked = d.unmasked
-		n.plan.OnLoss = d.onLoss
+		n.demands(d.demand)
 	}
+}
+
+// demands records what the step needs if it runs.
+func (n *node) demands(d demand) {
+	n.estimate, n.copies = d.estimate, d.copies
+	n.plan.Spending, n.plan.Missing, n.plan.Unmasked, n.plan.OnLoss = d.spending, d.missing, d.unmasked, d.onLoss
 }
 
 // planned is a plan with additional data for apply.
@@ -86,7 +91,8 @@ type planned struct {
 	nodes []*node
 	// byIndex maps an instance to its node, or to nil if it is not selected.
 	byIndex []*node
-	memory  memory
+	// memory is nil without a ledger.
+	memory *ledger.Pipeline
 	// rounds is the progress of the evaluation, or nil without one.
 	rounds *rounds
 	// conflicts are the publications that an apply refuses.
@@ -131,7 +137,7 @@ func (pl *planned) dependents() map[*node][]*node {
 }
 
 // newPlanned lists the selected instances. All are undecided.
-func newPlanned(p *Program, selected []bool, force map[int]bool, m memory) *planned {
+func newPlanned(p *Program, selected []bool, force map[int]bool, m *ledger.Pipeline) *planned {
 	count := 0
 	for _, s := range selected {
 		if s {

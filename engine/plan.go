@@ -207,19 +207,15 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	} else {
 		p.SetConditions(i, p.Consumed(i))
 	}
-	n.plan.Agent, n.plan.Choices, n.plan.Missing = made.args.Text("agent", "name"), made.choices, b.e.lacks(n.Instance, made.Step)
-	n.plan.Unmasked = step.Unmasked(made.Step)
-	n.plan.Spending, n.plan.OnLoss = spendingOf(made.Step), step.OnLoss(made.Step)
-	if n.place == nil {
-		n.estimate, n.copies = estimate(made.Step, n.Instance), b.e.copiesOf(ctx, made.Step)
-	}
+	n.plan.Agent, n.plan.Choices = made.args.Text("agent", "name"), made.choices
+	n.demands(b.e.demand(ctx, n.Instance, made.Step))
 	return diags
 }
 
 // settle applies the decision on a step to the plan.
 func (b *planner) settle(ctx context.Context, n *node) {
 	s, d := n.plan, n.decision
-	last := b.pl.memory.last(s.Name)
+	last, _ := b.pl.memory.Last(s.Name)
 	s.ExpectedMillis = last.Duration.Milliseconds()
 	if d == nil {
 		s.Action = plan.Deferred
@@ -288,26 +284,22 @@ func undecided(n *node) []plan.Reason {
 
 // selection marks the targets and everything they depend on.
 func selection(p *Program, targets []addr.Instance) ([]bool, diag.List) {
-	selected := make([]bool, len(p.Instances))
-	if len(targets) == 0 {
-		for i := range selected {
-			selected[i] = true
-		}
-		return selected, nil
-	}
 	roots, diags := addresses(p, targets, "-target")
-	for i := range roots {
-		selected[i] = true
-	}
-	// Instances come after their dependencies, so one backward pass is enough.
-	for i := len(selected) - 1; i >= 0; i-- {
-		if selected[i] {
+	return p.reach(func(i int) bool { return len(targets) == 0 || roots[i] }), diags
+}
+
+// reach marks the chosen instances and everything they depend on. Instances come after
+// their dependencies, so one backward pass is enough.
+func (p *Program) reach(chosen func(i int) bool) []bool {
+	reached := make([]bool, len(p.Instances))
+	for i := len(reached) - 1; i >= 0; i-- {
+		if reached[i] = reached[i] || chosen(i); reached[i] {
 			for _, d := range p.Instances[i].Deps {
-				selected[d] = true
+				reached[d] = true
 			}
 		}
 	}
-	return selected, diags
+	return reached
 }
 
 // addresses resolves the addresses given with a flag.

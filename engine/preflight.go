@@ -2,7 +2,8 @@ package engine
 
 import (
 	"context"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/engine/event"
@@ -26,17 +27,16 @@ type probe struct {
 // reasons why some of them cannot. Sizes that it learns replace the estimates.
 func (r *run) preflight(ctx context.Context) {
 	probes := r.probes()
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, preflights)
+	var group errgroup.Group
+	group.SetLimit(preflights)
 	for i := range probes {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			p := &probes[i]
-			p.found, p.err = ask(ctx, p.asked)
+		p := &probes[i]
+		group.Go(func() error {
+			p.err = crash.Do(func() (err error) { p.found, err = p.asked.Preflight(ctx); return err })
+			return nil
 		})
 	}
-	wait.Wait()
+	_ = group.Wait()
 	if len(probes) == 0 || ctx.Err() != nil {
 		return
 	}
@@ -64,7 +64,7 @@ func (r *run) preflight(ctx context.Context) {
 		sum.NeedBytes += ev.NeedBytes
 	}
 	if told {
-		sum.At = now()
+		sum.At = event.Now()
 		r.sink.Emit(sum)
 	}
 }
@@ -83,12 +83,6 @@ func (r *run) probes() (list []probe) {
 	return list
 }
 
-// ask runs a step's preflight and turns a panic into an error.
-func ask(ctx context.Context, s step.Preflighter) (found step.Preflight, err error) {
-	defer crash.Catch(&err)
-	return s.Preflight(ctx)
-}
-
 // verdict records the answer of a probe and returns its event.
 func (r *run) verdict(p *probe) event.Preflight {
 	f := &p.found
@@ -98,7 +92,7 @@ func (r *run) verdict(p *probe) event.Preflight {
 		p.n.estimate = est
 	}
 	ev := event.Preflight{
-		At: now(), Address: p.n.plan.Name, Subject: f.Subject, Place: f.Place, Bytes: f.Bytes, Files: f.Files,
+		At: event.Now(), Address: p.n.plan.Name, Subject: f.Subject, Place: f.Place, Bytes: f.Bytes, Files: f.Files,
 		NeedBytes: p.n.estimate.Bytes(), Credential: string(f.Credential), Rules: string(f.Rules), Link: f.Link,
 		Verdict: event.PreflightOK, Note: f.Note,
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/publish"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/try"
 )
 
 // planPublications predicts the effect on the paths to which results are
@@ -153,7 +153,7 @@ func (e *Engine) published(ctx context.Context, p *Program, pub *config.Publicat
 		case v.Private != "" && !pub.Private:
 			return cache.Ref{}, fmt.Errorf("it turns out to be made from %s, which is private; to publish it anyway, write private = true", v.Private)
 		case v.Content != nil:
-			return v.Content.Ref, attempt.StoreLocal(ctx, store, step.ArgsOf(cty.ObjectVal(map[string]cty.Value{"content": step.NewArtifact(v.Content)})))
+			return v.Content.Ref, try.StoreLocal(ctx, store, step.ArgsOf(cty.ObjectVal(map[string]cty.Value{"content": step.NewArtifact(v.Content)})))
 		}
 		text := config.Text(v.Value)
 		if v.Value.Type() != cty.String {
@@ -220,7 +220,7 @@ func (r *run) publish(ctx context.Context) {
 		if err == nil {
 			state, err = r.put(ctx, pub, target(pub, ref))
 		}
-		ev := event.Published{At: now(), From: pub.From(r.p.Graph), To: pub.To, Unchanged: state == publish.Same}
+		ev := event.Published{At: event.Now(), From: pub.From(r.p.Graph), To: pub.To, Unchanged: state == publish.Same}
 		if err != nil {
 			ev.Error = err.Error()
 			r.result.Failures = append(r.result.Failures, Failure{Address: "publish " + ev.From, Err: fmt.Errorf("publish %s to %s: %w", ev.From, ev.To, err)})
@@ -253,7 +253,7 @@ func (r *run) put(ctx context.Context, pub *config.Publication, t publish.Target
 	t.Work = &progress.Work{}
 	defer progress.Every(publishEvery, func() {
 		if state := t.Work.Now(); state.What != "" {
-			r.sink.Emit(event.Publishing{At: now(), From: pub.From(r.p.Graph), To: pub.To, Progress: step.ProgressOf(state)})
+			r.sink.Emit(event.Publishing{At: event.Now(), From: pub.From(r.p.Graph), To: pub.To, Progress: step.ProgressOf(state)})
 		}
 	})()
 	return r.e.opts.Places.Put(ctx, r.e.opts.Cache, t)

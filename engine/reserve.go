@@ -83,7 +83,7 @@ func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) 
 			return nil, r.noSpace(ctx, n, err)
 		case !reported:
 			reported = true
-			r.sink.Emit(event.StepWaiting{At: now(), Address: n.plan.Name, Bytes: bytes, Holders: r.queue.hold(0),
+			r.sink.Emit(event.StepWaiting{At: event.Now(), Address: n.plan.Name, Bytes: bytes, Holders: r.queue.hold(0),
 				Message: sched.Bytes(bytes) + " of disk space, which running steps have reserved"})
 		}
 		if err := pause(ctx, freed); err != nil {

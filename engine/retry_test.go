@@ -47,7 +47,7 @@ output "y" { value = step.mix.y.value }
 		r.apply(context.Background(), src, engine.ApplyOptions{})
 		again := r.apply(context.Background(), src, engine.ApplyOptions{PlanOptions: engine.PlanOptions{Retry: retry("step.dice.x")}})
 		next := r.apply(context.Background(), src, engine.ApplyOptions{})
-		if again.Outputs[0] == first.Outputs[0] || again.Outputs[0] != next.Outputs[0] || next.Counts.Cached != 3 {
+		if again.Outputs[0] == first.Outputs[0] || again.Outputs[0] != next.Outputs[0] || next.Counts[event.Cached] != 3 {
 			t.Errorf("inputs = %s: y is %v, after --retry %v, and then %v with %+v", inputs, first.Outputs, again.Outputs, next.Outputs, next.Counts)
 		}
 	}
@@ -60,7 +60,7 @@ func TestRetryForgets(t *testing.T) {
 	r.apply(context.Background(), diamond, engine.ApplyOptions{})
 	r.rec.Fail["step.mix.d"] = errors.New("broken")
 	res := r.apply(context.Background(), diamond, engine.ApplyOptions{PlanOptions: engine.PlanOptions{Retry: retry("step.mix.d")}})
-	if res.Counts.Failed != 1 || res.Outputs[0].Known {
+	if res.Counts[event.Failed] != 1 || res.Outputs[0].Known {
 		t.Errorf("%+v, outputs %+v", res.Counts, res.Outputs)
 	}
 }
@@ -133,7 +133,7 @@ variable "n" {
 		if before != 1 || d.thrown != before+c.throws || res.Status != event.Ran {
 			t.Errorf("%s: thrown %d times, then %d more, want %d: %v", name, before, d.thrown-before, c.throws, res.Status)
 		}
-		if next.Counts.Ran != 0 || next.Outputs[0] != res.Outputs[0] {
+		if next.Counts[event.Ran] != 0 || next.Outputs[0] != res.Outputs[0] {
 			t.Errorf("%s: the next run has %+v and %v, this one %v", name, next.Counts, next.Outputs, res.Outputs)
 		}
 	}

@@ -188,24 +188,18 @@ func (pl *planned) hold(p *Program) diag.List {
 	return diags
 }
 
-// unneeded marks the instances that hold leaves out.
+// unneeded marks the instances that hold leaves out: the candidates that no round asked
+// for, the varying steps that only those depend on, and everything that has lost all its
+// dependencies in a block.
 func (r *rounds) unneeded(p *Program) []bool {
 	held, over := make([]bool, len(p.Instances)), addr.Step{}
 	for _, i := range r.chooser.Candidates() {
 		held[i], over = !r.asked[i], p.Instances[i].Addr.Step
 	}
-	// What a kept instance needs is kept.
-	forHeld, forKept := make([]bool, len(held)), make([]bool, len(held))
-	for i := len(held) - 1; i >= 0; i-- {
-		inst := p.Instances[i]
-		forKept[i] = forKept[i] || inst.Addr.Step == over && !held[i]
-		forHeld[i] = forHeld[i] || held[i]
-		for _, d := range inst.Deps {
-			forHeld[d], forKept[d] = forHeld[d] || forHeld[i], forKept[d] || forKept[i]
-		}
-	}
+	forHeld := p.reach(func(i int) bool { return held[i] })
+	forAsked := p.reach(func(i int) bool { return p.Instances[i].Addr.Step == over && !held[i] })
 	for i, inst := range p.Instances {
-		held[i] = held[i] || inst.Step.Kind.Varies && forHeld[i] && !forKept[i]
+		held[i] = held[i] || inst.Step.Kind.Varies && forHeld[i] && !forAsked[i]
 		from := map[addr.Step]bool{} // whether all dependencies in a block are held
 		for _, d := range inst.Deps {
 			block := p.Instances[d].Addr.Step
@@ -281,7 +275,8 @@ func (p *Program) checkLeft(r *rounds, left []int) error {
 func (r *run) schedule(ctx context.Context) *sched.Summary {
 	rs := r.pl.rounds
 	for rs != nil && !rs.done {
-		sum := r.runSome(ctx, r.pl.closure(rs.next))
+		needed := r.p.reach(func(i int) bool { return rs.asked[i] })
+		sum := r.runSome(ctx, slices.DeleteFunc(slices.Clone(r.pl.nodes), func(n *node) bool { return !needed[n.index] }))
 		err := r.undecided(rs.next)
 		if err == nil {
 			err = rs.readChain(r.e, r.result.RunID)
@@ -295,7 +290,7 @@ func (r *run) schedule(ctx context.Context) *sched.Summary {
 			r.stopEvaluation(ctx, err)
 			return sum
 		}
-		r.sink.Emit(event.Evaluated{At: now(), Evaluation: *r.pl.Evaluation})
+		r.sink.Emit(event.Evaluated{At: event.Now(), Evaluation: *r.pl.Evaluation})
 	}
 	return r.runSome(ctx, r.pl.nodes)
 }
@@ -325,26 +320,7 @@ func (r *run) stopEvaluation(ctx context.Context, err error) {
 	}
 	name := "evaluate." + r.pl.Evaluation.Name
 	r.result.Failures = append(r.result.Failures, Failure{Address: name, Err: err})
-	r.sink.Emit(event.Warning{At: now(), Message: name + " stopped: " + err.Error()})
-}
-
-// closure returns the nodes of instances and of all that they need, in order.
-func (pl *planned) closure(list []int) (nodes []*node) {
-	chosen := make([]bool, len(pl.nodes))
-	for _, i := range list {
-		chosen[pl.byIndex[i].at] = true
-	}
-	for at := len(pl.nodes) - 1; at >= 0; at-- {
-		for _, dep := range pl.nodes[at].after {
-			chosen[dep.at] = chosen[dep.at] || chosen[at]
-		}
-	}
-	for at, n := range pl.nodes {
-		if chosen[at] {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
+	r.sink.Emit(event.Warning{At: event.Now(), Message: name + " stopped: " + err.Error()})
 }
 
 // runSome runs those of the given steps that have not ended.
@@ -369,7 +345,7 @@ func (r *run) runSome(ctx context.Context, nodes []*node) *sched.Summary {
 	})
 	if err != nil {
 		r.result.Failures = append(r.result.Failures, Failure{Address: "scheduler", Err: err})
-		r.result.Counts.Failed++
+		r.result.Counts[event.Failed]++
 	}
 	return sum
 }

@@ -10,13 +10,13 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/try"
 )
 
 // run is an apply in progress.
@@ -42,14 +42,14 @@ type run struct {
 	expected *expectation
 	// results has the results that the run uses.
 	results *results
-	// told has the warnings that warnOnce has emitted.
-	told sync.Map
+	// warned has the warnings that warnOnce has emitted.
+	warned sync.Map
 	// dependents has the steps that depend directly on a step.
 	dependents func() map[*node][]*node
 }
 
 func newRun(e *Engine, pl *planned, opts ApplyOptions) *run {
-	r := &run{e: e, p: pl.p, pl: pl, opts: opts, started: time.Now(), queue: newSpaceQueue(), results: newResults(pl.nodes)}
+	r := &run{e: e, p: pl.p, pl: pl, opts: opts, started: time.Now(), queue: newSpaceQueue(), results: newResults(pl.nodes), result: Result{Counts: map[event.Status]int{}}}
 	r.expected = newExpectation(r)
 	r.dependents = sync.OnceValue(pl.dependents)
 	r.sink = opts.Sink
@@ -103,7 +103,7 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 	}
 	if rec, decided := r.results.agree(d.id, d.record); decided {
 		if n.fresh() && rec != nil && rec.Run != r.result.RunID {
-			r.sink.Emit(event.Warning{At: now(), Address: n.plan.Name, Message: "does not run again: a step with the same key has already used the earlier result in this run; name that step, too"})
+			r.sink.Emit(event.Warning{At: event.Now(), Address: n.plan.Name, Message: "does not run again: a step with the same key has already used the earlier result in this run; name that step, too"})
 		}
 		if rec == nil && d.record != nil { // another step runs it again
 			if d, diags = r.e.decide(ctx, r.p, n.index, true); diags.HasErrors() {
@@ -160,7 +160,7 @@ func asError(diags diag.List) error {
 	return errors.Join(errs...)
 }
 
-// do makes one attempt at step n.
+// do makes one try at step n.
 func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 	d := n.decision
 	if rec := r.results.of(d.id); rec != nil {
@@ -169,7 +169,7 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 		return nil
 	}
 	if n.place != nil { // the workers there agree on one of them
-		return r.counted(ctx, n, l.Attempt, func() error { return r.elsewhere(ctx, n, l) })
+		return r.counted(ctx, n, l.Try, func() error { return r.elsewhere(ctx, n, l) })
 	}
 	var unlock func()
 	err := l.Outside(func() (err error) { unlock, err = r.lockAction(ctx, n); return err })
@@ -188,11 +188,11 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 			return nil
 		}
 	}
-	return r.attempt(ctx, n, l)
+	return r.try(ctx, n, l)
 }
 
-// attempt runs the step and records its outputs.
-func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
+// try runs the step and records its outputs.
+func (r *run) try(ctx context.Context, n *node, l sched.Lease) error {
 	d := n.decision
 	ctx = cache.WithAccount(ctx) // other steps must not use this step's reservation
 	var release func()
@@ -210,16 +210,16 @@ func (r *run) attempt(ctx context.Context, n *node, l sched.Lease) error {
 		warnings.Add(c.args.Text("agent", "name"), choice.Warning)
 	}
 	r.warnOnce(warnings)
-	one := attempt.Attempt{
-		Kind: n.Step.Kind, Args: c.args, Action: d.id, Fields: d.fields, Address: n.plan.Name, Number: l.Attempt,
-		RunID: r.result.RunID, Devices: l.Devices, Tries: r.e.tries(ctx, n, c.Step), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Attempt),
+	t := try.Try{
+		Kind: n.Step.Kind, Args: c.args, Action: d.id, Fields: d.fields, Address: n.plan.Name, Number: l.Try,
+		RunID: r.result.RunID, Devices: l.Devices, Tries: r.e.tries(ctx, n, c.Step), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Try),
 	}
-	return r.counted(ctx, n, l.Attempt, func() error { return r.complete(ctx, n, &one) })
+	return r.counted(ctx, n, l.Try, func() error { return r.complete(ctx, n, &t) })
 }
 
-// complete runs an attempt, and records and passes on its result.
-func (r *run) complete(ctx context.Context, n *node, one *attempt.Attempt) error {
-	rec, err := one.Run(ctx)
+// complete runs a try, and records and passes on its result.
+func (r *run) complete(ctx context.Context, n *node, t *try.Try) error {
+	rec, err := t.Run(ctx)
 	if err != nil {
 		return err
 	}
@@ -279,7 +279,7 @@ func known(p *Program, i int, rec *cache.Record) {
 
 // onWait emits the resources for which steps wait.
 func (r *run) onWait(waits []sched.Wait) {
-	e := event.Waiting{At: now(), For: []event.Wait{}}
+	e := event.Waiting{At: event.Now(), For: []event.Wait{}}
 	for _, w := range waits {
 		e.For = append(e.For, event.Wait{Resource: string(w.Resource), Steps: w.Tasks, Next: r.scheduled[w.Next].plan.Name, Holders: w.Holders, Elsewhere: w.Elsewhere})
 	}
@@ -291,17 +291,17 @@ func (r *run) onStart(task int, l sched.Lease) {
 	s := n.plan
 	r.expected.start(n, time.Now())
 	expected, _ := r.expected.of(n)
-	r.sink.Emit(event.StepStarted{At: now(), Address: s.Name, Kind: s.Kind, Attempt: l.Attempt, ExpectedMillis: expected.Milliseconds(),
+	r.sink.Emit(event.StepStarted{At: event.Now(), Address: s.Name, Kind: s.Kind, Try: l.Try, ExpectedMillis: expected.Milliseconds(),
 		CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, Devices: l.Devices, On: n.on()})
 }
 
 func (r *run) onRetry(task, attempt int, wait time.Duration, err error) {
-	r.sink.Emit(event.StepRetry{At: now(), Address: r.scheduled[task].plan.Name, Attempt: attempt, WaitMillis: wait.Milliseconds(), Error: err.Error()})
+	r.sink.Emit(event.StepRetry{At: event.Now(), Address: r.scheduled[task].plan.Name, Try: attempt, WaitMillis: wait.Milliseconds(), Error: err.Error()})
 }
 
 func (r *run) onBackoff(task int, at time.Time) {
 	what := "waiting until " + at.Format(time.TimeOnly) + " for the next attempt"
-	r.sink.Emit(event.StepProgress{At: now(), Address: r.scheduled[task].plan.Name, Progress: step.Progress{What: what}})
+	r.sink.Emit(event.StepProgress{At: event.Now(), Address: r.scheduled[task].plan.Name, Progress: step.Progress{What: what}})
 }
 
 func (r *run) onEnd(task int, res sched.Result) {
@@ -326,38 +326,29 @@ func (r *run) onEnd(task int, res sched.Result) {
 		took = res.Ended.Sub(res.Started)
 	}
 	r.expected.end(n, took)
-	r.expected.tell()
+	r.expected.report()
 }
 
 // ended counts a step, records its action and emits its end.
 func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	n.ended = true
 	s, d := n.plan, n.decision
-	ev := event.StepFinished{At: now(), Address: s.Name, Kind: s.Kind, Status: status, Attempts: res.Attempts, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
-	if n.place != nil && res.Attempts > 0 {
+	ev := event.StepFinished{At: event.Now(), Address: s.Name, Kind: s.Kind, Status: status, LastTry: res.Tries, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
+	if n.place != nil && res.Tries > 0 {
 		ev.On, ev.Node, ev.GPUs = n.on(), n.outcome.Node, n.Limits.GPUs
 		ev.FetchedBytes, ev.StoredBytes = n.outcome.FetchedBytes, n.outcome.StoredBytes
 	}
-	c := &r.result.Counts
+	r.result.Counts[status]++
 	switch status {
-	case event.Ran:
-		c.Ran++
-	case event.Cached:
-		c.Cached++
 	case event.Failed:
-		c.Failed++
 		ev.Error = res.Err.Error()
 		r.result.Failures = append(r.result.Failures, Failure{Address: s.Name, Err: res.Err})
 	case event.Skipped:
-		c.Skipped++
 		ev.Error = r.scheduled[res.Cause].plan.Name
-	case event.Cancelled:
-		c.Cancelled++
 	case event.Unneeded:
-		c.Unneeded++
 		r.expected.end(n, 0)
 	}
-	if d != nil && d.record != nil && (status == event.Ran || status == event.Cached) {
+	if d != nil && d.record != nil && status.Succeeded() {
 		ev.Action = d.id.String()
 		ev.Outputs = shownOutputs(d.record.Outputs)
 		ev.Conditions = r.p.Conditions(n.index)

@@ -228,7 +228,7 @@ step "shaky" "b" { text = "a" }
 `
 	for range 2 {
 		s.ran = nil
-		if res := r.apply(context.Background(), src, engine.ApplyOptions{}); len(s.ran) != 1 || res.Counts.Ran != 1 || res.Counts.Cached != 1 {
+		if res := r.apply(context.Background(), src, engine.ApplyOptions{}); len(s.ran) != 1 || res.Counts[event.Ran] != 1 || res.Counts[event.Cached] != 1 {
 			t.Errorf("ran %v, %+v", s.ran, res.Counts)
 		}
 	}

@@ -3,19 +3,21 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/try"
 )
 
 // Verdict is the result of verifying one step.
@@ -91,7 +93,7 @@ func (e *Engine) Verify(ctx context.Context, p *Program, past *ledger.Summary, o
 			jobs = append(jobs, func() { v.settle(ctx, &list[n], t) })
 			continue
 		}
-		v.tell(list[n])
+		v.report(list[n])
 	}
 	v.run(jobs)
 	if err := ctx.Err(); err != nil {
@@ -115,19 +117,15 @@ func (v *verifier) run(jobs []func()) {
 	if n <= 0 {
 		n = max(1, int(v.e.opts.Capacity.CPUs))
 	}
-	slots := make(chan struct{}, n)
-	var wait sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(n)
 	for _, job := range jobs {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			job()
-		})
+		group.Go(func() error { job(); return nil })
 	}
-	wait.Wait()
+	_ = group.Wait()
 }
 
-func (v *verifier) tell(verdict Verified) {
+func (v *verifier) report(verdict Verified) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.opts.Done != nil {
@@ -186,7 +184,7 @@ func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
 	started := time.Now()
 	defer func() {
 		out.Seconds = time.Since(started).Seconds()
-		v.tell(*out)
+		v.report(*out)
 	}()
 	if t.diags.HasErrors() {
 		out.Verdict, out.Error = Broken, asError(t.diags).Error()
@@ -202,7 +200,7 @@ func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
 	var gave cache.Outputs
 	varies := kind.Varies || kind.Volatile || step.Varies(c.Step)
 	if !varies {
-		gave, err = v.again(ctx, out.Address, rec, c)
+		gave, err = v.again(ctx, out.Address, kind, rec, c)
 		_, fetches := c.Step.(step.Preflighter)
 		varies = fetches && err != nil
 	}
@@ -228,25 +226,21 @@ func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
 }
 
 // again runs a step as an apply would.
-func (v *verifier) again(ctx context.Context, address string, rec *cache.Record, c constructed) (_ cache.Outputs, err error) {
-	limits := c.args.Limits
-	dir, err := v.e.opts.Cache.TempDir("verify-" + rec.Action.Short())
-	if err != nil {
-		return nil, fmt.Errorf("make work folder: %w", err)
-	}
-	defer func() { err = errors.Join(err, tree.Remove(dir)) }()
-	if limits.Timeout > 0 {
+func (v *verifier) again(ctx context.Context, address string, kind *step.Kind, rec *cache.Record, c constructed) (cache.Outputs, error) {
+	if limit := c.args.Limits.Timeout; limit > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, limits.Timeout)
+		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	if err := attempt.StoreLocal(ctx, v.e.opts.Cache, c.args); err != nil {
+	t := try.Try{
+		Kind: kind, Args: c.args, Action: rec.Action, Address: address, Number: 1, RunID: "verify",
+		Cache: v.e.opts.Cache, Sink: event.SinkFunc(func(event.Event) {}),
+	}
+	made, err := t.Run(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return attempt.Protect(ctx, c.Step, &step.Env{
-		Address: address, Attempt: 1, Action: rec.Action, Store: v.e.opts.Cache, WorkDir: dir, Log: io.Discard,
-		Progress: func(step.Progress) {}, Phase: func(step.Phase) {}, Warn: func(string) {}, Provisional: func(string, string) bool { return true }, Resumed: func(int) {}, Limits: limits, RunID: "verify",
-	})
+	return made.Outputs, nil
 }
 
 // intact reads all content of an action's outputs. The store verifies it.

@@ -19,7 +19,7 @@ func (r *run) lockAction(ctx context.Context, n *node) (unlock func(), err error
 	said := make(chan struct{})
 	timer := time.AfterFunc(quietWait, func() {
 		defer close(said)
-		r.sink.Emit(event.StepWaiting{At: now(), Address: n.plan.Name, Message: "another process, which runs the same action" + r.others()})
+		r.sink.Emit(event.StepWaiting{At: event.Now(), Address: n.plan.Name, Message: "another process, which runs the same action" + r.others()})
 	})
 	defer func() {
 		if !timer.Stop() {

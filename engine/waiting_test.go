@@ -38,7 +38,7 @@ func TestSaysWhomItWaitsFor(t *testing.T) {
 		}
 	})})
 	host, _ := os.Hostname()
-	if diags.HasErrors() || res.Counts.Ran != 1 {
+	if diags.HasErrors() || res.Counts[event.Ran] != 1 {
 		t.Errorf("%v %+v", diags, res)
 	}
 	if !strings.HasPrefix(said, "step.call.a another process, which runs the same action: run "+other.ID()+", process ") || !strings.Contains(said, " on "+host+" since ") {

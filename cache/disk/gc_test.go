@@ -332,7 +332,7 @@ func TestGCDropsOldLeftovers(t *testing.T) {
 		_, err := c.GC(t.Context(), GCOptions{})
 		must(t, err)
 		if left := entriesOf(t, dir+"/ingest"); len(left) != 2 {
-			t.Errorf("ingests left: %q, want the young one and its checkpoint", left)
+			t.Errorf("ingests left: %q, want the young one and its saved state", left)
 		}
 		if left := entriesOf(t, dir+"/quarantine"); len(left) != 1 {
 			t.Errorf("quarantined objects left: %q, want the young one", left)

@@ -201,7 +201,7 @@ func (c *ingests) dropOld() error {
 }
 
 // dropIngests removes unfinished ingests that are older than the limit. A
-// checkpoint is removed with its ingest, or by itself if a process died between
+// saved state is removed with its ingest, or by itself if a process died between
 // the two.
 func (c *ingests) dropIngests(limit int64) error {
 	kept, err := names(c.path(ingestName))
@@ -213,9 +213,9 @@ func (c *ingests) dropIngests(limit int64) error {
 		if f, err := statPath(path); err != nil || f.since >= limit {
 			continue
 		}
-		ingest, _, checkpoint := strings.Cut(name, ".")
+		ingest, _, state := strings.Cut(name, ".")
 		switch {
-		case !checkpoint:
+		case !state:
 			err = c.dropKeyed(path)
 		case !slices.Contains(kept, ingest):
 			err = ignoreMissing(os.Remove(path))

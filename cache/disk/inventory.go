@@ -103,7 +103,7 @@ func (c *ingests) keyedBytes() (int64, error) {
 	var sum int64
 	for _, d := range list {
 		if strings.Contains(d.Name(), ".") {
-			continue // a checkpoint
+			continue // a saved state
 		}
 		if info, err := d.Info(); err == nil {
 			sum += info.Size()

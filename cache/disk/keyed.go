@@ -15,9 +15,9 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
-// checkpointEvery is the number of bytes of a keyed ingest that a crash of the
+// saveEvery is the number of bytes of a keyed ingest that a crash of the
 // machine may cost.
-const checkpointEvery = 256 << 20
+const saveEvery = 256 << 20
 
 // keyedIngest is a blob being written that outlives its process. Its file is
 // locked while it is open.
@@ -25,7 +25,7 @@ type keyedIngest struct {
 	written
 	lock *os.File
 	file *os.File
-	// saved is the offset of the last checkpoint.
+	// saved is the offset of the last saved state.
 	saved int64
 	// drawn is the number of bytes in the file that came from reservations of the
 	// account.
@@ -36,10 +36,10 @@ type keyedIngest struct {
 	gone bool
 }
 
-// checkpoint is the file next to a keyed ingest. It holds the state of the hash at
+// ingestState is the file next to a partial ingest. It holds the state of the hash at
 // an offset.
-type checkpoint struct {
-	// Boot identifies the boot in which the checkpoint was written. In the same
+type ingestState struct {
+	// Boot identifies the boot in which the state was saved. In the same
 	// boot, the file may have grown since then. After a restart, only the first
 	// Offset bytes are trusted.
 	Boot   string `json:"boot"`
@@ -108,98 +108,98 @@ func reopenKeyed(lock *os.File, path string) (*os.File, error) {
 }
 
 // resume keeps the bytes of the file that are known to be intact, and hashes those
-// after the last checkpoint.
+// after the last saved state.
 func (in *keyedIngest) resume(ctx context.Context) error {
 	info, err := in.file.Stat()
 	if err != nil {
 		return err
 	}
 	size := info.Size()
-	cp, ok := in.readCheckpoint(size)
+	saved, ok := in.readState(size)
 	if !ok {
-		// Without a checkpoint, only bytes written in this boot could be trusted, and
+		// Without a saved state, only bytes written in this boot could be trusted, and
 		// nothing says in which boot they were written.
 		return in.restart()
 	}
-	if cp.Boot != in.c.hooks.bootID {
-		if !cp.Synced {
+	if saved.Boot != in.c.hooks.bootID {
+		if !saved.Synced {
 			return in.restart()
 		}
-		if err := in.cut(cp.Offset); err != nil {
+		if err := in.cut(saved.Offset); err != nil {
 			return err
 		}
-		size = cp.Offset
+		size = saved.Offset
 	}
-	in.saved = cp.Offset
-	if _, err := in.file.Seek(cp.Offset, io.SeekStart); err != nil {
+	in.saved = saved.Offset
+	if _, err := in.file.Seek(saved.Offset, io.SeekStart); err != nil {
 		return err
 	}
-	n, err := cache.Copy(ctx, in.hash, io.LimitReader(in.file, size-cp.Offset))
-	if err == nil && n < size-cp.Offset {
+	n, err := cache.Copy(ctx, in.hash, io.LimitReader(in.file, size-saved.Offset))
+	if err == nil && n < size-saved.Offset {
 		err = io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// readCheckpoint restores the hash state of the last checkpoint, if there is a
+// readState restores the hash state of the last saved state, if there is a
 // usable one.
-func (in *keyedIngest) readCheckpoint(size int64) (checkpoint, bool) {
-	var cp checkpoint
-	data, err := nolink.ReadFile(in.checkpointPath())
-	if err != nil || json.Unmarshal(data, &cp) != nil || cp.Offset < 0 || cp.Offset > size {
-		return cp, false
+func (in *keyedIngest) readState(size int64) (ingestState, bool) {
+	var saved ingestState
+	data, err := nolink.ReadFile(in.statePath())
+	if err != nil || json.Unmarshal(data, &saved) != nil || saved.Offset < 0 || saved.Offset > size {
+		return saved, false
 	}
-	if in.hash.UnmarshalBinary(cp.Hash) != nil || in.hash.Size() != cp.Offset {
+	if in.hash.UnmarshalBinary(saved.Hash) != nil || in.hash.Size() != saved.Offset {
 		in.hash = digest.NewWriter()
-		return cp, false
+		return saved, false
 	}
-	return cp, true
+	return saved, true
 }
 
-func (in *keyedIngest) checkpointPath() string { return in.file.Name() + stateSuffix }
+func (in *keyedIngest) statePath() string { return in.file.Name() + stateSuffix }
 
-// The suffixes of a checkpoint, and of one that is being written.
+// The suffixes of a saved state, and of one that is being written.
 const (
 	stateSuffix = ".state"
 	newSuffix   = ".new"
 )
 
-// dropCheckpoint removes the checkpoint of the ingest at path, and an
+// dropState removes the saved state of the ingest at path, and an
 // unfinished newer one left by a process that died.
-func dropCheckpoint(path string) error {
+func dropState(path string) error {
 	return errors.Join(ignoreMissing(os.Remove(path+stateSuffix)), ignoreMissing(os.Remove(path+stateSuffix+newSuffix)))
 }
 
-// save writes a checkpoint. With sync, it survives a crash of the machine.
+// save writes a saved state. With sync, it survives a crash of the machine.
 func (in *keyedIngest) save(sync bool) error {
 	hash, err := in.hash.MarshalBinary()
 	if err != nil {
 		return err
 	}
 	if sync {
-		// The bytes must be on disk before the checkpoint that vouches for them.
+		// The bytes must be on disk before the saved state that vouches for them.
 		if err := in.file.Sync(); err != nil {
 			return err
 		}
 	}
-	data, err := json.Marshal(checkpoint{Boot: in.c.hooks.bootID, Offset: in.hash.Size(), Synced: sync, Hash: hash})
+	data, err := json.Marshal(ingestState{Boot: in.c.hooks.bootID, Offset: in.hash.Size(), Synced: sync, Hash: hash})
 	if err != nil {
 		return err
 	}
 	in.saved = in.hash.Size()
 	if sync {
-		return writeFileAtomic(in.checkpointPath(), data)
+		return writeFileAtomic(in.statePath(), data)
 	}
 	// No sync: the page cache outlives the process, and after a crash of the
-	// machine this checkpoint is not trusted.
-	tmp := in.checkpointPath() + newSuffix
+	// machine this state is not trusted.
+	tmp := in.statePath() + newSuffix
 	f, err := nolink.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(tmp, in.checkpointPath())
+		err = os.Rename(tmp, in.statePath())
 	}
 	if err != nil { // on a full disk, creating the name succeeds and writing fails
 		_ = os.Remove(tmp)
@@ -221,7 +221,7 @@ func (in *keyedIngest) Write(p []byte) (int, error) {
 	if err != nil {
 		return n, in.fail(err)
 	}
-	if in.hash.Size()-in.saved >= checkpointEvery {
+	if in.hash.Size()-in.saved >= saveEvery {
 		if err := in.save(true); err != nil {
 			return n, in.fail(err)
 		}
@@ -272,7 +272,7 @@ func (in *keyedIngest) restart() error {
 	if _, err := in.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return dropCheckpoint(in.file.Name())
+	return dropState(in.file.Name())
 }
 
 // cut shortens the file.
@@ -317,9 +317,9 @@ func (in *keyedIngest) publish(ctx context.Context, ref cache.Ref) error {
 	}
 	in.c.hooks.at("keyed linked")
 	in.gone = true
-	// The checkpoint is removed first: it must never be found next to the next
+	// The saved state is removed first: it must never be found next to the next
 	// file of this name.
-	err = errors.Join(dropCheckpoint(in.file.Name()), os.Remove(in.file.Name()))
+	err = errors.Join(dropState(in.file.Name()), os.Remove(in.file.Name()))
 	in.c.hooks.at("keyed unlinked")
 	if fresh {
 		in.c.quota.published(ref.Size)
@@ -370,9 +370,9 @@ func (c *ingests) unlinkKeyed(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	// The checkpoint is removed first: it must never be found next to the next
+	// The saved state is removed first: it must never be found next to the next
 	// file of this name.
-	if err := dropCheckpoint(f.Name()); err != nil {
+	if err := dropState(f.Name()); err != nil {
 		return err
 	}
 	c.state.used.Add(-info.Size())

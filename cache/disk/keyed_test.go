@@ -23,7 +23,7 @@ func TestResumeHonoursContext(t *testing.T) {
 	data := bytes.Repeat([]byte("data"), 1<<18)
 	_, err = in.Write(data)
 	must(t, err)
-	// The process dies: no checkpoint after that of the first byte.
+	// The process dies: no saved state after that of the first byte.
 	must(t, errors.Join(in.file.Close(), in.lock.Close()))
 
 	cause := errors.New("the run was stopped")

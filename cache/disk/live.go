@@ -45,41 +45,37 @@ func (c *leases) live() (*liveLeases, error) {
 
 // others reads the leases of the other live processes.
 func (c *leases) others() (*liveLeases, error) {
-	list, err := names(c.path(leasesName))
-	if err != nil {
-		return nil, err
-	}
 	l := &liveLeases{}
 	l.bits.words = make([]atomic.Uint32, leaseBits/32)
+	return l, c.eachOther(l.add)
+}
+
+// eachOther calls fn with the path of every other process's lease.
+func (c *leases) eachOther(fn func(path string) error) error {
+	list, err := names(c.path(leasesName))
+	if err != nil {
+		return err
+	}
 	for _, id := range list {
 		if id == c.lease.id || strings.HasPrefix(id, ".") {
 			continue
 		}
-		if err := l.add(c.path(leasesName, id)); err != nil {
-			return nil, fmt.Errorf("read lease: %w", err)
+		if err := fn(c.path(leasesName, id)); err != nil {
+			return fmt.Errorf("read lease: %w", err)
 		}
 	}
-	return l, nil
+	return nil
 }
 
 // reserved returns the rest of the reservations of all live processes.
 func (c *leases) reserved() (int64, error) {
-	list, err := names(c.path(leasesName))
-	if err != nil {
-		return 0, err
-	}
 	sum := c.lease.reserved.Load()
-	for _, id := range list {
-		if id == c.lease.id || strings.HasPrefix(id, ".") {
-			continue
-		}
-		n, err := reservedIn(c.path(leasesName, id))
-		if err != nil {
-			return 0, fmt.Errorf("read lease: %w", err)
-		}
+	err := c.eachOther(func(path string) error {
+		n, err := reservedIn(path)
 		sum += n
-	}
-	return sum, nil
+		return err
+	})
+	return sum, err
 }
 
 // reservedIn returns the rest of the reservations in the lease at path, or 0 if its

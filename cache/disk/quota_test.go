@@ -280,7 +280,7 @@ func TestKeyedSurvivesProcess(t *testing.T) {
 	}
 	session(t, dir, Options{}, h, func(c *Cache) { write(c, 100_000) })
 	session(t, dir, Options{}, h, func(c *Cache) { write(c, 50_000) })
-	// The machine restarts: what no checkpoint has synced is not believed.
+	// The machine restarts: what no saved state has synced is not believed.
 	h.bootID = "boot 2"
 	session(t, dir, Options{}, h, func(c *Cache) {
 		in, err := c.Ingest(t.Context(), "key")
@@ -293,7 +293,7 @@ func TestKeyedSurvivesProcess(t *testing.T) {
 		must(t, in.(*keyedIngest).save(true))
 		_, err = in.Write(data[200_000:250_000])
 		must(t, err)
-		in.(*keyedIngest).lock.Close() // the process dies: no checkpoint at the end
+		in.(*keyedIngest).lock.Close() // the process dies: no saved state at the end
 		in.(*keyedIngest).file.Close()
 	})
 	h.bootID = "boot 2"

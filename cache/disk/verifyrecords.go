@@ -26,10 +26,18 @@ func (v *verifier) records(pick func(index.Entry, *cache.Record) bool) error {
 		}
 		return err
 	})
-	if err != nil || len(chosen) == 0 || v.c.readOnly {
+	if err != nil {
 		return err
 	}
-	_, err = v.c.records.index.Drop(chosen, "corrupt")
+	return v.drop(chosen)
+}
+
+// drop drops damaged records, if there are any.
+func (v *verifier) drop(chosen map[digest.ActionID]int64) error {
+	if len(chosen) == 0 || v.c.readOnly {
+		return nil
+	}
+	_, err := v.c.records.index.Drop(chosen, "corrupt")
 	return err
 }
 
@@ -48,11 +56,7 @@ func (v *verifier) undecodable() error {
 			return err
 		}
 	}
-	if len(chosen) == 0 || v.c.readOnly {
-		return nil
-	}
-	_, err = v.c.records.index.Drop(chosen, "corrupt")
-	return err
+	return v.drop(chosen)
 }
 
 // rest checks the index file and the pins.

@@ -33,7 +33,10 @@ func (t *fetcher) fetchRoot(ctx context.Context, id digest.ContentID) bool {
 	return ok && t.fetch(ctx, ref) == nil
 }
 
-// Fetch is Tier.Fetch.
+// Fetch fetches the content of records, and records them in the local cache. It
+// returns the actions whose content could not be fetched completely. Find does
+// not find these again until they are stored again. Content that is already in
+// the local cache costs nothing.
 func (t *fetcher) Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID) {
 	var mu sync.Mutex
 	var group errgroup.Group
@@ -55,7 +58,7 @@ func (t *fetcher) Fetch(ctx context.Context, recs []*cache.Record) (lost []diges
 	return lost
 }
 
-// Pull is Tier.Pull.
+// Pull is Fetch for one record. It returns the error.
 func (t *fetcher) Pull(ctx context.Context, rec *cache.Record) error {
 	if old, err := t.local.Lookup(ctx, rec.Action); err == nil && (old.Final() != nil || rec.Final() == nil) {
 		there(ctx, Size(rec), &t.moving.fetched)

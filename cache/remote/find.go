@@ -60,7 +60,9 @@ func (t *finder) name(rec *cache.Record) {
 	}
 }
 
-// Find is Tier.Find.
+// Find looks actions up in the local cache and, if they are not there, in the
+// remote. The result is nil for an action that neither has with all its content.
+// Content that is found in the remote is not fetched; see Fetch.
 func (t *finder) Find(ctx context.Context, ids []digest.ActionID) []*cache.Record {
 	found := make([]*cache.Record, len(ids))
 	var ask []int

@@ -32,7 +32,8 @@ func (t *pusher) push(ctx context.Context, rec *cache.Record) error {
 	return err
 }
 
-// Push is Tier.Push.
+// Push stores a record of the local cache, with all its content, in the remote.
+// Content that exists there is not sent again.
 func (t *pusher) Push(ctx context.Context, rec *cache.Record) error {
 	if t.loc.ReadOnly {
 		return fmt.Errorf("store %s: %w: %s", rec.Address, errReadOnly, t.loc)

@@ -21,14 +21,14 @@ type Options struct {
 	patience patience
 }
 
-// Tier is a local cache with a remote one behind it. Methods that it does not
-// define are the local cache's. It is safe for concurrent use.
+// Tier is a local cache with a remote one behind it. Methods that neither it nor
+// its parts define are the local cache's. It is safe for concurrent use.
 type Tier struct {
 	*disk.Cache
 	*link
-	finder  *finder
-	fetcher *fetcher
-	pusher  *pusher
+	*finder
+	*fetcher
+	*pusher
 }
 
 var _ cache.Cache = (*Tier)(nil)
@@ -127,37 +127,9 @@ func (t *Tier) Prune(ctx context.Context, keep ...cache.Ref) (map[digest.Content
 	return t.Cache.Prune(ctx, append(keep, t.pusher.queue.content()...)...)
 }
 
-// Find looks actions up in the local cache and, if they are not there, in the
-// remote. The result is nil for an action that neither has with all its content.
-// Content that is found in the remote is not fetched; see Fetch.
-func (t *Tier) Find(ctx context.Context, ids []digest.ActionID) []*cache.Record {
-	return t.finder.Find(ctx, ids)
-}
-
 // List returns the actions that the remote has a record of, in no particular
 // order.
-func (t *Tier) List(ctx context.Context) ([]digest.ActionID, error) {
-	return t.finder.List(ctx)
-}
-
-// Fetch fetches the content of records, and records them in the local cache. It
-// returns the actions whose content could not be fetched completely. Find does
-// not find these again until they are stored again. Content that is already in
-// the local cache costs nothing.
-func (t *Tier) Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID) {
-	return t.fetcher.Fetch(ctx, recs)
-}
-
-// Pull is Fetch for one record. It returns the error.
-func (t *Tier) Pull(ctx context.Context, rec *cache.Record) error {
-	return t.fetcher.Pull(ctx, rec)
-}
-
-// Push stores a record of the local cache, with all its content, in the remote.
-// Content that exists there is not sent again.
-func (t *Tier) Push(ctx context.Context, rec *cache.Record) error {
-	return t.pusher.Push(ctx, rec)
-}
+func (t *Tier) List(ctx context.Context) ([]digest.ActionID, error) { return t.finder.List(ctx) }
 
 // Latest implements cache.Relay. A remote that cannot be reached has nothing.
 func (t *Tier) Latest(ctx context.Context, id digest.ActionID) (*cache.Record, error) {

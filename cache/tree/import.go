@@ -169,12 +169,11 @@ func (im *importer) locked(fn func() error) error {
 }
 
 func (im *importer) work() error {
-	buf := make([]byte, 128<<10)
 	for path := range im.jobs {
 		if err := im.ctx.Err(); err != nil {
 			return err
 		}
-		ref, executable, err := im.file(filepath.Join(im.root, path), buf)
+		ref, executable, err := im.file(filepath.Join(im.root, path))
 		if err != nil {
 			return err
 		}
@@ -198,7 +197,7 @@ func (im *importer) work() error {
 
 // file stores the file at path. If the entry has changed since it was listed,
 // opening it neither follows a link nor waits for the writer of a pipe.
-func (im *importer) file(path string, buf []byte) (cache.Ref, bool, error) {
+func (im *importer) file(path string) (cache.Ref, bool, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return cache.Ref{}, false, err
@@ -211,7 +210,7 @@ func (im *importer) file(path string, buf []byte) (cache.Ref, bool, error) {
 	if !info.Mode().IsRegular() {
 		return cache.Ref{}, false, specialError(path, info.Mode())
 	}
-	read := func() (cache.Ref, error) { return im.read(f, buf) }
+	read := func() (cache.Ref, error) { return cache.Put(im.ctx, im.store, f, cache.Ref{}) }
 	var ref cache.Ref
 	if im.opts.Known != nil {
 		ref, err = im.opts.Known(f, read)
@@ -219,40 +218,6 @@ func (im *importer) file(path string, buf []byte) (cache.Ref, bool, error) {
 		ref, err = read()
 	}
 	return ref, info.Mode()&0o100 != 0, err
-}
-
-// read stores an open file.
-func (im *importer) read(f *os.File, buf []byte) (cache.Ref, error) {
-	in, err := im.store.Ingest(im.ctx, "")
-	if err != nil {
-		return cache.Ref{}, err
-	}
-	defer in.Close()
-	if err := im.copy(in, f, buf); err != nil {
-		return cache.Ref{}, fmt.Errorf("read %s: %w", f.Name(), err)
-	}
-	return in.Commit(im.ctx, cache.Ref{})
-}
-
-// copy is io.CopyBuffer that can be cancelled.
-func (im *importer) copy(dst io.Writer, src io.Reader, buf []byte) error {
-	for {
-		n, err := src.Read(buf)
-		if n > 0 {
-			if _, err := dst.Write(buf[:n]); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := im.ctx.Err(); err != nil {
-			return err
-		}
-	}
 }
 
 // Put stores one directory, whose content must already be in the store. It

@@ -326,7 +326,7 @@ func (e *argEval) refusePrivate(r reading, m origin) {
 	out := from.Step.Kind.Outputs[m.out].Name
 	here := diag.Error(r.expr.Range(), "Private output in an untrusted step",
 		"%s of %s refers to output %q of %s (%s), which is private: it holds answers or was made from them. A step of kind %q runs untrusted code, which cannot have private files. Use a public output instead.",
-		r.name, e.inst.Addr, out, from.Addr, place(from.Step.Range), e.inst.Step.Kind.Name)
+		r.name, e.inst.Addr, out, from.Addr, position(from.Step.Range), e.inst.Step.Kind.Name)
 	there := diag.Error(from.Step.Range, "The private output is made here", "Output %q of this step is private.", out)
 	e.diags = append(e.diags, here, there)
 }

@@ -38,12 +38,12 @@ func (e *Evaluate) ArgRange(name string) hcl.Range {
 
 func (l *loader) evaluate(b *hcl.Block) diag.List {
 	diags := checkName("evaluation", b.Labels[0], b.LabelRanges[0])
-	content, more := b.Body.Content(evaluateSchema)
+	content, more := b.Body.Content(schemas[b.Type])
 	if diags = append(diags, more...); diags.HasErrors() {
 		return diags
 	}
 	if old := l.p.Evaluate; old != nil {
-		return append(diags, diag.Error(b.DefRange, "Second evaluation", "A pipeline has at most one evaluate block, and there is one at %s. Write the other in a pipeline that extends this one's base.", place(old.Range)))
+		return append(diags, diag.Error(b.DefRange, "Second evaluation", "A pipeline has at most one evaluate block, and there is one at %s. Write the other in a pipeline that extends this one's base.", position(old.Range)))
 	}
 	l.p.Evaluate = &Evaluate{Name: b.Labels[0], Attrs: exprs(content.Attributes), Range: b.DefRange}
 	return diags

@@ -112,7 +112,7 @@ func (r reader) readIncluded(a *hcl.Attribute, name string, named text) (text, d
 	}
 	for _, name := range []string{"include", "extends"} {
 		for inner := range settings(t.file.Body, name) {
-			diags = append(diags, diag.Error(inner.NameRange, "Included file includes others", "A file that is included, here at %s, cannot include or extend others. Include them in the file that includes this one.", place(a.NameRange)))
+			diags = append(diags, diag.Error(inner.NameRange, "Included file includes others", "A file that is included, here at %s, cannot include or extend others. Include them in the file that includes this one.", position(a.NameRange)))
 		}
 	}
 	return t, diags
@@ -133,7 +133,7 @@ func settings(body hcl.Body, name string) iter.Seq[*hcl.Attribute] {
 	return func(yield func(*hcl.Attribute) bool) {
 		content, _, _ := body.PartialContent(fileSchema)
 		for _, b := range content.Blocks.OfType("mleflow") {
-			settings, _, _ := b.Body.PartialContent(settingsSchema)
+			settings, _, _ := b.Body.PartialContent(schemas["mleflow"])
 			if a := settings.Attributes[name]; a != nil && !yield(a) {
 				return
 			}
@@ -166,7 +166,7 @@ func stringList(a *hcl.Attribute, hint string) (list []string, diags diag.List) 
 func extends(body hcl.Body) (base *hcl.Attribute, diags diag.List) {
 	for a := range settings(body, "extends") {
 		if base != nil {
-			diags = append(diags, diag.Error(a.NameRange, "Two base files", "The file already extends another, at %s. A file can extend only one other, which may itself extend another.", place(base.NameRange)))
+			diags = append(diags, diag.Error(a.NameRange, "Two base files", "The file already extends another, at %s. A file can extend only one other, which may itself extend another.", position(base.NameRange)))
 			continue
 		}
 		base = a

@@ -148,7 +148,7 @@ func TestExtendsMistakes(t *testing.T) {
 			path := write(t, map[string]string{"main.hcl": tt.main, "other.hcl": tt.other})
 			p, diags := Load(path, noKinds())
 			found := slices.ContainsFunc(diags, func(d *hcl.Diagnostic) bool {
-				return d.Subject != nil && strings.HasSuffix(place(*d.Subject), "/"+tt.at) && strings.Contains(d.Detail, tt.want) && p.Files[d.Subject.Filename] != nil
+				return d.Subject != nil && strings.HasSuffix(position(*d.Subject), "/"+tt.at) && strings.Contains(d.Detail, tt.want) && p.Files[d.Subject.Filename] != nil
 			})
 			if !found {
 				t.Errorf("got %v\nwant %q at %s", diags, tt.want, tt.at)

@@ -34,7 +34,7 @@ import (
 
 // agentSchema has a block for each kind that agents may have in them.
 func (l *loader) agentSchema() *hcl.BodySchema {
-	s := *agentSchema
+	s := *schemas["agent"]
 	for _, kind := range l.opts.Kinds.List() {
 		if kind.InBlocks != nil {
 			s.Blocks = append(slices.Clip(s.Blocks), hcl.BlockHeaderSchema{Type: kind.Name})
@@ -68,7 +68,7 @@ func (l *loader) kindBlock(name string, attrs map[string]hcl.Expression, b *hcl.
 		return diags
 	case old != nil:
 		return append(diags, diag.Error(b.DefRange, "Duplicate step", "This block adds a step %s, but one of that name is declared at %s. Use its output, %s = %s.%s, or rename that step.",
-			made.Addr, place(old.Range), kind.InBlocks.Output, made.Addr, kind.InBlocks.Output))
+			made.Addr, position(old.Range), kind.InBlocks.Output, made.Addr, kind.InBlocks.Output))
 	}
 	for i := range kind.Args {
 		switch arg := &kind.Args[i]; {

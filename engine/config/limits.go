@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -33,26 +32,27 @@ func (s *Step) limits() (all []hcl.Expression) {
 			all = append(all, e)
 		}
 	}
-	return append(append(all, sortedExprs(s.Retry)...), sortedExprs(s.Resources)...)
+	return append(append(all, sortedExprs(s.Blocks["retry"])...), sortedExprs(s.Blocks["resources"])...)
 }
 
 // limits evaluates timeout, retry and resources of an instance.
 func (x *expansion) limits(s *Step, ctx func() *hcl.EvalContext) limited {
 	m := metaEval{ev: x.evaluator, ctx: ctx}
-	set := limited{limits: step.Limits{CPUs: 1}, retry: Retry{Attempts: 1, Backoff: time.Second, MaxBackoff: time.Minute}}
+	set := limited{limits: step.Limits{CPUs: 1}, retry: Retry{Tries: 1, Backoff: time.Second, MaxBackoff: time.Minute}}
+	resources, retry := s.Blocks["resources"], s.Blocks["retry"]
 	m.duration("timeout", s.Timeout, "there is no limit", &set.limits.Timeout)
-	m.number("cpus", s.Resources["cpus"], &set.limits.CPUs)
-	m.bytes("memory", s.Resources["memory"], &set.limits.MemoryBytes)
-	m.bytes("disk", s.Resources["disk"], &set.limits.DiskBytes)
+	m.number("cpus", resources["cpus"], &set.limits.CPUs)
+	m.bytes("memory", resources["memory"], &set.limits.MemoryBytes)
+	m.bytes("disk", resources["disk"], &set.limits.DiskBytes)
 	if v, ok := m.value("on", s.On, cty.String, "the name of a backend or \"local\""); ok {
 		set.on = v.AsString()
 	}
 	gpus, attempts := 0.0, 1.0
-	m.whole("gpus", s.Resources["gpus"], 0, &gpus)
-	m.whole("attempts", s.Retry["attempts"], 1, &attempts)
-	set.limits.GPUs, set.retry.Attempts = int(gpus), int(attempts)
-	m.duration("backoff", s.Retry["backoff"], "it is 1s", &set.retry.Backoff)
-	m.duration("max_backoff", s.Retry["max_backoff"], "it is 1m", &set.retry.MaxBackoff)
+	m.whole("gpus", resources["gpus"], 0, &gpus)
+	m.whole("attempts", retry["attempts"], 1, &attempts)
+	set.limits.GPUs, set.retry.Tries = int(gpus), int(attempts)
+	m.duration("backoff", retry["backoff"], "it is 1s", &set.retry.Backoff)
+	m.duration("max_backoff", retry["max_backoff"], "it is 1m", &set.retry.MaxBackoff)
 	set.read, set.diags = m.read, m.diags
 	return set
 }
@@ -147,22 +147,12 @@ func (m *metaEval) bytes(name string, e hcl.Expression, dst *int64) {
 	if !ok {
 		return
 	}
-	n, err := ParseSize(v.AsString())
+	n, err := step.ParseBytes(v.AsString())
 	if err != nil || n == 0 {
 		m.wrong(name, e, want)
 		return
 	}
 	*dst = n
-}
-
-// ParseSize reads a number of bytes with a decimal or binary unit, in either
-// case, or with none: "500MB", "1.5TiB", "1024".
-func ParseSize(s string) (int64, error) {
-	n, err := humanize.ParseBytes(s)
-	if err != nil || n > math.MaxInt64 {
-		return 0, fmt.Errorf("%q is not a size; write a size such as 500GiB or 2TB", s)
-	}
-	return int64(n), nil
 }
 
 // parseDuration is time.ParseDuration that also accepts integer or fractional

@@ -3,6 +3,8 @@ package config
 import (
 	"testing"
 	"time"
+
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 func TestParseSize(t *testing.T) {
@@ -16,9 +18,9 @@ func TestParseSize(t *testing.T) {
 		{"8EiB", 0, false}, {"20EiB", 0, false}, {"-1GiB", 0, false}, {"NaN", 0, false}, {"lots", 0, false}, {"", 0, false}, {"5 apples", 0, false},
 	}
 	for _, tt := range tests {
-		got, err := ParseSize(tt.text)
+		got, err := step.ParseBytes(tt.text)
 		if got != tt.want || (err == nil) != tt.ok {
-			t.Errorf("ParseSize(%q) = %d, %v, want %d", tt.text, got, err, tt.want)
+			t.Errorf("step.ParseBytes(%q) = %d, %v, want %d", tt.text, got, err, tt.want)
 		}
 	}
 }

@@ -182,10 +182,10 @@ func (l *loader) block(b *hcl.Block) diag.List {
 }
 
 func duplicate(what, name string, here, there hcl.Range) *hcl.Diagnostic {
-	return diag.Error(here, "Duplicate "+what, "%s %q is already declared at %s. Rename one of them.", capital(what), name, place(there))
+	return diag.Error(here, "Duplicate "+what, "%s %q is already declared at %s. Rename one of them.", capital(what), name, position(there))
 }
 
-func place(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
+func position(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
 
 func capital(s string) string { return string(s[0]-'a'+'A') + s[1:] }
 
@@ -230,7 +230,7 @@ func (l *loader) agent(b *hcl.Block) diag.List {
 func (l *loader) output(b *hcl.Block) diag.List {
 	name := b.Labels[0]
 	diags := checkName("output", name, b.LabelRanges[0])
-	content, more := b.Body.Content(outputSchema)
+	content, more := b.Body.Content(schemas[b.Type])
 	diags = append(diags, more...)
 	if old := l.outputs[name]; old != nil {
 		return append(diags, duplicate("output", name, b.LabelRanges[0], old.Range))
@@ -243,7 +243,7 @@ func (l *loader) output(b *hcl.Block) diag.List {
 		if i > 0 {
 			diags = append(diags, diag.Error(nested.DefRange, "Duplicate block", "An output can have only one %q block.", nested.Type))
 		}
-		inner, more := nested.Body.Content(publishSchema)
+		inner, more := nested.Body.Content(blockIn(argDocs(b.Type), nested.Type))
 		diags = append(diags, more...)
 		o.Publish = exprs(inner.Attributes)
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -64,7 +65,7 @@ func (l *loader) makeStep(s *Step, a *step.Attr) diag.List {
 		Args: map[string]hcl.Expression{}, Blocks: map[string]map[string]hcl.Expression{}}
 	if old := l.p.byAddr[made.Addr]; old != nil {
 		return diag.List{diag.Error(s.Range, "Duplicate step", "%s needs a step %s, which mleflow adds because %s is not set, but a step of that name is declared at %s. Write %s = %s…, or rename that step.",
-			s.Addr, made.Addr, a.Name, place(old.Range), a.Name, made.Addr)}
+			s.Addr, made.Addr, a.Name, position(old.Range), a.Name, made.Addr)}
 	}
 	all := &combinations{of: s}
 	for _, name := range a.Made.Args {
@@ -125,54 +126,28 @@ func explainCount(body hcl.Body, diags diag.List) diag.List {
 }
 
 func (s *Step) nested(b *hcl.Block) diag.List {
-	schema := retrySchema
-	switch b.Type {
-	case "retry":
-	case "resources":
-		schema = resourcesSchema
-	case "publish":
-		schema = publishSchema
-	default:
-		i := slices.IndexFunc(s.Kind.Blocks, func(k step.Block) bool { return k.Name == b.Type })
-		schema = attrSchema(s.Kind.Blocks[i].Args)
-	}
-	content, diags := b.Body.Content(schema)
-	if s.has(b.Type) {
+	content, diags := b.Body.Content(blockOf(s.Kind, b.Type))
+	if s.Blocks[b.Type] != nil {
 		return append(diags, diag.Error(b.DefRange, "Duplicate block", "A step can have only one %q block.", b.Type))
 	}
-	got := exprs(content.Attributes)
-	switch b.Type {
-	case "retry":
-		s.Retry = got
-	case "resources":
-		s.Resources = got
-	case "publish":
-		s.Publish = got
-	default:
-		s.Blocks[b.Type] = got
-	}
+	s.Blocks[b.Type] = exprs(content.Attributes)
 	return diags
 }
 
-func (s *Step) has(blockType string) bool {
-	switch blockType {
-	case "retry":
-		return s.Retry != nil
-	case "resources":
-		return s.Resources != nil
-	case "publish":
-		return s.Publish != nil
-	default:
-		return s.Blocks[blockType] != nil
+// blockOf returns the schema of a block in a step of a kind.
+func blockOf(k *step.Kind, name string) *hcl.BodySchema {
+	for i := range k.Blocks {
+		if k.Blocks[i].Name == name {
+			return attrSchema(k.Blocks[i].Args)
+		}
 	}
+	return blockIn(metaArgs, name)
 }
 
 func stepSchema(k *step.Kind) *hcl.BodySchema {
-	schema := attrSchema(k.Args)
-	for _, name := range []string{"for_each", "depends_on", "timeout", "on"} {
-		schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: name})
-	}
-	schema.Blocks = []hcl.BlockHeaderSchema{{Type: "retry"}, {Type: "resources"}, {Type: "publish"}}
+	schema, common := attrSchema(k.Args), schemas["step"]
+	schema.Attributes = append(schema.Attributes, common.Attributes...)
+	schema.Blocks = append(schema.Blocks, common.Blocks...)
 	for _, b := range k.Blocks {
 		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: b.Name})
 	}
@@ -195,10 +170,5 @@ func attrSchema(attrs []step.Attr) *hcl.BodySchema {
 }
 
 func sortedAttrs(attrs hcl.Attributes) []*hcl.Attribute {
-	list := make([]*hcl.Attribute, 0, len(attrs))
-	for _, a := range attrs {
-		list = append(list, a)
-	}
-	slices.SortFunc(list, func(a, b *hcl.Attribute) int { return a.Range.Start.Byte - b.Range.Start.Byte })
-	return list
+	return slices.SortedFunc(maps.Values(attrs), func(a, b *hcl.Attribute) int { return a.Range.Start.Byte - b.Range.Start.Byte })
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,9 +55,7 @@ func (c *combinations) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) 
 			return cty.DynamicVal, diags
 		}
 		all[key] = cty.ObjectVal(values)
-		for m := range more {
-			marks[m] = struct{}{}
-		}
+		maps.Copy(marks, more)
 	}
 	return cty.ObjectVal(all).WithMarks(marks), nil
 }
@@ -95,9 +94,7 @@ func (c *combinations) in(ctx *hcl.EvalContext) (key string, values map[string]c
 			continue
 		}
 		v, found := v.UnmarkDeep()
-		for m := range found {
-			marks[m] = struct{}{}
-		}
+		maps.Copy(marks, found)
 		text, err := convert.Convert(v, cty.String)
 		switch {
 		case err != nil || !v.IsKnown():

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -23,7 +24,7 @@ type origin struct {
 
 // String names the output and where it is made.
 func (o origin) String() string {
-	return fmt.Sprintf("output %q of %s (%s)", o.inst.Step.Kind.Outputs[o.out].Name, o.inst.Addr, place(o.inst.Step.Range))
+	return fmt.Sprintf("output %q of %s (%s)", o.inst.Step.Kind.Outputs[o.out].Name, o.inst.Addr, position(o.inst.Step.Range))
 }
 
 type sensitiveMark string
@@ -35,14 +36,14 @@ const sensitive = sensitiveMark("sensitive")
 func unmark(v cty.Value, marks map[any]struct{}) cty.Value {
 	if ty := v.Type(); ty.IsPrimitiveType() || ty.IsCapsuleType() {
 		plain, found := v.Unmark()
-		addMarks(marks, found)
+		maps.Copy(marks, found)
 		return plain
 	}
 	if !v.ContainsMarked() {
 		return v
 	}
 	plain, found := v.UnmarkDeep()
-	addMarks(marks, found)
+	maps.Copy(marks, found)
 	return plain
 }
 
@@ -143,10 +144,4 @@ type reading struct {
 	name  string
 	expr  hcl.Expression
 	marks map[any]struct{}
-}
-
-func addMarks(dst map[any]struct{}, src cty.ValueMarks) {
-	for m := range src {
-		dst[m] = struct{}{}
-	}
 }

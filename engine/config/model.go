@@ -59,7 +59,7 @@ func (m *Model) rangeOf(arg string) hcl.Range {
 func (l *loader) model(b *hcl.Block) diag.List {
 	name := b.Labels[0]
 	diags := checkName("model", name, b.LabelRanges[0])
-	content, more := b.Body.Content(modelSchema)
+	content, more := b.Body.Content(schemas[b.Type])
 	diags = append(diags, more...)
 	if old := l.p.Models[name]; old != nil {
 		return append(diags, duplicate("model", name, b.LabelRanges[0], old.Range))
@@ -67,11 +67,11 @@ func (l *loader) model(b *hcl.Block) diag.List {
 	m := &Model{Name: name, Attrs: exprs(content.Attributes), Range: b.DefRange,
 		Blocks: map[string]map[string]hcl.Expression{}, Prices: map[string]map[string]hcl.Expression{}}
 	for _, nested := range content.Blocks {
-		schema, into, label := modelBlocks[nested.Type], m.Blocks, nested.Type
+		into, label := m.Blocks, nested.Type
 		if nested.Type == "price" {
 			into, label = m.Prices, nested.Labels[0]
 		}
-		inner, more := nested.Body.Content(schema)
+		inner, more := nested.Body.Content(blockIn(argDocs(b.Type), nested.Type))
 		diags = append(diags, more...)
 		if into[label] != nil {
 			diags = append(diags, diag.Error(nested.DefRange, "Duplicate block", "The model %q has a block %s already. Remove one of them.", name, describeBlock(nested)))
@@ -107,15 +107,23 @@ func describeBlock(b *hcl.Block) string {
 // first.
 func (ev *evaluator) modelValue(m *Model) (cty.Value, diag.List) {
 	e := modelEval{ev: ev, ctx: ev.scope(m.expressions())}
-	attrs := map[string]cty.Value{"name": cty.StringVal(m.Name)}
-	for _, name := range []string{"provider", "base_url", "models", "tools", "pause_clock", "on_miss"} {
-		attrs[name] = e.attr(name, m.Attrs[name], step.ModelType.AttributeType(name))
+	attrs := map[string]cty.Value{}
+	for name, ty := range step.ModelType.AttributeTypes() {
+		switch {
+		case name == "name":
+			attrs[name] = cty.StringVal(m.Name)
+		case name == "key":
+			attrs[name] = e.key(m.Attrs[name])
+		case name == "replay":
+			attrs[name] = e.replay(m.Attrs[name])
+		case name == "prices":
+			attrs[name] = e.prices(m)
+		case ty.IsObjectType():
+			attrs[name] = e.object(m.Blocks[name], ty)
+		default:
+			attrs[name] = e.attr(name, m.Attrs[name], ty)
+		}
 	}
-	attrs["key"], attrs["replay"] = e.key(m.Attrs["key"]), e.replay(m.Attrs["replay"])
-	for name, ty := range map[string]cty.Type{"budget": step.ModelBudgetType, "run_budget": step.ModelBudgetType, "retry": step.ModelRetryType} {
-		attrs[name] = e.object(m.Blocks[name], ty)
-	}
-	attrs["prices"] = e.prices(m)
 	v := cty.ObjectVal(attrs)
 	if e.diags.HasErrors() {
 		if slices.ContainsFunc(m.expressions(), func(expr hcl.Expression) bool { return ev.pipeline.conceals(expr, e.ctx) }) {
@@ -309,7 +317,7 @@ func (e *modelEval) replay(expr hcl.Expression) cty.Value {
 			}
 			var found cty.ValueMarks
 			one, found = content.Unmark()
-			marks = cty.NewValueMarks(append(slices.Collect(maps.Keys(marks)), slices.Collect(maps.Keys(found))...)...)
+			maps.Copy(marks, found)
 		}
 		if one.Type() != step.ArtifactType || one.IsNull() {
 			e.fail(expr, "Invalid replay", "replay must be the path of a folder with a recording, or the output transcript of a step, or a list of those, not %s.", got(one))

@@ -123,9 +123,6 @@ type Step struct {
 	DependsOn hcl.Expression
 	On        hcl.Expression
 	Timeout   hcl.Expression
-	Retry     map[string]hcl.Expression
-	Resources map[string]hcl.Expression
-	Publish   map[string]hcl.Expression
 	// Args are the expressions by argument name; Blocks those of each nested
 	// block by block name.
 	Args   map[string]hcl.Expression
@@ -149,8 +146,8 @@ func (s *Step) ArgRange(name string) hcl.Range {
 
 // Retry says how often and when an instance is retried.
 type Retry struct {
-	// Attempts is the total number of attempts, at least 1.
-	Attempts int
+	// Tries is the total number of tries, at least 1.
+	Tries int
 	// Backoff is the wait after the first failure; it doubles up to
 	// MaxBackoff.
 	Backoff, MaxBackoff time.Duration

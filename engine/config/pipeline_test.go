@@ -105,7 +105,7 @@ func TestExpandChain(t *testing.T) {
 		t.Errorf("board depends on %v, dynamic %v", board.Deps, board.Dynamic)
 	}
 	solve := g.Instances[6]
-	if solve.Limits.Timeout.Hours() != 48 || solve.Limits.MemoryBytes != 2<<30 || solve.Retry.Attempts != 3 {
+	if solve.Limits.Timeout.Hours() != 48 || solve.Limits.MemoryBytes != 2<<30 || solve.Retry.Tries != 3 {
 		t.Errorf("limits %+v, retry %+v", solve.Limits, solve.Retry)
 	}
 }

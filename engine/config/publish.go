@@ -18,15 +18,11 @@ import (
 //
 //	publish { to = "results/${each.key}" }
 var PublishArgs = []ArgDoc{
-	{"to", true, "Path of the file or folder, relative to the pipeline's folder or absolute. Missing parent folders are created."},
-	{"output", false, "In a step, the one output that is written to the path. Without it, the path is a folder that holds every output under its name, as mleflow get writes them."},
-	{"link", false, "True for read-only hard links into the cache instead of copies. They take no space."},
-	{"private", false, "True to allow private content, such as answers. Only the owner can read the file or folder, and file(…) and dir(…) treat it as private."},
+	required("to", "Path of the file or folder, relative to the pipeline's folder or absolute. Missing parent folders are created."),
+	optional("output", "In a step, the one output that is written to the path. Without it, the path is a folder that holds every output under its name, as mleflow get writes them."),
+	optional("link", "True for read-only hard links into the cache instead of copies. They take no space."),
+	optional("private", "True to allow private content, such as answers. Only the owner can read the file or folder, and file(…) and dir(…) treat it as private."),
 }
-
-var publishSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
-	{Name: "to", Required: true}, {Name: "output"}, {Name: "link"}, {Name: "private"},
-}}
 
 // Publication is content that is written to a path after a run.
 type Publication struct {
@@ -59,16 +55,16 @@ func (p *Publication) From(g *Graph) string {
 func publications(g *Graph) (diags diag.List) {
 	for _, s := range g.Pipeline.Steps {
 		b := g.eval.blocks[s]
-		if s.Publish == nil || b == nil {
+		if s.Blocks["publish"] == nil || b == nil {
 			continue
 		}
 		ctx := g.eval.scope(s.expressions())
 		for _, inst := range b.instances {
 			p := Publication{Instance: inst.index}
-			more := p.evaluate(g.eval, s.Publish, inst.context(ctx))
+			more := p.evaluate(g.eval, s.Blocks["publish"], inst.context(ctx))
 			if !more.HasErrors() {
 				g.Publications = append(g.Publications, p)
-				more = p.checkStep(inst, s.Publish)
+				more = p.checkStep(inst, s.Blocks["publish"])
 			}
 			if diags = append(diags, more...); len(diags) > 20 {
 				return diags
@@ -136,14 +132,14 @@ func (p *Publication) evaluate(ev *evaluator, args map[string]hcl.Expression, ct
 	if values["to"].IsNull() {
 		return diag.List{diag.Error(p.Range, "Invalid to", "Write a path, such as \"results/board\".")}
 	}
-	if err := p.place(values["to"].AsString(), folderOf(ev.pipeline.Path)); err != nil {
+	if err := p.setPath(values["to"].AsString(), folderOf(ev.pipeline.Path)); err != nil {
 		return diag.List{diag.Error(p.Range, "Invalid to", "%s", diag.Sentence(err.Error()))}
 	}
 	return nil
 }
 
-// place takes the path as it was written.
-func (p *Publication) place(to, folder string) error {
+// setPath takes the path as it was written.
+func (p *Publication) setPath(to, folder string) error {
 	p.To = to
 	if strings.Contains(to, "://") {
 		return fmt.Errorf("%q is a URL, and results can be published only to a path on this machine. Copy them from there, or share them through a remote cache", to)
@@ -231,7 +227,7 @@ func checkPlaces(g *Graph) (diags diag.List) {
 				hint = "Use each.key in the path."
 			}
 			diags = append(diags, diag.Error(p.Range, "Paths overlap", "%s and %s (%s) are both published to %s. %s",
-				p.From(g), above.From(g), place(above.Range), above.To, hint))
+				p.From(g), above.From(g), position(above.Range), above.To, hint))
 			return diags
 		}
 		above = p

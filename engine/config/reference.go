@@ -69,9 +69,6 @@ func (s *Step) expressions() []hcl.Expression {
 			all = append(all, e)
 		}
 	}
-	all = append(all, sortedExprs(s.Retry)...)
-	all = append(all, sortedExprs(s.Resources)...)
-	all = append(all, sortedExprs(s.Publish)...)
 	all = append(all, sortedExprs(s.Args)...)
 	for _, name := range slices.Sorted(maps.Keys(s.Blocks)) {
 		all = append(all, sortedExprs(s.Blocks[name])...)
@@ -80,9 +77,7 @@ func (s *Step) expressions() []hcl.Expression {
 }
 
 func sortedExprs(m map[string]hcl.Expression) []hcl.Expression {
-	list := slices.Collect(maps.Values(m))
-	slices.SortFunc(list, func(a, b hcl.Expression) int { return a.Range().Start.Byte - b.Range().Start.Byte })
-	return list
+	return slices.SortedFunc(maps.Values(m), func(a, b hcl.Expression) int { return a.Range().Start.Byte - b.Range().Start.Byte })
 }
 
 // nodes lists all nodes: locals, models and agents by name, steps as in the file.

@@ -82,7 +82,7 @@ func noneSucceeded(diags hcl.Diagnostics) error {
 	for _, d := range diags {
 		fmt.Fprintf(&list, "\n- %s", d.Summary)
 		if d.Subject != nil {
-			fmt.Fprintf(&list, " (%s)", place(*d.Subject))
+			fmt.Fprintf(&list, " (%s)", position(*d.Subject))
 		}
 		fmt.Fprintf(&list, ": %s", d.Detail)
 	}

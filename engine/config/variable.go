@@ -12,7 +12,7 @@ import (
 )
 
 func (l *loader) settings(b *hcl.Block) diag.List {
-	content, diags := b.Body.Content(settingsSchema)
+	content, diags := b.Body.Content(schemas[b.Type])
 	remote, more := literalString(content.Attributes["remote_cache"])
 	diags = append(diags, more...)
 	if remote != "" {
@@ -47,7 +47,7 @@ func (l *loader) settings(b *hcl.Block) diag.List {
 func (l *loader) variable(b *hcl.Block) diag.List {
 	name := b.Labels[0]
 	diags := checkName("variable", name, b.LabelRanges[0])
-	content, more := b.Body.Content(variableSchema)
+	content, more := b.Body.Content(schemas[b.Type])
 	diags = append(diags, more...)
 	v := l.p.Variables[name]
 	switch {
@@ -73,7 +73,7 @@ func (l *loader) variable(b *hcl.Block) diag.List {
 	}
 	diags = append(diags, v.decodeType(content.Attributes["type"], content.Attributes["default"], l.p.budget)...)
 	for _, vb := range content.Blocks {
-		c, more := vb.Body.Content(validationSchema)
+		c, more := vb.Body.Content(blockIn(argDocs(b.Type), vb.Type))
 		diags = append(diags, more...)
 		if !more.HasErrors() {
 			v.Validations = append(v.Validations, Validation{c.Attributes["condition"].Expr, c.Attributes["error_message"].Expr, vb.DefRange})

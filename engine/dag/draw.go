@@ -54,13 +54,13 @@ type frame struct {
 // frames returns the frames. The first one has no label and holds the nodes
 // without a group.
 func (d *Drawing) frames() []frame {
-	place := map[string]int{"": 0}
+	index := map[string]int{"": 0}
 	out := []frame{{}}
 	for i, n := range d.Nodes {
-		at, ok := place[n.Group]
+		at, ok := index[n.Group]
 		if !ok {
 			at = len(out)
-			place[n.Group] = at
+			index[n.Group] = at
 			out = append(out, frame{label: n.Group})
 		}
 		out[at].nodes = append(out[at].nodes, i)

@@ -48,6 +48,9 @@ type At struct {
 	Time time.Time `json:"time"`
 }
 
+// Now returns the time of an event that happens now.
+func Now() At { return At{Time: time.Now().UTC()} }
+
 // When implements Event.
 func (a At) When() time.Time { return a.Time }
 
@@ -104,17 +107,17 @@ type RunStarted struct {
 	Blocks []Block `json:"blocks,omitempty"`
 }
 
-// StepStarted marks the start of an attempt at an instance.
+// StepStarted marks the start of a try at an instance.
 type StepStarted struct {
 	At
 	Address string `json:"address"`
 	Kind    string `json:"kind"`
-	// Attempt counts from 1.
-	Attempt int `json:"attempt"`
+	// Try counts from 1.
+	Try int `json:"attempt"`
 	// ExpectedMillis is its previous duration or, if it has not run before, the
 	// mean duration of its block. It is 0 if unknown.
 	ExpectedMillis int64 `json:"expected_ms,omitempty"`
-	// CPUs, MemoryBytes and Devices are leased to the attempt.
+	// CPUs, MemoryBytes and Devices are leased to the try.
 	CPUs        float64  `json:"cpus,omitempty"`
 	MemoryBytes int64    `json:"memory_bytes,omitempty"`
 	Devices     []string `json:"devices,omitempty"`
@@ -123,7 +126,7 @@ type StepStarted struct {
 	On string `json:"on,omitempty"`
 }
 
-// StepJob is the state of an attempt's job on a backend of a cluster. It
+// StepJob is the state of a try's job on a backend of a cluster. It
 // replaces the previous one.
 type StepJob struct {
 	At
@@ -158,14 +161,14 @@ const (
 	JobLeft    = "left"
 )
 
-// StepProgress is the progress of an attempt.
+// StepProgress is the progress of a try.
 type StepProgress struct {
 	At
 	Address string `json:"address"`
 	step.Progress
 }
 
-// StepWaiting means that an attempt waits for disk space that others hold, or for another
+// StepWaiting means that a try waits for disk space that others hold, or for another
 // process that runs the same action. It ends with the next StepProgress or the end of the
 // step.
 type StepWaiting struct {
@@ -231,11 +234,11 @@ type StepLog struct {
 	Line    string `json:"line"`
 }
 
-// StepRetry means that an attempt failed and another will follow.
+// StepRetry means that a try failed and another will follow.
 type StepRetry struct {
 	At
 	Address    string `json:"address"`
-	Attempt    int    `json:"attempt"`
+	Try        int    `json:"attempt"`
 	WaitMillis int64  `json:"wait_ms"`
 	Error      string `json:"error"`
 }
@@ -247,7 +250,7 @@ type StepFinished struct {
 	Kind           string `json:"kind"`
 	Status         Status `json:"status"`
 	Action         string `json:"action,omitempty"`
-	Attempts       int    `json:"attempts,omitempty"`
+	LastTry        int    `json:"attempts,omitempty"`
 	DurationMillis int64  `json:"duration_ms"`
 	// Error is the cause of a failure or, if skipped, the address that failed.
 	Error string `json:"error,omitempty"`
@@ -261,7 +264,7 @@ type StepFinished struct {
 	Tries *cache.Tries `json:"tries,omitempty"`
 	// MadeIn is the run that executed a cached step and has its log.
 	MadeIn string `json:"made_in,omitempty"`
-	// On and Node identify where the last attempt ran, if it was not on this
+	// On and Node identify where the last try ran, if it was not on this
 	// machine. GPUs is the number of GPUs that it had there.
 	On   string `json:"on,omitempty"`
 	Node string `json:"node,omitempty"`

@@ -14,7 +14,7 @@ import (
 // every member with fields that are not zero.
 var members = []Event{
 	RunStarted{At: at, Run: "r", Pipeline: "p.hcl", Steps: 3, ToRun: 1, Cached: 1, Deferred: 1, Resumed: "q", ExpectedMillis: 5, Blocks: []Block{{Block: "step.a.b", Steps: 3}}},
-	StepStarted{At: at, Address: `step.a.b["k"]`, Kind: "a", Attempt: 2, ExpectedMillis: 7, CPUs: 0.5, MemoryBytes: 1 << 30, Devices: []string{"gpu=0"}},
+	StepStarted{At: at, Address: `step.a.b["k"]`, Kind: "a", Try: 2, ExpectedMillis: 7, CPUs: 0.5, MemoryBytes: 1 << 30, Devices: []string{"gpu=0"}},
 	StepProgress{At: at, Address: "step.a.b", Progress: step.Progress{What: "x.csv", Done: 1, Total: 2, Unit: "bytes"}},
 	StepPhase{At: at, Address: "step.a.b", Phase: step.Phase{Name: step.Running, Files: 1, TotalFiles: 2, Bytes: 3, TotalBytes: 4, Started: at.Time, LimitMillis: 5, MemoryBytes: 6, Submission: step.SubmissionInvalid, Reason: "no", Spent: step.Spent{Requests: 7, Tokens: 8, Cost: 9}}},
 	Waiting{At: at, For: []Wait{{Resource: "gpu", Steps: 1, Next: "step.a.b", Holders: 2, Elsewhere: true}}},
@@ -25,8 +25,8 @@ var members = []Event{
 	PreflightFinished{At: at, OK: 1, Failed: 2, Unknown: 3, Bytes: 4, NeedBytes: 5},
 	StepJob{At: at, Address: "step.a.b", On: "lab", Job: "mleflow-00", State: JobRunning, Node: "n1", Starts: 2, GPUs: 1, Adopted: true, Reason: "Evicted", Message: "m"},
 	StepLog{At: at, Address: "step.a.b", Line: `say "hello" <&>`},
-	StepRetry{At: at, Address: "step.a.b", Attempt: 1, WaitMillis: 1000, Error: "busy"},
-	StepFinished{At: at, Address: "step.a.b", Kind: "a", Status: Failed, Action: "00", Attempts: 1, DurationMillis: 3, Error: "boom", Outputs: map[string]string{"tree": "tree:00"}},
+	StepRetry{At: at, Address: "step.a.b", Try: 1, WaitMillis: 1000, Error: "busy"},
+	StepFinished{At: at, Address: "step.a.b", Kind: "a", Status: Failed, Action: "00", LastTry: 1, DurationMillis: 3, Error: "boom", Outputs: map[string]string{"tree": "tree:00"}},
 	RunFinished{At: at, Run: "r", Status: Failed, Ran: 1, Cached: 2, Failed: 3, Skipped: 4, Cancelled: 5, DurationMillis: 6},
 	Evaluated{At: at, Evaluation: plan.Evaluation{Name: "x", Agents: []string{"a", "b"}, Over: "step.grade.score", Decide: "any_medal", Difference: 5, Confidence: 0.95, Budget: 12, Round: 1, Attempts: 4, Next: 2, Decision: "undecided", Estimate: 1, Low: -2, High: 3}},
 	OutputValue{At: at, Name: "board", Value: "a\nb"},

@@ -35,8 +35,8 @@ func BenchmarkPipelineLoad(b *testing.B) {
 			l := remembered(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if s, err := l.Pipeline(pipeline); err != nil || s.Len() != n {
-					b.Fatal(s.Len(), err)
+				if s, err := l.Pipeline(pipeline); err != nil || len(s.byAddr) != n {
+					b.Fatal(len(s.byAddr), err)
 				}
 			}
 		})
@@ -57,7 +57,7 @@ func BenchmarkPipelinePut(b *testing.B) {
 }
 
 func BenchmarkEmit(b *testing.B) {
-	started := event.StepStarted{At: at(1), Address: `step.exec.a["leaf-classification/0"]`, Kind: "exec", Attempt: 1}
+	started := event.StepStarted{At: at(1), Address: `step.exec.a["leaf-classification/0"]`, Kind: "exec", Try: 1}
 	ran := event.StepFinished{At: at(2), Address: started.Address, Kind: "exec", Status: event.Ran, Action: action("a").String(), Outputs: map[string]string{"out": action("b").String()}}
 	cached := ran
 	cached.Status = event.Cached
@@ -82,7 +82,7 @@ func BenchmarkEmit(b *testing.B) {
 					r.Emit(e)
 				}
 			}
-			if err := r.Err(); err != nil {
+			if err := r.err; err != nil {
 				b.Fatal(err)
 			}
 		})

@@ -66,10 +66,10 @@ type Link struct {
 	Step     string          `json:"step,omitempty"`
 	Subjects []string        `json:"subjects,omitempty"`
 	Action   digest.ActionID `json:"action,omitzero"`
-	// Attempt counts an apply's attempts at the step from 1. Why says why an
+	// Try counts an apply's tries at the step from 1. Why says why an
 	// earlier result was not used: "forced" or "retried".
-	Attempt int    `json:"attempt,omitempty"`
-	Why     string `json:"why,omitempty"`
+	Try int    `json:"attempt,omitempty"`
+	Why string `json:"why,omitempty"`
 	// Result is the digest of what the attempt gave.
 	Status string           `json:"status,omitempty"`
 	Result digest.ContentID `json:"result,omitzero"`

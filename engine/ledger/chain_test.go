@@ -19,7 +19,7 @@ func chained(t *testing.T, n int) (*Ledger, [][]byte) {
 	l := New(t.TempDir())
 	links := []Link{{Type: Declared, Run: "r", Text: digest.Of([]byte("text")), Plan: digest.Of([]byte("plan")), Steps: []string{Mark("a"), Mark("b")}}}
 	for i := range n {
-		links = append(links, Link{Type: Began, Run: "r", Step: Mark("a"), Subjects: []string{Mark("x")}, Attempt: i + 1})
+		links = append(links, Link{Type: Began, Run: "r", Step: Mark("a"), Subjects: []string{Mark("x")}, Try: i + 1})
 	}
 	for _, link := range links {
 		if err := l.Extend(link); err != nil {

@@ -4,7 +4,7 @@
 //	runs/<run>/plan.json         the plan it followed
 //	runs/<run>/pipeline/         the text of the pipeline
 //	runs/<run>/events.jsonl      the journal: one event a line
-//	runs/<run>/logs/             what steps printed, one file an attempt
+//	runs/<run>/logs/             what steps printed, one file a try
 //	runs/<run>/lock              locked while the run's process lives
 //	pipelines/<name>-<hash>.log  for each address the last action
 //	chain.jsonl                  every attempt at a counted step, each line with

@@ -75,24 +75,24 @@ func decoded(lines [][]byte) []event.Event {
 }
 
 // Running reports whether the run is still running.
-func (p *Past) Running() bool { return p.entry().State == Running }
+func (p *Past) Running() bool { return p.Entry().State == Running }
 
-// Follow reads the log of an attempt as it grows.
+// Follow reads the log of a try as it grows.
 type Follow struct {
 	path string
 	// head is the size of the log's first part. at is the number of bytes of
-	// the attempt's output that were copied or skipped.
+	// the try's output that were copied or skipped.
 	head, at int64
 	// seen describes the files of the log's end when they were last read.
 	seen [2]fs.FileInfo
 }
 
-// Follow returns a reader of an attempt's log, which need not exist yet.
+// Follow returns a reader of a try's log, which need not exist yet.
 func (p *Past) Follow(address string, attempt int) *Follow {
 	return &Follow{path: p.logPath(address, attempt), head: logHead}
 }
 
-// Copy writes the attempt's output since the last call. Output that was lost
+// Copy writes the try's output since the last call. Output that was lost
 // because it was printed faster than it was read is replaced by a line with its
 // size.
 func (f *Follow) Copy(w io.Writer) error {

@@ -62,7 +62,7 @@ func useRun(l *Ledger, r *Run, s *Pipeline, n int) error {
 	for i := range 5 {
 		address := fmt.Sprintf("step.exec.s[%d]", i)
 		log := newLog(r.dir+"/logs/"+logName(address, 1), 50, 25)
-		r.Emit(event.StepStarted{At: at(1), Address: address, Attempt: 1})
+		r.Emit(event.StepStarted{At: at(1), Address: address, Try: 1})
 		for k := range 30 {
 			fmt.Fprintf(log, "line %d\n", k)
 		}

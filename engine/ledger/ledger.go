@@ -116,7 +116,7 @@ func (l *Ledger) List() ([]Entry, error) {
 	for _, id := range ids {
 		p, err := l.open(id)
 		if err == nil {
-			entries = append(entries, p.entry())
+			entries = append(entries, p.Entry())
 		} else if started, ok := idTime(id); ok && !errors.Is(err, fs.ErrNotExist) {
 			entries = append(entries, Entry{Info: Info{ID: id, Started: started}, State: Unreadable})
 		}

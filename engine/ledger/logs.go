@@ -23,7 +23,7 @@ const (
 	logTail = 4 << 20
 )
 
-// Log keeps an attempt's output: the first 4 MiB and at least the last 4 MiB,
+// Log keeps a try's output: the first 4 MiB and at least the last 4 MiB,
 // with a line in between that states how much is missing. Two files take turns
 // to hold the end until Close appends it to the log, so that it survives if the
 // process is killed. Files are created with the first byte. A Log is safe for
@@ -40,7 +40,7 @@ type Log struct {
 	closed     bool
 }
 
-// Log returns the log of an attempt of an instance, with secrets masked. The
+// Log returns the log of a try of an instance, with secrets masked. The
 // caller closes it.
 func (r *Run) Log(address string, attempt int) *Log {
 	l := newLog(filepath.Join(r.dir, "logs", logName(address, attempt)), logHead, logTail)
@@ -54,7 +54,7 @@ func newLog(path string, head, tail int64) *Log {
 	return l
 }
 
-// logName returns the file name of an attempt's log. Characters that are
+// logName returns the file name of a try's log. Characters that are
 // special to file systems are escaped. A long address is shortened and made
 // unique by its hash.
 func logName(address string, attempt int) string {
@@ -207,7 +207,7 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// Logs returns the numbers of an instance's attempts with output, in ascending
+// Logs returns the numbers of an instance's tries with output, in ascending
 // order.
 func (p *Past) Logs(address string) []int {
 	var out []int
@@ -224,7 +224,7 @@ func (p *Past) logPath(address string, attempt int) string {
 	return filepath.Join(p.dir, "logs", logName(address, attempt))
 }
 
-// OpenLog opens the log of an attempt. The error is fs.ErrNotExist if it
+// OpenLog opens the log of a try. The error is fs.ErrNotExist if it
 // printed nothing.
 func (p *Past) OpenLog(address string, attempt int) (io.ReadCloser, error) {
 	r, err := openLog(p.logPath(address, attempt))

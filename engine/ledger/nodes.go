@@ -15,7 +15,7 @@ type Span struct {
 	GPUs       int
 }
 
-// job records a change of the job of an attempt.
+// job records a change of the job of a try.
 func (s *StepSummary) job(e event.StepJob) {
 	s.On = e.On
 	if n := len(s.Spans); n > 0 && s.Spans[n-1].End.IsZero() {

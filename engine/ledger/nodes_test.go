@@ -15,7 +15,7 @@ func TestNodesAfterLoss(t *testing.T) {
 	job := func(s int, address, state, node string) event.Event {
 		return event.StepJob{At: at(s), Address: address, On: "lab", Job: "j", State: state, Node: node, GPUs: 1}
 	}
-	b := &Summariser{sum: &Summary{}, place: map[string]int{}}
+	b := &Summariser{sum: &Summary{}, index: map[string]int{}}
 	for _, e := range []event.Event{
 		event.RunStarted{At: at(0), Run: "r"},
 		job(10, "step.a.x", event.JobRunning, "n1"), job(20, "step.a.x", event.JobPending, ""), job(30, "step.a.x", event.JobRunning, "n2"),

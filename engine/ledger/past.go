@@ -178,9 +178,6 @@ func (p *Past) Chain() ([]byte, error) { return New(filepath.Dir(filepath.Dir(p.
 
 func (p *Past) journal() string { return filepath.Join(p.dir, "events.jsonl") }
 
-// Entry returns the run as an element of a list, with its state.
-func (p *Past) Entry() Entry { return p.entry() }
-
 // Finished returns the journal's StepFinished events for some kinds. It decodes
 // no other events, so it is fast for a few steps among many.
 func (p *Past) Finished(kinds ...string) iter.Seq2[event.StepFinished, error] {
@@ -217,7 +214,8 @@ func marked(line []byte, marks [][]byte) bool {
 	return slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(line, m) })
 }
 
-func (p *Past) entry() Entry {
+// Entry returns the run as an element of a list, with its state.
+func (p *Past) Entry() Entry {
 	alive := p.alive() // read before the journal, because the run may end in between
 	e := Entry{Info: p.Info, About: p.About(), Finish: p.finish()}
 	switch {

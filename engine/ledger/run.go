@@ -199,9 +199,6 @@ func (r *Run) writeJSON(path string, v any) error {
 // ID returns the ID of the run.
 func (r *Run) ID() string { return r.info.ID }
 
-// Info returns the description of the run.
-func (r *Run) Info() Info { return r.info }
-
 // progressEvery limits how often the journal records the progress of a step.
 const progressEvery = 5 * time.Second
 
@@ -270,13 +267,6 @@ func (r *Run) fail(err error) {
 	if r.err == nil && err != nil {
 		r.err = fmt.Errorf("write journal: %w", err)
 	}
-}
-
-// Err returns the first error of a write to the journal.
-func (r *Run) Err() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err
 }
 
 // Close syncs the journal to disk and unlocks the run. A run without a

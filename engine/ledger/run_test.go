@@ -97,13 +97,13 @@ func TestStates(t *testing.T) {
 		r.Emit(event.RunStarted{At: at(1), Run: r.ID()})
 		if tt.status != "" {
 			r.Emit(event.RunFinished{At: at(2), Run: r.ID(), Status: tt.status, Paused: tt.paused})
-		} else if got := find(t, l, r.ID()).entry().State; got != Running {
+		} else if got := find(t, l, r.ID()).Entry().State; got != Running {
 			t.Errorf("before the end: %s, want running", got)
 		}
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if got := find(t, l, r.ID()).entry().State; got != tt.want {
+		if got := find(t, l, r.ID()).Entry().State; got != tt.want {
 			t.Errorf("status %q: %s, want %s", tt.status, got, tt.want)
 		}
 	}
@@ -116,11 +116,11 @@ func TestFinishIsFound(t *testing.T) {
 	fake := `{"type":"run_finished","time":"2026-11-20T23:30:01Z","status":"ran"}`
 	long := event.Warning{At: at(1), Message: strings.Repeat(fake+"\n", 10_000)}
 	r.Emit(long)
-	if e := find(t, l, r.ID()).entry(); e.Finish != nil {
+	if e := find(t, l, r.ID()).Entry(); e.Finish != nil {
 		t.Fatalf("found an end in a message: %+v", e.Finish)
 	}
 	r.Emit(event.RunFinished{At: at(2), Run: r.ID(), Status: event.Failed, Failed: 3})
-	if e := find(t, l, r.ID()).entry(); e.State != Failed || e.Finish == nil || e.Finish.Failed != 3 {
+	if e := find(t, l, r.ID()).Entry(); e.State != Failed || e.Finish == nil || e.Finish.Failed != 3 {
 		t.Errorf("entry %+v", e)
 	}
 }
@@ -218,16 +218,16 @@ func someEvents() []event.Event {
 	const a, b, c = "step.exec.a", `step.exec.b["x"]`, "step.exec.c"
 	return []event.Event{
 		event.RunStarted{At: at(0), Run: "r", Steps: 3},
-		event.StepStarted{At: at(1), Address: a, Kind: "exec", Attempt: 1},
+		event.StepStarted{At: at(1), Address: a, Kind: "exec", Try: 1},
 		event.StepLog{At: at(1), Address: a, Line: "hello"},
 		event.StepProgress{At: at(1), Address: a, Progress: step.Progress{Done: 1, Unit: "rows"}},
 		event.StepProgress{At: at(2), Address: a, Progress: step.Progress{Done: 2, Unit: "rows"}},
-		event.StepRetry{At: at(3), Address: a, Attempt: 1, WaitMillis: 1000, Error: "connection reset"},
-		event.StepStarted{At: at(4), Address: a, Kind: "exec", Attempt: 2, Devices: []string{"gpu0"}},
-		event.StepFinished{At: at(6), Address: a, Kind: "exec", Status: event.Ran, Action: "abc", Attempts: 2, DurationMillis: 2000, Outputs: map[string]string{"out": "1f"}},
-		event.StepStarted{At: at(6), Address: b, Kind: "exec", Attempt: 1},
+		event.StepRetry{At: at(3), Address: a, Try: 1, WaitMillis: 1000, Error: "connection reset"},
+		event.StepStarted{At: at(4), Address: a, Kind: "exec", Try: 2, Devices: []string{"gpu0"}},
+		event.StepFinished{At: at(6), Address: a, Kind: "exec", Status: event.Ran, Action: "abc", LastTry: 2, DurationMillis: 2000, Outputs: map[string]string{"out": "1f"}},
+		event.StepStarted{At: at(6), Address: b, Kind: "exec", Try: 1},
 		event.Warning{At: at(7), Address: b, Message: "slow"},
-		event.StepFinished{At: at(8), Address: b, Kind: "exec", Status: event.Failed, Attempts: 1, DurationMillis: 2000, Error: "exit status 1"},
+		event.StepFinished{At: at(8), Address: b, Kind: "exec", Status: event.Failed, LastTry: 1, DurationMillis: 2000, Error: "exit status 1"},
 		event.StepFinished{At: at(8), Address: c, Kind: "exec", Status: event.Skipped, Error: b},
 		event.OutputValue{At: at(9), Name: "board", Value: "none"},
 		event.RunFinished{At: at(9), Run: "r", Status: event.Failed, Ran: 1, Failed: 1, Skipped: 1},
@@ -247,7 +247,7 @@ func TestTook(t *testing.T) {
 		"running":       {Running, StepSummary{Started: at(5).Time}, 15 * time.Second},
 		"killed":        {Interrupted, StepSummary{Started: at(5).Time}, 4 * time.Second},
 	} {
-		s := &Summary{Entry: Entry{State: tt.state}, Last: at(9).Time}
+		s := &Summary{Entry: Entry{State: tt.state}, Run: event.Run{Last: at(9).Time}}
 		if got := s.Took(&tt.of, now); got != tt.want {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
@@ -266,19 +266,22 @@ func TestSummary(t *testing.T) {
 	}
 	end := event.RunFinished{At: at(9), Run: "r", Status: event.Failed, Ran: 1, Failed: 1, Skipped: 1}
 	want := &Summary{
-		Entry: Entry{Info: r.Info(), State: Failed, Finish: &end},
-		Start: &event.RunStarted{At: at(0), Run: "r", Steps: 3},
+		Entry: Entry{Info: r.info, State: Failed, Finish: &end},
+		Run: event.Run{
+			Start: event.RunStarted{At: at(0), Run: "r", Steps: 3}, End: &end, Last: at(9).Time,
+			Counts:   map[event.Status]int{event.Ran: 1, event.Failed: 1, event.Skipped: 1},
+			Outputs:  []event.OutputValue{{At: at(9), Name: "board", Value: "none"}},
+			Warnings: []event.Warning{{At: at(7), Address: `step.exec.b["x"]`, Message: "slow"}},
+			Running:  map[string]*event.Execution{},
+		},
 		Steps: []StepSummary{
-			{Address: "step.exec.a", Kind: "exec", Status: event.Ran, Action: "abc", Attempts: 2, Started: at(4).Time, Ended: at(6).Time,
+			{Address: "step.exec.a", Kind: "exec", Status: event.Ran, Action: "abc", LastTry: 2, Started: at(4).Time, Ended: at(6).Time,
 				Duration: 2 * time.Second, Devices: []string{"gpu0"}, Outputs: map[string]string{"out": "1f"},
-				Retries: []event.StepRetry{{At: at(3), Address: "step.exec.a", Attempt: 1, WaitMillis: 1000, Error: "connection reset"}}},
-			{Address: `step.exec.b["x"]`, Kind: "exec", Status: event.Failed, Attempts: 1, Started: at(6).Time, Ended: at(8).Time,
+				Retries: []event.StepRetry{{At: at(3), Address: "step.exec.a", Try: 1, WaitMillis: 1000, Error: "connection reset"}}},
+			{Address: `step.exec.b["x"]`, Kind: "exec", Status: event.Failed, LastTry: 1, Started: at(6).Time, Ended: at(8).Time,
 				Duration: 2 * time.Second, Error: "exit status 1"},
 			{Address: "step.exec.c", Kind: "exec", Status: event.Skipped, Ended: at(8).Time, Error: `step.exec.b["x"]`},
 		},
-		Outputs:  []event.OutputValue{{At: at(9), Name: "board", Value: "none"}},
-		Warnings: []event.Warning{{At: at(7), Address: `step.exec.b["x"]`, Message: "slow"}},
-		Last:     at(9).Time,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -384,7 +387,7 @@ func TestFlush(t *testing.T) {
 	}
 	r.journal.Close()
 	r.Emit(event.Warning{At: at(2)})
-	if err := r.Err(); err == nil || !strings.HasPrefix(err.Error(), "write journal: ") {
+	if err := r.err; err == nil || !strings.HasPrefix(err.Error(), "write journal: ") {
 		t.Errorf("error %v", err)
 	}
 	if err := r.Close(); err == nil {

@@ -105,19 +105,15 @@ func appendMemory(buf []byte, address string, m Memory) []byte {
 	return buf
 }
 
-// Last returns the memory of an instance.
+// Last returns the memory of an instance. A nil Pipeline has none.
 func (s *Pipeline) Last(address string) (Memory, bool) {
+	if s == nil {
+		return Memory{}, false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, ok := s.byAddr[address]
 	return m, ok
-}
-
-// Len returns the number of remembered instances.
-func (s *Pipeline) Len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byAddr)
 }
 
 // LastRun returns the ID of the newest run of the pipeline, or "".
@@ -208,7 +204,7 @@ func (l *Ledger) Unfinished(s *Pipeline) *Past {
 		return nil
 	}
 	p, err := l.open(s.LastRun())
-	if err != nil || p.entry().State != Interrupted {
+	if err != nil || p.Entry().State != Interrupted {
 		return nil
 	}
 	return p

@@ -44,7 +44,7 @@ func TestPipelineRemembers(t *testing.T) {
 	l := New(filepath.Join(t.TempDir(), "new"))
 	const odd = `step.exec.a["x y = 3 \n ü"]`
 	s := open(t, l)
-	if _, ok := s.Last(odd); ok || s.LastRun() != "" || s.Len() != 0 {
+	if _, ok := s.Last(odd); ok || s.LastRun() != "" || len(s.byAddr) != 0 {
 		t.Error("an unknown pipeline is remembered")
 	}
 	if _, err := os.Stat(l.dir); !os.IsNotExist(err) {
@@ -66,14 +66,14 @@ func TestPipelineRemembers(t *testing.T) {
 	if got, ok := s.Last(odd); !ok || got != want {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if got, ok := s.Last("step.exec.b"); !ok || got != (Memory{Action: action("b")}) || s.Len() != 2 {
-		t.Errorf("%v, %d addresses", got, s.Len())
+	if got, ok := s.Last("step.exec.b"); !ok || got != (Memory{Action: action("b")}) || len(s.byAddr) != 2 {
+		t.Errorf("%v, %d addresses", got, len(s.byAddr))
 	}
 	if err := s.Put("a\nb", Memory{}); err == nil {
 		t.Error("an address of two lines is accepted")
 	}
 	other, err := l.Pipeline("/elsewhere/demo.hcl")
-	if err != nil || other.Len() != 0 {
+	if err != nil || len(other.byAddr) != 0 {
 		t.Errorf("another pipeline of the same name shares the state: %v", err)
 	}
 }
@@ -151,8 +151,8 @@ func TestTornState(t *testing.T) {
 		if strings.HasSuffix(string(whole[:cut]), "]") {
 			want++
 		}
-		if got.Len() != want+1 {
-			t.Fatalf("cut at %d: %d addresses, want %d", cut, got.Len(), want+1)
+		if len(got.byAddr) != want+1 {
+			t.Fatalf("cut at %d: %d addresses, want %d", cut, len(got.byAddr), want+1)
 		}
 		for i := range want {
 			if m, _ := got.Last(fmt.Sprintf("step.exec.s[%d]", i)); m != (Memory{action(fmt.Sprint(i)), time.Second}) {
@@ -171,8 +171,8 @@ func TestDamagedState(t *testing.T) {
 	good := string(appendMemory(nil, "good", Memory{action("x"), time.Second}))
 	key := action("x").String()
 	write(t, s.file.path, []byte("\x00\x00\n\n"+key+" 1 4 bad\n"+key+" x 3 bad\n"+key+" 1 x bad\nzz 1 3 bad\n"+key+"\nrun\n"+good))
-	if s = open(t, l); s.Len() != 1 || s.LastRun() != "" {
-		t.Errorf("%d addresses, want 1: %v", s.Len(), s.byAddr)
+	if s = open(t, l); len(s.byAddr) != 1 || s.LastRun() != "" {
+		t.Errorf("%d addresses, want 1: %v", len(s.byAddr), s.byAddr)
 	}
 }
 
@@ -195,8 +195,8 @@ func TestCompaction(t *testing.T) {
 	other.lines = 1 << 20 // as if it had read them all
 	closeState(t, other)
 	s = open(t, l)
-	if s.lines != 8 || s.Len() != 7 || s.LastRun() != r.ID() {
-		t.Errorf("%d lines, %d addresses, last run %q; want 8, 7 and %q", s.lines, s.Len(), s.LastRun(), r.ID())
+	if s.lines != 8 || len(s.byAddr) != 7 || s.LastRun() != r.ID() {
+		t.Errorf("%d lines, %d addresses, last run %q; want 8, 7 and %q", s.lines, len(s.byAddr), s.LastRun(), r.ID())
 	}
 	if m, _ := s.Last("s3"); m != (Memory{action("399"), 400 * time.Second}) {
 		t.Errorf("s3 is %v", m)
@@ -238,8 +238,8 @@ func TestConcurrentStates(t *testing.T) {
 	}
 	wait.Wait()
 	s := open(t, l)
-	if s.Len() != 40 {
-		t.Errorf("%d addresses, want 40", s.Len())
+	if len(s.byAddr) != 40 {
+		t.Errorf("%d addresses, want 40", len(s.byAddr))
 	}
 	for address, m := range s.byAddr {
 		if m.Action != action("24") {

@@ -7,24 +7,14 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // Summary is the content of a journal by step.
 type Summary struct {
 	Entry
-	// Start is the first event, or nil if the run was killed before it.
-	Start *event.RunStarted
+	event.Run
 	// Steps are the instances in order of first appearance.
-	Steps   []StepSummary
-	Outputs []event.OutputValue
-	// Published are the paths to which results were written.
-	Published []event.Published
-	Warnings  []event.Warning
-	// Evaluation is the last state of the pipeline's evaluation, or nil.
-	Evaluation *plan.Evaluation
-	// Last is the time of the last event.
-	Last time.Time
+	Steps []StepSummary
 	// Unreadable is the number of complete lines that are not known events,
 	// because a newer version wrote them or they are damaged.
 	Unreadable int
@@ -36,10 +26,10 @@ type StepSummary struct {
 	Kind    string
 	// Status is empty while the instance runs. It stays empty if the run is
 	// killed meanwhile.
-	Status   event.Status
-	Action   string
-	Attempts int
-	// Started is the start of the last attempt, or zero if there was none.
+	Status  event.Status
+	Action  string
+	LastTry int
+	// Started is the start of the last try, or zero if there was none.
 	// Ended is the end of the instance.
 	Started, Ended time.Time
 	Duration       time.Duration
@@ -51,7 +41,7 @@ type StepSummary struct {
 	// MadeIn is the run that executed a cached step.
 	MadeIn  string
 	Retries []event.StepRetry
-	// On and Node are the backend and the node of the last attempt, if it did
+	// On and Node are the backend and the node of the last try, if it did
 	// not run on the run's own machine. Spans are the periods in which its
 	// workers ran.
 	On, Node string
@@ -63,12 +53,12 @@ type StepSummary struct {
 
 // Finished returns the event that ended the instance, without its time.
 func (s *StepSummary) Finished() event.StepFinished {
-	return event.StepFinished{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, Attempts: s.Attempts,
+	return event.StepFinished{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, LastTry: s.LastTry,
 		DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, Tries: s.Tries, MadeIn: s.MadeIn,
 		On: s.On, Node: s.Node, FetchedBytes: s.FetchedBytes, StoredBytes: s.StoredBytes}
 }
 
-// Took is the time from the start of an instance's last attempt to its end or, of one
+// Took is the time from the start of an instance's last try to its end or, of one
 // without an end, to now if the run lives, and else to the run's last sign of life.
 func (s *Summary) Took(of *StepSummary, now time.Time) time.Duration {
 	switch {
@@ -82,6 +72,22 @@ func (s *Summary) Took(of *StepSummary, now time.Time) time.Duration {
 		return of.Ended.Sub(of.Started)
 	}
 	return of.Duration
+}
+
+// StatusOf returns the status of an instance or, if it has none yet, whether it runs,
+// waits, was interrupted or never started. An instance of which nothing happened is nil.
+func (s *Summary) StatusOf(of *StepSummary) string {
+	switch live := s.State == Running; {
+	case of != nil && of.Status != "":
+		return string(of.Status)
+	case of != nil && !of.Started.IsZero() && live:
+		return string(Running)
+	case of != nil && !of.Started.IsZero():
+		return string(Interrupted)
+	case live:
+		return "waiting"
+	}
+	return "not started"
 }
 
 // Step returns the summary of an instance, or nil.
@@ -119,24 +125,24 @@ func (p *Past) Summary(kinds ...string) (*Summary, error) {
 type Summariser struct {
 	past  *Past
 	sum   *Summary
-	place map[string]int
+	index map[string]int
 }
 
 // Summarise returns a Summariser of the run without events.
 func (p *Past) Summarise() *Summariser {
-	return &Summariser{past: p, sum: &Summary{Entry: p.entry()}, place: map[string]int{}}
+	return &Summariser{past: p, sum: &Summary{Entry: p.Entry()}, index: map[string]int{}}
 }
 
 // Summary returns the summary of the events so far, with the current state of
 // the run. The next event changes it.
 func (b *Summariser) Summary() *Summary {
-	b.sum.Entry = b.past.entry()
+	b.sum.Entry = b.past.Entry()
 	return b.sum
 }
 
 // Step returns the summary of an instance so far, or nil.
 func (b *Summariser) Step(address string) *StepSummary {
-	if i, ok := b.place[address]; ok {
+	if i, ok := b.index[address]; ok {
 		return &b.sum.Steps[i]
 	}
 	return nil
@@ -144,16 +150,13 @@ func (b *Summariser) Step(address string) *StepSummary {
 
 // Add adds the next event of the run.
 func (b *Summariser) Add(e event.Event) {
-	if e.When().After(b.sum.Last) { // events of workers come late
-		b.sum.Last = e.When()
-	}
+	b.sum.Apply(e)
 	switch e := e.(type) {
 	case event.RunStarted:
-		b.sum.Start = &e
 		b.sum.Steps = slices.Grow(b.sum.Steps, min(max(0, e.Steps), 1<<16))
 	case event.StepStarted:
 		s := b.step(e.Address, e.Kind)
-		s.Started, s.Attempts, s.Devices = e.Time, e.Attempt, e.Devices
+		s.Started, s.LastTry, s.Devices = e.Time, e.Try, e.Devices
 	case event.StepJob:
 		b.step(e.Address, "").job(e)
 	case event.StepRetry:
@@ -163,29 +166,21 @@ func (b *Summariser) Add(e event.Event) {
 	case event.StepFinished:
 		s := b.step(e.Address, e.Kind)
 		s.Status, s.Action, s.Ended = e.Status, e.Action, e.Time
-		s.Attempts = max(s.Attempts, e.Attempts)
+		s.LastTry = max(s.LastTry, e.LastTry)
 		s.Duration = time.Duration(e.DurationMillis) * time.Millisecond
 		s.Error, s.Outputs, s.Conditions, s.Tries, s.MadeIn = e.Error, e.Outputs, e.Conditions, e.Tries, e.MadeIn
 		s.stop(e.Time)
 		if e.On != "" {
 			s.On, s.Node, s.FetchedBytes, s.StoredBytes = e.On, e.Node, e.FetchedBytes, e.StoredBytes
 		}
-	case event.Evaluated:
-		b.sum.Evaluation = &e.Evaluation
-	case event.OutputValue:
-		b.sum.Outputs = append(b.sum.Outputs, e)
-	case event.Published:
-		b.sum.Published = append(b.sum.Published, e)
-	case event.Warning:
-		b.sum.Warnings = append(b.sum.Warnings, e)
 	}
 }
 
 func (b *Summariser) step(address, kind string) *StepSummary {
-	i, ok := b.place[address]
+	i, ok := b.index[address]
 	if !ok {
 		i = len(b.sum.Steps)
-		b.place[address] = i
+		b.index[address] = i
 		b.sum.Steps = append(b.sum.Steps, StepSummary{Address: address})
 	}
 	if kind != "" {

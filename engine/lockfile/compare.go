@@ -134,8 +134,9 @@ func Vary(from string) string { return varyingPrefix + from }
 
 // Varying reports whether a value was made by Vary, and returns the origin.
 func Varying(value string) (from string, ok bool) {
-	if len(value) < len(varyingPrefix) || value[:len(varyingPrefix)] != varyingPrefix {
+	from, ok = strings.CutPrefix(value, varyingPrefix)
+	if !ok {
 		return "", false
 	}
-	return value[len(varyingPrefix):], true
+	return from, true
 }

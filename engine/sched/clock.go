@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// clock ends an attempt after its time limit, not counting the time in outside.
+// clock ends a try after its time limit, not counting the time in outside.
 // A nil clock has no limit.
 type clock struct {
 	mu    sync.Mutex

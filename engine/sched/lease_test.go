@@ -191,7 +191,7 @@ func (w *watch) random(rnd *rand.Rand, n int) {
 	for i := range w.tasks {
 		takes, fails, done := time.Duration(rnd.IntN(9))*s, rnd.IntN(25) == 0, rnd.IntN(4) == 0
 		t := &w.tasks[i]
-		*t = Task{Name: fmt.Sprint(i), Weight: takes, Retry: Retry{Attempts: rnd.IntN(4)}}
+		*t = Task{Name: fmt.Sprint(i), Weight: takes, Retry: Retry{Tries: rnd.IntN(4)}}
 		t.Needs = Resources{CPUs: float64(rnd.IntN(9)) / 2, MemoryBytes: int64(rnd.IntN(11)), GPUs: max(0, rnd.IntN(5)-2)}
 		for range min(i, rnd.IntN(3)) {
 			t.After = append(t.After, rnd.IntN(i))
@@ -259,8 +259,8 @@ func (w *watch) check(sum *Summary, ends []int, keepGoing bool) {
 		if ends[i] != 1 {
 			t.Errorf("task %d ended %d times", i, ends[i])
 		}
-		if r.Attempts != w.calls[i] {
-			t.Errorf("task %d: %d attempts are reported, %d calls were made", i, r.Attempts, w.calls[i])
+		if r.Tries != w.calls[i] {
+			t.Errorf("task %d: %d tries are reported, %d calls were made", i, r.Tries, w.calls[i])
 		}
 		failed := false
 		for _, a := range w.tasks[i].After {

@@ -64,7 +64,7 @@ type pool struct {
 	free    amounts
 	devices []device
 	locks   *DeviceLocks
-	// retryAt is the time of the next attempt to lease devices held by other
+	// retryAt is the time at which to lease devices again that are held by other
 	// processes.
 	retryAt time.Time
 }
@@ -75,7 +75,7 @@ type device struct {
 	unlock func()
 }
 
-// devicePoll is the interval between attempts to lease devices held by other
+// devicePoll is the interval at which the scheduler asks again for devices held by other
 // processes.
 const devicePoll = 250 * time.Millisecond
 
@@ -119,7 +119,7 @@ func (p *pool) takeDevices(n int) ([]int, bool) {
 		taken = append(taken, i)
 	}
 	if len(taken) < n {
-		p.giveDevices(taken)
+		p.releaseDevices(taken)
 		p.retryAt = time.Now().Add(devicePoll)
 		return nil, false
 	}
@@ -135,7 +135,7 @@ func (p *pool) lock(d *device) bool {
 	return ok
 }
 
-func (p *pool) giveDevices(taken []int) {
+func (p *pool) releaseDevices(taken []int) {
 	for _, i := range taken {
 		d := &p.devices[i]
 		if d.unlock != nil {
@@ -145,10 +145,10 @@ func (p *pool) giveDevices(taken []int) {
 	}
 }
 
-// give ends a lease.
-func (p *pool) give(a amounts, taken []int) {
+// release ends a lease.
+func (p *pool) release(a amounts, taken []int) {
 	p.free.add(a)
-	p.giveDevices(taken)
+	p.releaseDevices(taken)
 	if len(taken) > 0 {
 		p.retryAt = time.Time{}
 	}

@@ -15,16 +15,16 @@ func newRanks() ranks { return minheap.New(cmp.Less[int]) }
 // queue holds the tasks that wait for a lease, by rank. Tasks with the same
 // request share a line: if its first task does not fit, none does.
 type queue struct {
-	shapes map[amounts]*line
+	lines  map[amounts]*line
 	active lines
 	// noCPU is the number of active lines whose tasks need no CPU.
 	noCPU int
 }
 
 type line struct {
-	shape amounts
-	ranks ranks
-	at    int // index in lines
+	request amounts
+	ranks   ranks
+	at      int // index in lines
 }
 
 // lines is a heap of non-empty lines ordered by their first rank.
@@ -48,13 +48,13 @@ func (h *lines) Pop() any {
 	return last
 }
 
-func newQueue() *queue { return &queue{shapes: map[amounts]*line{}} }
+func newQueue() *queue { return &queue{lines: map[amounts]*line{}} }
 
-func (q *queue) push(rank int, shape amounts) {
-	l := q.shapes[shape]
+func (q *queue) push(rank int, request amounts) {
+	l := q.lines[request]
 	if l == nil {
-		l = &line{shape: shape, ranks: newRanks()}
-		q.shapes[shape] = l
+		l = &line{request: request, ranks: newRanks()}
+		q.lines[request] = l
 	}
 	wasEmpty := l.ranks.Len() == 0
 	front := wasEmpty || rank < l.ranks.Least()
@@ -62,7 +62,7 @@ func (q *queue) push(rank int, shape amounts) {
 	switch {
 	case wasEmpty:
 		heap.Push(&q.active, l)
-		q.count(shape, 1)
+		q.count(request, 1)
 	case front:
 		heap.Fix(&q.active, l.at)
 	}
@@ -85,13 +85,13 @@ func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) amo
 			break // usual end: no waiting task can start
 		}
 		l := q.active[0]
-		if !l.shape.fits(free) || !start(l.ranks.Least()) {
-			free.reserve(l.shape)
+		if !l.request.fits(free) || !start(l.ranks.Least()) {
+			free.reserve(l.request)
 			blocked = append(blocked, heap.Pop(&q.active).(*line))
 			continue
 		}
 		limit--
-		free.reserve(l.shape)
+		free.reserve(l.request)
 		l.ranks.Pop()
 		q.settle()
 	}
@@ -105,14 +105,14 @@ func (q *queue) dispatch(free amounts, limit int, start func(rank int) bool) amo
 func (q *queue) settle() {
 	if q.active[0].ranks.Len() == 0 {
 		l := heap.Pop(&q.active).(*line)
-		q.count(l.shape, -1)
+		q.count(l.request, -1)
 		return
 	}
 	heap.Fix(&q.active, 0)
 }
 
-func (q *queue) count(shape amounts, n int) {
-	if shape.milliCPUs == 0 {
+func (q *queue) count(request amounts, n int) {
+	if request.milliCPUs == 0 {
 		q.noCPU += n
 	}
 }

@@ -47,7 +47,7 @@ type scheduler struct {
 	retries  retries
 	waits    waits
 	resolver *resolver
-	attempts chan attempt
+	tries    chan finishedTry
 	timer    *time.Timer
 }
 
@@ -70,7 +70,7 @@ func newScheduler(ctx context.Context, tasks []Task, o Options) (*scheduler, err
 		retries:  retries{tried: map[int]tried{}, due: minheap.New(due.sooner)},
 		waits:    waits{holders: map[Resource]int{}},
 		resolver: newResolver(ctx, tasks, o.Resolvers),
-		attempts: make(chan attempt, 64),
+		tries:    make(chan finishedTry, 64),
 		timer:    time.NewTimer(math.MaxInt64),
 	}, nil
 }
@@ -148,8 +148,8 @@ func (s *scheduler) run() {
 		select {
 		case b := <-s.resolver.out:
 			s.resolved(b)
-		case a := <-s.attempts:
-			s.attempted(a)
+		case a := <-s.tries:
+			s.afterTry(a)
 		case <-s.timer.C:
 			s.wake()
 		case <-cancelled:
@@ -281,7 +281,7 @@ func (s *scheduler) dispatch() {
 	if s.dirty {
 		free := s.prompt.dispatch(s.pool.free, s.o.Parallelism-s.prompted, s.start)
 		s.queue.dispatch(free, s.o.Parallelism-s.running, s.start)
-		s.tellWaits()
+		s.reportWaits()
 		s.arm()
 	}
 	s.dirty = false

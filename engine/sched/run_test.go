@@ -50,8 +50,8 @@ func (l *lab) run(ctx context.Context) *Summary {
 	l.o.OnStart = func(i int, le Lease) {
 		l.note("start %s", strings.Join(append([]string{l.tasks[i].Name}, le.Devices...), " "))
 	}
-	l.o.OnRetry = func(i, attempt int, wait time.Duration, err error) {
-		l.note("retry %s %d %v %v", l.tasks[i].Name, attempt, wait, err)
+	l.o.OnRetry = func(i, try int, wait time.Duration, err error) {
+		l.note("retry %s %d %v %v", l.tasks[i].Name, try, wait, err)
 	}
 	l.o.OnEnd = func(i int, r Result) {
 		text := fmt.Sprintf("%v %s", r.Status, l.tasks[i].Name)
@@ -154,7 +154,7 @@ func TestFailureStops(t *testing.T) {
 		if sum.Failed != 1 || sum.Ran != 1 || sum.Skipped != 2 || sum.Cancelled != 2 || sum.Interrupted != nil {
 			t.Errorf("summary %+v", sum)
 		}
-		if r := sum.Results[0]; r.Err != errBad || r.Attempts != 1 || r.Ended.Sub(r.Started) != 1*s {
+		if r := sum.Results[0]; r.Err != errBad || r.Tries != 1 || r.Ended.Sub(r.Started) != 1*s {
 			t.Errorf("result %+v", r)
 		}
 	})
@@ -179,11 +179,11 @@ func TestRetry(t *testing.T) {
 	scene(t, func(l *lab) {
 		l.o.Retryable = func(err error) (time.Duration, bool) { return 0, err == errBad }
 		l.o.Rand = func() float64 { return 0.5 } // a quarter off
-		l.add("flaky", 1*s, errBad).Retry = Retry{Attempts: 4, Base: 4 * s, Max: 10 * s}
+		l.add("flaky", 1*s, errBad).Retry = Retry{Tries: 4, Base: 4 * s, Max: 10 * s}
 		sum := l.run(l.t.Context())
 		l.want("0s start flaky", "1s retry flaky 1 3s bad", "4s start flaky", "5s retry flaky 2 6s bad",
 			"11s start flaky", "12s retry flaky 3 7.5s bad", "19.5s start flaky", "20.5s failed flaky")
-		if r := sum.Results[0]; r.Attempts != 4 || r.Err != errBad {
+		if r := sum.Results[0]; r.Tries != 4 || r.Err != errBad {
 			t.Errorf("result %+v", r)
 		}
 	})
@@ -195,10 +195,10 @@ func TestRetryWaitsAsAsked(t *testing.T) {
 		l.o.Capacity.CPUs = 1
 		n := 0
 		flaky := l.add("flaky", 0, nil)
-		flaky.Retry, flaky.Needs.CPUs = Retry{Attempts: 2}, 1
+		flaky.Retry, flaky.Needs.CPUs = Retry{Tries: 2}, 1
 		flaky.Do = func(_ context.Context, le Lease) error {
-			if n++; le.Attempt != n {
-				t.Errorf("attempt %d, want %d", le.Attempt, n)
+			if n++; le.Try != n {
+				t.Errorf("try %d, want %d", le.Try, n)
 			}
 			if n == 1 {
 				return errBad
@@ -217,8 +217,8 @@ func TestBackoffIsTold(t *testing.T) {
 	scene(t, func(l *lab) {
 		l.o.Retryable = func(error) (time.Duration, bool) { return 150 * time.Second, true }
 		l.o.OnBackoff = func(i int, at time.Time) { l.note("%s waits until %v", l.tasks[i].Name, at.Sub(l.start)) }
-		l.add("late", 10*s, errBad).Retry.Attempts = 2
-		l.add("early", 0, errBad).Retry.Attempts = 2
+		l.add("late", 10*s, errBad).Retry.Tries = 2
+		l.add("early", 0, errBad).Retry.Tries = 2
 		l.o.KeepGoing = true
 		l.run(l.t.Context())
 		l.want("0s start late", "0s start early", "0s retry early 1 2m30s bad", "10s retry late 1 2m30s bad", "1m10s early waits until 2m30s",
@@ -231,12 +231,12 @@ func TestNoRetry(t *testing.T) {
 	no := func(error) (time.Duration, bool) { return 0, false }
 	for name, o := range map[string]struct {
 		retryable func(error) (time.Duration, bool)
-		attempts  int
-	}{"not retryable": {no, 5}, "one attempt": {yes, 1}, "no policy": {yes, 0}, "nobody to say": {nil, 5}} {
+		tries     int
+	}{"not retryable": {no, 5}, "one try": {yes, 1}, "no policy": {yes, 0}, "nobody to say": {nil, 5}} {
 		t.Run(name, func(t *testing.T) {
 			scene(t, func(l *lab) {
 				l.o.Retryable = o.retryable
-				l.add("bad", s, errBad).Retry.Attempts = o.attempts
+				l.add("bad", s, errBad).Retry.Tries = o.tries
 				l.run(l.t.Context())
 				l.want("0s start bad", "1s failed bad")
 			})
@@ -244,20 +244,20 @@ func TestNoRetry(t *testing.T) {
 	}
 }
 
-// While the run stops, an attempt that could be repeated is not.
+// While the run stops, a try that could be repeated is not.
 func TestNoRetryWhileStopping(t *testing.T) {
 	scene(t, func(l *lab) {
 		l.o.Retryable = func(err error) (time.Duration, bool) { return 0, err != errBad }
 		again := errors.New("again")
-		l.add("backing off", 1*s, again).Retry = Retry{Attempts: 3, Base: time.Hour}
+		l.add("backing off", 1*s, again).Retry = Retry{Tries: 3, Base: time.Hour}
 		l.add("bad", 2*s, errBad)
-		l.add("running", 3*s, again).Retry.Attempts = 3
+		l.add("running", 3*s, again).Retry.Tries = 3
 		l.o.Rand = func() float64 { return 0 }
 		sum := l.run(l.t.Context())
 		l.want("0s start backing off", "0s start bad", "0s start running", "1s retry backing off 1 1h0m0s again",
 			"2s failed bad", "2s cancelled backing off", "3s cancelled running")
 		for _, i := range []int{0, 2} {
-			if r := sum.Results[i]; r.Err != again || r.Attempts != 1 {
+			if r := sum.Results[i]; r.Err != again || r.Tries != 1 {
 				t.Errorf("%s: result %+v does not say why it would have been repeated", l.tasks[i].Name, r)
 			}
 		}
@@ -287,7 +287,7 @@ func TestResolveFails(t *testing.T) {
 		l.add("panics", s, nil).Resolve = func(context.Context) (Resolution, error) { panic("oops") }
 		l.add("after", s, nil, 0)
 		sum := l.run(l.t.Context())
-		if sum.Failed != 2 || sum.Skipped != 1 || sum.Results[0].Err != errBad || sum.Results[0].Attempts != 0 {
+		if sum.Failed != 2 || sum.Skipped != 1 || sum.Results[0].Err != errBad || sum.Results[0].Tries != 0 {
 			t.Errorf("summary %+v", sum)
 		}
 		var p *crash.Error
@@ -300,7 +300,7 @@ func TestResolveFails(t *testing.T) {
 func TestPanic(t *testing.T) {
 	scene(t, func(l *lab) {
 		l.o.KeepGoing = true
-		l.add("panics", 0, nil).Do = func(_ context.Context, l Lease) error { return []error{nil}[l.Attempt] }
+		l.add("panics", 0, nil).Do = func(_ context.Context, l Lease) error { return []error{nil}[l.Try] }
 		l.add("good", s, nil)
 		if sum := l.run(l.t.Context()); sum.Ran != 1 || sum.Failed != 1 {
 			t.Errorf("summary %+v", sum)

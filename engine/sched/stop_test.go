@@ -24,7 +24,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// TestTimeoutOutside stops the clock while an attempt waits for others, more
+// TestTimeoutOutside stops the clock while a try waits for others, more
 // than once, and lets it go on afterwards.
 func TestTimeoutOutside(t *testing.T) {
 	scene(t, func(l *lab) {
@@ -67,7 +67,7 @@ func TestCancel(t *testing.T) {
 		l.o.Retryable = func(error) (time.Duration, bool) { return 0, true }
 		l.add("running", time.Hour, nil).Needs.CPUs = 1
 		slow := l.add("slow to stop", 0, nil)
-		slow.Needs.CPUs, slow.Retry.Attempts = 1, 9
+		slow.Needs.CPUs, slow.Retry.Tries = 1, 9
 		slow.Do = func(ctx context.Context, _ Lease) error { <-ctx.Done(); time.Sleep(5 * s); return ctx.Err() }
 		l.add("waiting", s, nil).Needs.CPUs = 1
 		l.add("after", s, nil, 0)

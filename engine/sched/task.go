@@ -19,7 +19,7 @@ type Task struct {
 	Prompt bool
 	// Needs are the resources that the task leases while it runs.
 	Needs Resources
-	// Timeout is the time limit of one attempt. 0 means no limit.
+	// Timeout is the time limit of one try. 0 means no limit.
 	Timeout time.Duration
 	Retry   Retry
 	// Key identifies the work of a task without Resolve, like Resolution.Key.
@@ -63,18 +63,18 @@ type Resources struct {
 // Retry defines how often and when to retry after an error for which
 // Options.Retryable returns true.
 type Retry struct {
-	// Attempts is the maximum number of attempts. 0 is the same as 1.
-	Attempts int
-	// Base is the wait after the first attempt. It doubles each time, up to
+	// Tries is the maximum number of tries. 0 is the same as 1.
+	Tries int
+	// Base is the wait after the first try. It doubles each time, up to
 	// Max, and is shortened at random by up to a half. A zero Base means one
 	// second. A zero Max means five minutes, or Base if that is more.
 	Base, Max time.Duration
 }
 
-// Lease is the resources of an attempt.
+// Lease is the resources of a try.
 type Lease struct {
-	// Attempt counts from 1.
-	Attempt int
+	// Try counts from 1.
+	Try int
 	// Resources are the requested resources.
 	Resources
 	// Devices are the names of the GPUs, in the machine's order.
@@ -84,7 +84,7 @@ type Lease struct {
 }
 
 // Outside calls a function that waits for others. Its time does not count
-// toward the attempt's Timeout.
+// toward the try's Timeout.
 func (l Lease) Outside(wait func() error) error { return l.clock.outside(wait) }
 
 // Status is the outcome of a task.
@@ -108,13 +108,13 @@ const (
 type Result struct {
 	Status Status
 	// Err is the cause of Failed. For Cancelled, it is the error of the last
-	// attempt, if any.
+	// try, if any.
 	Err error
 	// Cause is the index of the failed task, for Skipped.
 	Cause int
-	// Attempts is the number of calls of Do.
-	Attempts int
-	// Started and Ended are the times of the last attempt, or zero if there was
+	// Tries is the number of calls of Do.
+	Tries int
+	// Started and Ended are the times of the last try, or zero if there was
 	// none.
 	Started, Ended time.Time
 }
@@ -172,7 +172,7 @@ type Options struct {
 	// of Do. OnEnd follows its return and precedes the resolution of the
 	// successors.
 	OnStart func(task int, l Lease)
-	OnRetry func(task, attempt int, wait time.Duration, err error)
+	OnRetry func(task, try int, wait time.Duration, err error)
 	// OnBackoff is called each minute while tasks await a retry, with the next
 	// of these tasks.
 	OnBackoff func(task int, at time.Time)

@@ -53,8 +53,8 @@ func (w *waits) hold(a amounts, n int) {
 	}
 }
 
-// tellWaits calls OnWait if the waits have changed.
-func (s *scheduler) tellWaits() {
+// reportWaits calls OnWait if the waits have changed.
+func (s *scheduler) reportWaits() {
 	w := &s.waits
 	if s.o.OnWait == nil || len(s.queue.active) == 0 && len(w.told) == 0 {
 		return
@@ -78,18 +78,18 @@ func (s *scheduler) findWaits() (found []Wait) {
 	active := slices.Clone(s.queue.active)
 	slices.SortFunc(active, func(a, b *line) int { return a.ranks.Least() - b.ranks.Least() })
 	for _, l := range active {
-		w := Wait{Resource: l.shape.lacks(free), Tasks: l.ranks.Len(), Next: s.life.task[l.ranks.Least()]}
+		w := Wait{Resource: l.request.lacks(free), Tasks: l.ranks.Len(), Next: s.life.task[l.ranks.Least()]}
 		switch {
 		case w.Resource != "":
 		case s.running >= s.o.Parallelism:
 			w.Resource = Slots
-		case l.shape.gpus > 0:
+		case l.request.gpus > 0:
 			w.Resource, w.Elsewhere = GPU, true
 		default:
 			continue // behind too many tasks that do not fit
 		}
 		w.Holders = s.waits.holders[w.Resource]
-		free.reserve(l.shape)
+		free.reserve(l.request)
 		if i := slices.IndexFunc(found, func(o Wait) bool { return o.Resource == w.Resource && o.Elsewhere == w.Elsewhere }); i >= 0 {
 			found[i].Tasks += w.Tasks
 			continue

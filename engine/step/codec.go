@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/gocty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/mleflow/mleflow/cache"
@@ -204,10 +205,7 @@ func (a Args) RunBudgets() (names []string) {
 }
 
 // emptyBudget is a budget without any limit.
-var emptyBudget = cty.ObjectVal(map[string]cty.Value{
-	"cost": cty.StringVal(""), "tokens": cty.Zero, "requests": cty.Zero, "per_minute": cty.Zero, "concurrent": cty.Zero,
-	"tool_calls_per_request": cty.Zero,
-})
+var emptyBudget, _ = gocty.ToCtyValue(ModelBudget{}, ModelBudgetType)
 
 // EachArtifact calls fn for all content in the arguments until it fails.
 func (a Args) EachArtifact(fn func(*Artifact) error) error {

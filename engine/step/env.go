@@ -12,7 +12,7 @@ import (
 
 // Limits are the limits of an instance.
 type Limits struct {
-	// Timeout is the wall-clock limit of one attempt. 0 means no limit.
+	// Timeout is the wall-clock limit of one try. 0 means no limit.
 	Timeout time.Duration
 	// CPUs and MemoryBytes are leased to the instance. Zero memory is
 	// unlimited.
@@ -24,24 +24,24 @@ type Limits struct {
 	DiskBytes int64
 }
 
-// Env is the environment of one attempt.
+// Env is the environment of one try.
 type Env struct {
-	// Address and Attempt (from 1) identify the attempt.
+	// Address and Try (from 1) identify the try.
 	Address string
-	Attempt int
+	Try     int
 	// Action is the key of the step.
 	Action digest.ActionID
 	// Store is the cache. Outputs must be in it before Run returns.
 	Store cache.Cache
 	// WorkDir is an empty folder on the cache's file system, private to the
-	// attempt and removed after it.
+	// try and removed after it.
 	WorkDir string
 	// Log receives the output of the step and its processes.
 	Log io.Writer
 	// Progress reports the progress of the work. It may be called often and
 	// concurrently.
 	Progress func(Progress)
-	// Phase reports the phase of an agent's attempt. It may be called often and
+	// Phase reports the phase of an agent's try. It may be called often and
 	// concurrently.
 	Phase func(Phase)
 	// Warn warns people about something that does not stop the step.

@@ -54,8 +54,8 @@ type ModelBudget struct {
 // ModelPrice is a price block of a model block: prices per million tokens, and
 // the maximum number of tokens of a response and of a request.
 type ModelPrice struct {
-	Input          string `cty:"input"`
-	Output         string `cty:"output"`
+	Input          string `cty:"input" is:"required"`
+	Output         string `cty:"output" is:"required"`
 	CacheRead      string `cty:"cache_read"`
 	CacheWrite     string `cty:"cache_write"`
 	CacheWriteHour string `cty:"cache_write_hour"`

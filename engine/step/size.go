@@ -3,14 +3,9 @@ package step
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
-)
 
-// sizeUnits maps the names of units, in lower case, to their sizes in bytes.
-var sizeUnits = map[string]float64{
-	"": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-}
+	"github.com/dustin/go-humanize"
+)
 
 // ParseSize parses a size in an argument of a kind, such as "4GiB". The empty
 // string is 0.
@@ -18,11 +13,19 @@ func ParseSize(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	digits := strings.TrimRight(text, "BKMGTibkmgt ")
-	n, err := strconv.ParseFloat(digits, 64)
-	unit, ok := sizeUnits[strings.ToLower(strings.TrimSpace(text[len(digits):]))]
-	if err != nil || !ok || !(n > 0) || n*unit > math.MaxInt64/2 {
+	n, err := ParseBytes(text)
+	if err != nil || n == 0 || n > math.MaxInt64/2 {
 		return 0, fmt.Errorf("%q is not a size above 0, such as \"4GiB\"", text)
 	}
-	return int64(n * unit), nil
+	return n, nil
+}
+
+// ParseBytes reads a number of bytes with a decimal or binary unit, in either
+// case, or with none: "500MB", "1.5TiB", "1024".
+func ParseBytes(s string) (int64, error) {
+	n, err := humanize.ParseBytes(s)
+	if err != nil || n > math.MaxInt64 {
+		return 0, fmt.Errorf("%q is not a size; write a size such as 500GiB or 2TB", s)
+	}
+	return int64(n), nil
 }

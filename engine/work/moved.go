@@ -12,10 +12,10 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// tellMoved reports progress once a second while the content of refs is fetched
+// reportMoved reports progress once a second while the content of refs is fetched
 // or stored in the returned context. The caller ends it with the returned
 // function, which reports completion if there was no error.
-func tellMoved(ctx context.Context, address, what string, refs []cache.Ref, emit func(event.Event)) (context.Context, func(error)) {
+func reportMoved(ctx context.Context, address, what string, refs []cache.Ref, emit func(event.Event)) (context.Context, func(error)) {
 	var total int64
 	for _, ref := range refs {
 		total += ref.Size
@@ -25,7 +25,7 @@ func tellMoved(ctx context.Context, address, what string, refs []cache.Ref, emit
 	}
 	moved := new(atomic.Int64)
 	tell := func() {
-		emit(event.StepProgress{At: now(), Address: address, Progress: step.Progress{What: what, Done: min(total, moved.Load()), Total: total, Unit: "bytes"}})
+		emit(event.StepProgress{At: event.Now(), Address: address, Progress: step.Progress{What: what, Done: min(total, moved.Load()), Total: total, Unit: "bytes"}})
 	}
 	stop := progress.Every(time.Second, tell)
 	return remote.WithCount(ctx, moved), func(err error) {

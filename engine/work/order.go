@@ -35,10 +35,10 @@ type Order struct {
 	Args        json.RawMessage `json:"args"`
 	// Fields are the fields of the key. They serve to report a difference.
 	Fields []digest.Field `json:"fields"`
-	// Address, Run and Attempt become part of the step's environment.
+	// Address, Run and Try become part of the step's environment.
 	Address string `json:"address"`
 	Run     string `json:"run"`
-	Attempt int    `json:"attempt"`
+	Try     int    `json:"attempt"`
 	// Fresh means that an earlier result must not be used.
 	Fresh bool `json:"fresh,omitempty"`
 	// Tries counts the earlier tries of the action, as recorded with a final
@@ -62,7 +62,7 @@ func NewOrder(kind *step.Kind, args step.Args, action digest.ActionID, fields []
 		return nil, err
 	}
 	return &Order{
-		Format: formatOrder, Action: action, Request: rand.Text(), Kind: kind.Name, KindVersion: kind.Version, Args: data, Fields: fields, Attempt: 1,
+		Format: formatOrder, Action: action, Request: rand.Text(), Kind: kind.Name, KindVersion: kind.Version, Args: data, Fields: fields, Try: 1,
 	}, nil
 }
 
@@ -179,7 +179,7 @@ type Result struct {
 	Record *cache.Record `json:"record,omitempty"`
 	Found  bool          `json:"found,omitempty"`
 	// Error is the step's error. Mismatch and Retryable are its marks.
-	// AfterMillis is the minimum wait before another attempt.
+	// AfterMillis is the minimum wait before another try.
 	Error       string `json:"error,omitempty"`
 	Mismatch    bool   `json:"mismatch,omitempty"`
 	Retryable   bool   `json:"retryable,omitempty"`

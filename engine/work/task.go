@@ -79,7 +79,7 @@ func Place(ctx context.Context, c *remote.Tier, p Placement) (t *Task, adopted b
 	for _, f := range o.Folders {
 		refs = append(refs, f.Content)
 	}
-	counted, told := tellMoved(ctx, o.Address, "inputs to the remote cache", refs, p.Emit)
+	counted, told := reportMoved(ctx, o.Address, "inputs to the remote cache", refs, p.Emit)
 	err = c.PushRefs(counted, refs...)
 	told(err)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/remote"
-	"github.com/mleflow/mleflow/engine/attempt"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/engine/try"
 )
 
 // Worker runs ordered actions.
@@ -131,7 +131,7 @@ func (s *shift) run(ctx context.Context) error {
 				return nil, err
 			}
 		}
-		return s.attempt(ctx, kind, args, fields)
+		return s.try(ctx, kind, args, fields)
 	})
 }
 
@@ -146,7 +146,7 @@ func (s *shift) greet(ctx context.Context) {
 	}
 	for _, text := range texts {
 		s.w.Say(text)
-		s.out.Emit(event.Warning{At: now(), Address: s.o.Address, Message: fmt.Sprintf("node %s: %s", s.w.Node, text)})
+		s.out.Emit(event.Warning{At: event.Now(), Address: s.o.Address, Message: fmt.Sprintf("node %s: %s", s.w.Node, text)})
 	}
 }
 
@@ -249,8 +249,8 @@ func (s *shift) hold(ctx context.Context, work func(context.Context) (*Result, e
 	return err
 }
 
-// attempt fetches the step's inputs, runs it, and stores its outputs.
-func (s *shift) attempt(ctx context.Context, kind *step.Kind, args step.Args, fields []digest.Field) (*Result, error) {
+// try fetches the step's inputs, runs it, and stores its outputs.
+func (s *shift) try(ctx context.Context, kind *step.Kind, args step.Args, fields []digest.Field) (*Result, error) {
 	s.w.Say(fmt.Sprintf("%s: fetching what it reads", s.o.Address))
 	refs := args.Refs()
 	_, err := patiently(ctx, s.w, func() (struct{}, error) { return struct{}{}, s.fetch(ctx, refs) })
@@ -258,11 +258,11 @@ func (s *shift) attempt(ctx context.Context, kind *step.Kind, args step.Args, fi
 		return nil, err
 	}
 	s.w.Say(fmt.Sprintf("%s: running", s.o.Address))
-	one := attempt.Attempt{
-		Kind: kind, Args: args, Action: s.o.Action, Fields: fields, Address: s.o.Address, Number: s.o.Attempt, RunID: s.o.Run, Tries: s.o.Tries,
+	t := try.Try{
+		Kind: kind, Args: args, Action: s.o.Action, Fields: fields, Address: s.o.Address, Number: s.o.Try, RunID: s.o.Run, Tries: s.o.Tries,
 		Cache: s.w.Cache, Sink: s.out,
 	}
-	rec, failure, err := s.w.lease(ctx, kind, &one)
+	rec, failure, err := s.w.lease(ctx, kind, &t)
 	if ctx.Err() != nil {
 		return nil, errors.Join(context.Cause(ctx), failure)
 	}
@@ -284,7 +284,7 @@ func (s *shift) attempt(ctx context.Context, kind *step.Kind, args step.Args, fi
 
 // fetch fetches content and reports progress.
 func (s *shift) fetch(ctx context.Context, refs []cache.Ref) error {
-	ctx, told := tellMoved(ctx, s.o.Address, "inputs from the remote cache", refs, s.out.Emit)
+	ctx, told := reportMoved(ctx, s.o.Address, "inputs from the remote cache", refs, s.out.Emit)
 	err := s.w.Cache.FetchRefs(ctx, refs...)
 	told(err)
 	return err
@@ -324,28 +324,26 @@ func (s *shift) store(ctx context.Context, rec *cache.Record) (*cache.Record, er
 
 // push stores content in the remote cache and reports progress.
 func (s *shift) push(ctx context.Context, refs []cache.Ref) error {
-	ctx, told := tellMoved(ctx, s.o.Address, "result to the remote cache", refs, s.out.Emit)
+	ctx, told := reportMoved(ctx, s.o.Address, "result to the remote cache", refs, s.out.Emit)
 	err := s.w.Cache.PushRefs(ctx, refs...)
 	told(err)
 	return err
 }
 
-// lease runs an attempt within its time limit, with the devices that it needs.
+// lease runs a try within its time limit, with the devices that it needs.
 // failure is the step's error, err this machine's.
-func (w *Worker) lease(ctx context.Context, kind *step.Kind, one *attempt.Attempt) (rec *cache.Record, failure, err error) {
-	t := sched.Task{Name: one.Address, Needs: sched.Resources{GPUs: one.Args.Limits.GPUs}, Do: func(ctx context.Context, l sched.Lease) (err error) {
-		one.Devices = l.Devices
-		rec, err = one.Run(cache.WithAccount(ctx))
+func (w *Worker) lease(ctx context.Context, kind *step.Kind, t *try.Try) (rec *cache.Record, failure, err error) {
+	task := sched.Task{Name: t.Address, Needs: sched.Resources{GPUs: t.Args.Limits.GPUs}, Do: func(ctx context.Context, l sched.Lease) (err error) {
+		t.Devices = l.Devices
+		rec, err = t.Run(cache.WithAccount(ctx))
 		return err
 	}}
 	if !kind.OwnsTimeout {
-		t.Timeout = one.Args.Limits.Timeout
+		task.Timeout = t.Args.Limits.Timeout
 	}
-	sum, err := sched.Run(ctx, []sched.Task{t}, sched.Options{Capacity: w.Capacity, Locks: w.Locks})
+	sum, err := sched.Run(ctx, []sched.Task{task}, sched.Options{Capacity: w.Capacity, Locks: w.Locks})
 	if err != nil {
 		return nil, nil, err
 	}
 	return rec, sum.Results[0].Err, nil
 }
-
-func now() event.At { return event.At{Time: time.Now().UTC()} }

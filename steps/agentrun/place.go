@@ -64,7 +64,7 @@ func (a *attempt) place(env *step.Env, mask *secret.Set) *place {
 	p.clock = &clock{given: env.Limits.Timeout, pausable: pausable(a.args.Agent.Models), paused: func() time.Duration { return p.models.paused() }}
 	p.dirs = a.layoutIn(env.WorkDir)
 	p.points = &checkpoints{resumption: resumption{place: p}, memo: checkpoint.NewMemo()}
-	p.id = env.RunID + " " + env.Address + " " + fmt.Sprint(env.Attempt)
+	p.id = env.RunID + " " + env.Address + " " + fmt.Sprint(env.Try)
 	return p
 }
 

@@ -167,7 +167,7 @@ func (b *Bench) RunIn(t testing.TB, ctx context.Context, dir string, values map[
 // env returns the environment of an attempt in dir.
 func (b *Bench) env(dir string) *step.Env {
 	return &step.Env{
-		Address: "step." + b.Kind.Name + ".test", Attempt: 1, RunID: "test-run",
+		Address: "step." + b.Kind.Name + ".test", Try: 1, RunID: "test-run",
 		Store: b.Store, WorkDir: dir, Limits: b.Limits,
 		Log: lockedWriter{b},
 		Progress: func(p step.Progress) {

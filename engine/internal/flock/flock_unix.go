@@ -10,17 +10,13 @@ import (
 
 // Try locks the file unless another open file of the same name is locked. It
 // reports whether it got the lock.
-func Try(f *os.File) (bool, error) {
-	err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return false, nil
-	}
-	return err == nil, err
-}
+func Try(f *os.File) (bool, error) { return try(f, syscall.LOCK_EX) }
 
 // TryShared is like Try for a shared lock.
-func TryShared(f *os.File) (bool, error) {
-	err := flock(f, syscall.LOCK_SH|syscall.LOCK_NB)
+func TryShared(f *os.File) (bool, error) { return try(f, syscall.LOCK_SH) }
+
+func try(f *os.File, how int) (bool, error) {
+	err := flock(f, how|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return false, nil
 	}

@@ -93,7 +93,7 @@ func (r *Run) All(ctx context.Context) error {
 		return nil
 	}
 	for _, address := range slices.Sorted(maps.Keys(r.steps)) {
-		if s := r.steps[address]; s.now.Attempt > 0 {
+		if s := r.steps[address]; s.now.Try > 0 {
 			r.finish(ctx, event.StepFinished{At: event.At{Time: r.last}, Address: address, Kind: s.now.Kind, Status: event.Cancelled, Error: "the run was interrupted"})
 		}
 	}
@@ -132,7 +132,7 @@ func (r *Run) Add(ctx context.Context, e event.Event) {
 		if s := r.step(e.Address); s.now.Kind == conditions.AttemptKind {
 			r.try(s, event.StepFinished{At: e.At, Address: e.Address, Status: event.Failed, Error: e.Error}, nil)
 		} else {
-			s.moments = append(s.moments, moment{"mleflow.retry", e.Time, append(texts("exception.message", e.Error), attribute.Int("mleflow.try", e.Attempt))})
+			s.moments = append(s.moments, moment{"mleflow.retry", e.Time, append(texts("exception.message", e.Error), attribute.Int("mleflow.try", e.Try))})
 		}
 	case event.StepFinished:
 		r.finish(ctx, e)
@@ -166,7 +166,7 @@ func (r *Run) finish(ctx context.Context, e event.StepFinished) {
 	}
 	x := span{run: r.id, id: spanID(r.id, e.Address), parent: spanID(r.id), name: e.Address, start: s.first, end: e.Time}
 	x.attrs = append(texts("mleflow.step.address", e.Address, "mleflow.step.kind", e.Kind, "mleflow.status", string(e.Status), "mleflow.action", e.Action, "mleflow.made_in", e.MadeIn,
-		"mleflow.on", e.On, "mleflow.node", e.Node), attribute.Int("mleflow.tries", e.Attempts))
+		"mleflow.on", e.On, "mleflow.node", e.Node), attribute.Int("mleflow.tries", e.LastTry))
 	for _, c := range e.Conditions {
 		name, value, _ := strings.Cut(c, "=")
 		x.attrs = append(x.attrs, attribute.String("mleflow.condition."+name, value))
@@ -185,7 +185,7 @@ func (r *Run) finish(ctx context.Context, e event.StepFinished) {
 	}
 	caller := x.id
 	switch {
-	case e.Kind == conditions.AttemptKind && s.now.Attempt > 0:
+	case e.Kind == conditions.AttemptKind && s.now.Try > 0:
 		caller = r.try(s, e, rec)
 	case e.Kind == conditions.GradeKind:
 		r.grade(&x, e)
@@ -204,10 +204,10 @@ func (r *Run) finish(ctx context.Context, e event.StepFinished) {
 
 // try makes the span of an agent's attempt, of which a step can have several.
 func (r *Run) try(s *instance, e event.StepFinished, rec *cache.Record) trace.SpanID {
-	x := span{run: r.id, id: spanID(r.id, e.Address, "try", strconv.Itoa(s.now.Attempt)), parent: spanID(r.id, e.Address),
+	x := span{run: r.id, id: spanID(r.id, e.Address, "try", strconv.Itoa(s.now.Try)), parent: spanID(r.id, e.Address),
 		name: "invoke_agent", start: s.now.Time, end: e.Time, moments: s.moments}
 	s.moments = nil
-	x.attrs = []attribute.KeyValue{semconv.GenAIOperationNameInvokeAgent, attribute.Int("mleflow.try", s.now.Attempt)}
+	x.attrs = []attribute.KeyValue{semconv.GenAIOperationNameInvokeAgent, attribute.Int("mleflow.try", s.now.Try)}
 	if e.Status != event.Ran {
 		x.failed, x.class = cmp.Or(e.Error, string(e.Status)), string(e.Status)
 	}

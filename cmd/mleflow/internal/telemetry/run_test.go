@@ -52,16 +52,16 @@ func values[H interface{ GetAttributes() []*common.KeyValue }](h H) map[string]s
 func TestTries(t *testing.T) {
 	got := spansOf(t,
 		event.RunStarted{At: at(1), Run: "r"},
-		event.StepStarted{At: at(2), Address: "step.agent-run.a", Kind: "agent-run", Attempt: 1},
+		event.StepStarted{At: at(2), Address: "step.agent-run.a", Kind: "agent-run", Try: 1},
 		event.StepPhase{At: at(3), Address: "step.agent-run.a", Phase: step.Phase{Name: step.Running, Started: time.Unix(3, 0)}},
 		event.StepPhase{At: at(4), Address: "step.agent-run.a", Phase: step.Phase{Name: step.Running, Started: time.Unix(3, 0)}},
-		event.StepRetry{At: at(5), Address: "step.agent-run.a", Attempt: 1, Error: "the machine failed"},
-		event.StepStarted{At: at(6), Address: "step.agent-run.a", Kind: "agent-run", Attempt: 2},
-		event.StepFinished{At: at(9), Address: "step.agent-run.a", Kind: "agent-run", Status: event.Ran, Attempts: 2, Outputs: map[string]string{"outcome": `"timed_out"`}},
-		event.StepStarted{At: at(9), Address: "step.download.d", Kind: "download", Attempt: 1},
-		event.StepRetry{At: at(10), Address: "step.download.d", Attempt: 1, Error: "reset"},
-		event.StepStarted{At: at(11), Address: "step.download.d", Kind: "download", Attempt: 2},
-		event.StepFinished{At: at(12), Address: "step.download.d", Kind: "download", Status: event.Failed, Attempts: 2, Error: "not found"},
+		event.StepRetry{At: at(5), Address: "step.agent-run.a", Try: 1, Error: "the machine failed"},
+		event.StepStarted{At: at(6), Address: "step.agent-run.a", Kind: "agent-run", Try: 2},
+		event.StepFinished{At: at(9), Address: "step.agent-run.a", Kind: "agent-run", Status: event.Ran, LastTry: 2, Outputs: map[string]string{"outcome": `"timed_out"`}},
+		event.StepStarted{At: at(9), Address: "step.download.d", Kind: "download", Try: 1},
+		event.StepRetry{At: at(10), Address: "step.download.d", Try: 1, Error: "reset"},
+		event.StepStarted{At: at(11), Address: "step.download.d", Kind: "download", Try: 2},
+		event.StepFinished{At: at(12), Address: "step.download.d", Kind: "download", Status: event.Failed, LastTry: 2, Error: "not found"},
 		event.StepFinished{At: at(12), Address: "step.prepare.p", Kind: "prepare", Status: event.Skipped, Error: "step.download.d"},
 		event.RunFinished{At: at(13), Run: "r", Status: event.Failed, Failed: 1},
 	)
@@ -93,10 +93,10 @@ func TestTries(t *testing.T) {
 // TestSnapshots: scores over time are events at the moments of the snapshots.
 func TestSnapshots(t *testing.T) {
 	got := spansOf(t,
-		event.StepStarted{At: at(2), Address: "step.agent-run.a", Kind: "agent-run", Attempt: 1},
+		event.StepStarted{At: at(2), Address: "step.agent-run.a", Kind: "agent-run", Try: 1},
 		event.StepPhase{At: at(3), Address: "step.agent-run.a", Phase: step.Phase{Name: step.Running, Started: time.Unix(3, 0)}},
 		event.StepFinished{At: at(2000), Address: "step.agent-run.a", Kind: "agent-run", Status: event.Ran, Outputs: map[string]string{"outcome": `"finished"`}},
-		event.StepStarted{At: at(2001), Address: "step.grade.g", Kind: "grade", Attempt: 1},
+		event.StepStarted{At: at(2001), Address: "step.grade.g", Kind: "grade", Try: 1},
 		event.StepFinished{At: at(2002), Address: "step.grade.g", Kind: "grade", Status: event.Ran, Outputs: map[string]string{
 			"curve":   `[{"seconds":600,"outcome":"scored","score":0.5,"medal":"none"},{"seconds":1200,"outcome":"invalid","score":null,"medal":"none"}]`,
 			"outcome": `"scored"`, "score": "0.75", "medal": `"bronze"`,

@@ -73,7 +73,7 @@ func (b *blockCounts) text(style Style) string {
 // attempts. If they do not fit, blocks with running attempts or failures come first, and
 // blocks and attempts get half of the lines each.
 func body(s *State, style Style, width, most int, now time.Time) (lines []string) {
-	running := s.Running()
+	running := s.InProgress()
 	blocks := blocksShown(s.order, max(most/2, most-len(running)))
 	hidden := len(s.order) - len(blocks)
 	space := most - len(blocks) - min(hidden, 1)

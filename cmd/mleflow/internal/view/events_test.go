@@ -37,20 +37,20 @@ func storyEvents() []event.Event {
 		event.Preflight{At: after(1), Address: "step.download.birds", Subject: "birds", Place: "mirror", Verdict: event.PreflightUnknown, Error: "the server answers 503"},
 		event.PreflightFinished{At: after(1), OK: 1, Failed: 1, Unknown: 1, Bytes: 12 << 20, NeedBytes: 24 << 20},
 		event.StepFinished{At: after(1), Address: "step.checksum.data", Kind: "checksum", Status: event.Cached},
-		event.StepStarted{At: after(2), Address: raw, Kind: "download", Attempt: 1, CPUs: 1},
+		event.StepStarted{At: after(2), Address: raw, Kind: "download", Try: 1, CPUs: 1},
 		event.StepWaiting{At: after(3), Address: raw, Bytes: 24 << 20, Message: "24 MiB of disk space, which running steps have reserved"},
 		event.StepProgress{At: after(500), Address: raw, Progress: step.Progress{What: "digits.zip", Done: 1 << 20, Total: 12 << 20, Unit: "bytes"}},
 		event.StepProgress{At: after(1500), Address: raw, Progress: step.Progress{What: "digits.zip", Done: 3 << 20, Total: 12 << 20, Unit: "bytes"}},
-		event.StepRetry{At: after(1600), Address: raw, Attempt: 1, WaitMillis: 2000, Error: "fetch digits.zip: connection\nreset"},
-		event.StepStarted{At: after(3600), Address: raw, Kind: "download", Attempt: 2, CPUs: 1},
+		event.StepRetry{At: after(1600), Address: raw, Try: 1, WaitMillis: 2000, Error: "fetch digits.zip: connection\nreset"},
+		event.StepStarted{At: after(3600), Address: raw, Kind: "download", Try: 2, CPUs: 1},
 		event.Warning{At: after(3700), Address: raw, Message: "the server knows no ranges: starting over"},
-		event.StepFinished{At: after(9000), Address: raw, Kind: "download", Status: event.Ran, Attempts: 2, DurationMillis: 8998},
-		event.StepStarted{At: after(9001), Address: solve0, Kind: "agent-run", Attempt: 1, CPUs: 4, MemoryBytes: 8 << 30, Devices: []string{"gpu0"}},
-		event.StepStarted{At: after(9002), Address: solve1, Kind: "agent-run", Attempt: 1, CPUs: 4, ExpectedMillis: 65_000},
+		event.StepFinished{At: after(9000), Address: raw, Kind: "download", Status: event.Ran, LastTry: 2, DurationMillis: 8998},
+		event.StepStarted{At: after(9001), Address: solve0, Kind: "agent-run", Try: 1, CPUs: 4, MemoryBytes: 8 << 30, Devices: []string{"gpu0"}},
+		event.StepStarted{At: after(9002), Address: solve1, Kind: "agent-run", Try: 1, CPUs: 4, ExpectedMillis: 65_000},
 		event.StepLog{At: after(9500), Address: solve1, Line: "loading train.csv"},
 		event.StepLog{At: after(9600), Address: solve1, Line: "\x1b[31mTraceback\x1b[0m"},
 		event.StepProgress{At: after(9700), Address: solve0, Progress: step.Progress{Done: 40, Unit: "rows"}},
-		event.StepFinished{At: after(75_000), Address: solve1, Kind: "agent-run", Status: event.Failed, Attempts: 1, DurationMillis: 65_998, Error: "run agent: exit status 1"},
+		event.StepFinished{At: after(75_000), Address: solve1, Kind: "agent-run", Status: event.Failed, LastTry: 1, DurationMillis: 65_998, Error: "run agent: exit status 1"},
 		event.StepFinished{At: after(75_001), Address: score1, Kind: "grade", Status: event.Skipped, Error: solve1},
 		event.StepFinished{At: after(76_000), Address: solve0, Kind: "agent-run", Status: event.Cancelled},
 		event.Warning{At: after(76_500), Message: "the cache is 95 % full"},
@@ -187,7 +187,7 @@ func TestScreenNeverExceedsTerminal(t *testing.T) {
 	s := NewState()
 	s.Apply(event.RunStarted{At: after(0), Run: "r", Pipeline: "p.hcl", Steps: 100})
 	for i := range 100 {
-		s.Apply(event.StepStarted{At: after(int64(i)), Address: strings.Repeat("界", i), Attempt: 1})
+		s.Apply(event.StepStarted{At: after(int64(i)), Address: strings.Repeat("界", i), Try: 1})
 	}
 	for height := 3; height < 30; height++ {
 		for _, width := range []int{1, 2, 13, 80} {

@@ -31,7 +31,7 @@ var (
 // cause is the message on one line, "" if none is recognised. shown are the relevant
 // lines: the end of the last traceback, or the last lines.
 func Excerpt(tail []string) (cause string, shown []string) {
-	lines := telling(tail)
+	lines := relevant(tail)
 	at := lastOf(lines, func(line string) bool {
 		return exception.Regexp().MatchString(line) || lastWords.Regexp().MatchString(line)
 	})
@@ -73,10 +73,10 @@ func lastOf(lines []string, is func(string) bool) int {
 	return -1
 }
 
-// telling returns the lines of a program's output without empty lines, progress bars,
+// relevant returns the lines of a program's output without empty lines, progress bars,
 // markers under source code and mleflow's notes. Lines of an exception group lose their
 // indentation.
-func telling(tail []string) (lines []string) {
+func relevant(tail []string) (lines []string) {
 	for _, line := range tail {
 		line = strings.TrimRight(line, " \t\r")
 		line = line[strings.LastIndexByte(line, '\r')+1:]

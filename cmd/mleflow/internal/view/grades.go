@@ -90,10 +90,7 @@ func PartialText(done, all int) string {
 }
 
 // ToGrade is the number of grade steps of a run.
-func ToGrade(start *event.RunStarted) (n int) {
-	if start == nil {
-		return 0
-	}
+func ToGrade(start event.RunStarted) (n int) {
 	for _, b := range start.Blocks {
 		if strings.HasPrefix(b.Block, "step."+conditions.GradeKind+".") {
 			n += b.Steps

@@ -23,7 +23,7 @@ func lostJob() (events []event.Event, lost time.Time) {
 	}
 	return []event.Event{
 		event.RunStarted{At: at(0), Run: "r", Pipeline: "p.hcl", ToRun: 1},
-		event.StepStarted{At: at(0), Address: address, Kind: "agent-run", Attempt: 1, On: "lab"},
+		event.StepStarted{At: at(0), Address: address, Kind: "agent-run", Try: 1, On: "lab"},
 		job(time.Second, event.JobPending, "", 0, "Resources", ""),
 		job(2*time.Second, event.JobPending, "", 0, "Priority", ""),
 		job(3*time.Second, event.JobRunning, "n1", 1, "", ""),

@@ -24,12 +24,12 @@ const frameInterval = 100 * time.Millisecond
 type Live struct {
 	mu       sync.Mutex
 	state    *State
-	said     []string
+	lines    []string
 	warned   int
 	messages map[string]bool // the messages of warnings that were written
 	surveyed bool
 	reported int
-	told     int
+	listed   int
 	style    Style
 
 	// plain continues after the live view panicked.
@@ -66,7 +66,7 @@ func (l *Live) Say(line string) {
 	_, _ = l.terminal.WriteString("\r")
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.said = append(l.said, line)
+	l.lines = append(l.lines, line)
 }
 
 // Close removes the changing lines and gives the terminal back.
@@ -81,12 +81,12 @@ func (l *Live) Abandon() { _, _ = l.terminal.WriteString("\r\n" + ansi.ShowCurso
 
 // notices returns the permanent lines that were added since the last call.
 func (l *Live) notices() []string {
-	lines := l.said
-	l.said = nil
-	if l.state.Preflighted && !l.surveyed {
+	lines := l.lines
+	l.lines = nil
+	if !l.state.Surveyed.Time.IsZero() && !l.surveyed {
 		l.surveyed = true
 		var b strings.Builder
-		_ = Preflights(&b, l.state.Preflights, l.style)
+		_ = Preflights(&b, &l.state.Run, l.style)
 		lines = append(lines, strings.TrimRight(b.String(), "\n"))
 	}
 	if l.messages == nil {
@@ -106,10 +106,10 @@ func (l *Live) notices() []string {
 		lines = append(lines, l.folded(l.reported+i, failuresShown, l.style.Bad("Failed:")+" "+f.Address+": "+OneLine(f.Error))...)
 	}
 	l.reported = len(l.state.Failures)
-	for i, p := range l.state.Outcomes.Problems[l.told:] {
-		lines = append(lines, l.folded(l.told+i, problemsShown, p.line(l.style))...)
+	for i, p := range l.state.Outcomes.Problems[l.listed:] {
+		lines = append(lines, l.folded(l.listed+i, problemsShown, p.line(l.style))...)
 	}
-	l.told = len(l.state.Outcomes.Problems)
+	l.listed = len(l.state.Outcomes.Problems)
 	return lines
 }
 

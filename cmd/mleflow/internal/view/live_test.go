@@ -28,10 +28,10 @@ func liveEvents() []event.Event {
 		if n < 3 {
 			e.Outputs["outcome"] = `"agent_failed"`
 		}
-		list = append(list, event.StepStarted{At: after(100), Address: solve(n), Kind: "agent-run", Attempt: 1}, e)
+		list = append(list, event.StepStarted{At: after(100), Address: solve(n), Kind: "agent-run", Try: 1}, e)
 	}
 	start := func(n int, at int64, phase step.Phase, devices ...string) {
-		list = append(list, event.StepStarted{At: after(at), Address: solve(n), Kind: "agent-run", Attempt: 1, Devices: devices},
+		list = append(list, event.StepStarted{At: after(at), Address: solve(n), Kind: "agent-run", Try: 1, Devices: devices},
 			event.StepPhase{At: after(at + 10), Address: solve(n), Phase: phase})
 	}
 	start(94, 2000, step.Phase{Name: step.Running, Started: after(5000).Time, LimitMillis: 24 * 3600 * 1000, MemoryBytes: 12 << 30, Submission: step.SubmissionValid}, "gpu0")
@@ -86,7 +86,7 @@ func TestLiveFramesFit(t *testing.T) {
 		events := liveEvents()
 		events = append(events,
 			event.RunStarted{At: after(0), Run: h.Text, Pipeline: h.Text, Steps: 4, Blocks: []event.Block{{Block: h.Text, Steps: 2}}},
-			event.StepStarted{At: after(1), Address: h.Text, Attempt: 1, Devices: []string{h.Text}},
+			event.StepStarted{At: after(1), Address: h.Text, Try: 1, Devices: []string{h.Text}},
 			event.StepPhase{At: after(2), Address: h.Text, Phase: step.Phase{Name: step.Running, Submission: step.Submission(h.Text), Reason: h.Text}},
 			event.StepLog{At: after(2), Address: h.Text, Line: h.Text},
 			event.Waiting{At: after(2), For: []event.Wait{{Resource: h.Text, Steps: 1, Next: h.Text}}})
@@ -114,7 +114,7 @@ func TestPlainTellsLittle(t *testing.T) {
 	p := step.Phase{Name: step.Running, Started: after(0).Time, LimitMillis: 3_600_000, Submission: step.SubmissionNone}
 	events := []event.Event{
 		event.RunStarted{At: after(0), Run: "r1", Pipeline: "p.hcl", Steps: 2},
-		event.StepStarted{At: after(0), Address: solve(0), Kind: "agent-run", Attempt: 1},
+		event.StepStarted{At: after(0), Address: solve(0), Kind: "agent-run", Try: 1},
 	}
 	for n := range int64(7) { // data that take seven times 20 seconds to place
 		events = append(events, event.StepPhase{At: after(n * 20_000), Address: solve(0), Phase: step.Phase{Name: step.Placing, Files: n, TotalFiles: 6, Bytes: n << 20, TotalBytes: 6 << 20}})

@@ -12,6 +12,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 // problemsShown is the number of attempts that the live view names as they end.
@@ -42,7 +43,8 @@ type Outcomes struct {
 	Problems []Problem `json:"problems,omitempty"`
 	// Models is the attempts' use of models; nil without any.
 	Models *Used `json:"models,omitempty"`
-	told   map[string]bool
+	// listed are the keys of attempts that are problems.
+	listed map[string]bool
 }
 
 // Problem is an attempt that did not finish, or a submission without a finite
@@ -68,7 +70,7 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 	if e.Kind == conditions.CheckKind && e.Status.Succeeded() {
 		o.check(e.Outputs["warnings"])
 	}
-	if e.Outputs["outcome"] == "" || e.Status != event.Ran && e.Status != event.Cached {
+	if e.Outputs["outcome"] == "" || !e.Status.Succeeded() {
 		return
 	}
 	if e.MadeIn != "" {
@@ -81,10 +83,10 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 		if !o.addAttempt(&p, e, tail) {
 			return
 		}
-		if o.told == nil {
-			o.told = map[string]bool{}
+		if o.listed == nil {
+			o.listed = map[string]bool{}
 		}
-		o.told[key] = key != ""
+		o.listed[key] = key != ""
 	case conditions.GradeKind:
 		a := results.Attempt{}
 		a.GradedBy(e.Outputs, e.Conditions)
@@ -97,13 +99,21 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 			p.Outcome = string(outcome.NotFinite)
 		}
 		count(&o.Graded, p.Outcome)
-		if p.Outcome == scored || o.told[key] && (!final || a.Report.Outcome == outcome.Missing) {
+		if p.Outcome == scored || o.listed[key] && (!final || a.Report.Outcome == outcome.Missing) {
 			return
 		}
 	default:
 		return
 	}
 	o.Problems = append(o.Problems, p)
+}
+
+// OutcomesOf counts the outcomes of a run's steps, without the ends of their logs.
+func OutcomesOf(sum *ledger.Summary) (o Outcomes) {
+	for i := range sum.Steps {
+		o.Add(sum.Steps[i].Finished(), sum.ID, nil)
+	}
+	return o
 }
 
 // addAttempt counts an attempt, and reports whether it is a problem.
@@ -166,17 +176,14 @@ type Cause struct {
 
 // Causes groups the problems by cause, in order of appearance.
 func (o *Outcomes) Causes() (list []*Cause) {
-	same := map[string]*Cause{}
-	for _, p := range o.Problems {
+	for _, same := range grouped(o.Problems, func(p Problem) string {
 		key := p.Outcome + " " + alike(p.Reason)
 		if status, _, _ := strings.Cut(p.Reason, ":"); strings.HasPrefix(status, "exit status ") {
 			key += status // its number matters
 		}
-		if same[key] == nil {
-			same[key] = &Cause{Problem: p}
-			list = append(list, same[key])
-		}
-		same[key].All = append(same[key].All, p)
+		return key
+	}) {
+		list = append(list, &Cause{Problem: same[0], All: same})
 	}
 	return list
 }

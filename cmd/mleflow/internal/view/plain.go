@@ -19,14 +19,14 @@ type Plain struct {
 	verbose bool
 	style   Style
 	state   *State
-	// told is the time at which a step's progress was last written. phases are the lines
+	// reported is the time at which a step's progress was last written. phases are the lines
 	// last written about an attempt's phase.
-	told   map[string]time.Time
-	phases map[string]step.Phase
-	// waited and stood are the times at which the waiting steps and the state of the run
+	reported map[string]time.Time
+	phases   map[string]step.Phase
+	// waited and statusAt are the times at which the waiting steps and the state of the run
 	// were last written.
-	waited, stood time.Time
-	waitedFor     string
+	waited, statusAt time.Time
+	waitedFor        string
 	// waits has the steps whose job was said to wait.
 	waits map[string]bool
 }
@@ -34,7 +34,7 @@ type Plain struct {
 // NewPlainOf returns a plain view on w, with a state that has no event yet. A
 // verbose one also writes cached and skipped steps, progress and what steps print.
 func NewPlainOf(s *State, w io.Writer, style Style, verbose bool) *Plain {
-	return &Plain{w: w, style: style, verbose: verbose, state: s, told: map[string]time.Time{}, phases: map[string]step.Phase{}, waits: map[string]bool{}}
+	return &Plain{w: w, style: style, verbose: verbose, state: s, reported: map[string]time.Time{}, phases: map[string]step.Phase{}, waits: map[string]bool{}}
 }
 
 // Emit implements event.Sink.
@@ -43,9 +43,9 @@ func (p *Plain) Emit(e event.Event) {
 	defer p.mu.Unlock()
 	e = cleaned(e)
 	p.state.apply(e)
-	for _, text := range []string{p.line(e), p.standing(e)} {
+	for _, text := range []string{p.line(e), p.status(e)} {
 		if text != "" {
-			since := e.When().Sub(p.state.Started)
+			since := e.When().Sub(p.state.Start.Time)
 			fmt.Fprintf(p.w, "%s %s\n", p.style.Dim(fmt.Sprintf("%8s", Duration(max(0, since)))), text)
 		}
 	}
@@ -58,7 +58,7 @@ func (p *Plain) line(e event.Event) string {
 	case event.StepStarted:
 		return p.startedText(e)
 	case event.StepRetry:
-		return fmt.Sprintf("%s %s: attempt %d failed: %s; next attempt in %s", p.style.Warn("retry"), e.Address, e.Attempt, OneLine(e.Error), Millis(e.WaitMillis))
+		return fmt.Sprintf("%s %s: attempt %d failed: %s; next attempt in %s", p.style.Warn("retry"), e.Address, e.Try, OneLine(e.Error), Millis(e.WaitMillis))
 	case event.StepJob:
 		return p.jobLine(e)
 	case event.StepFinished:
@@ -122,14 +122,14 @@ func (p *Plain) progressLine(e event.StepProgress) string {
 	if p.verbose {
 		return text
 	}
-	last := p.told[e.Address]
+	last := p.reported[e.Address]
 	if last.IsZero() {
 		last = r.Time
 	}
 	if e.Time.Sub(last) < plainEvery {
 		return ""
 	}
-	p.told[e.Address] = e.Time
+	p.reported[e.Address] = e.Time
 	return text
 }
 
@@ -137,7 +137,7 @@ func (p *Plain) progressLine(e event.StepProgress) string {
 func (p *Plain) preflightLines() string {
 	var b strings.Builder
 	b.WriteString("preflight\n")
-	_ = Preflights(&b, p.state.Preflights, p.style)
+	_ = Preflights(&b, &p.state.Run, p.style)
 	return strings.TrimRight(b.String(), "\n")
 }
 
@@ -165,8 +165,8 @@ func runStartedText(e event.RunStarted) string {
 func (p *Plain) startedText(e event.StepStarted) string {
 	text := "start " + e.Address
 	var notes []string
-	if e.Attempt > 1 {
-		notes = append(notes, fmt.Sprintf("attempt %d", e.Attempt))
+	if e.Try > 1 {
+		notes = append(notes, fmt.Sprintf("attempt %d", e.Try))
 	}
 	if lease := leaseText(e); p.verbose && lease != "" {
 		notes = append(notes, lease)
@@ -194,12 +194,12 @@ func leaseText(e event.StepStarted) string {
 func (p *Plain) finishedText(e event.StepFinished) string {
 	switch e.Status {
 	case event.Ran:
-		return p.style.Good("done") + " " + e.Address + placeText(e.On, e.Node) + " in " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + p.state.Grades.gradeText(e) + p.problemText(e)
+		return p.style.Good("done") + " " + e.Address + placeText(e.On, e.Node) + " in " + Millis(e.DurationMillis) + attemptsText(e.LastTry) + p.state.Grades.gradeText(e) + p.problemText(e)
 	case event.Failed:
 		if p.state.refused(e.Address) {
 			return p.ifVerbose("failed " + e.Address + ": see the preflight")
 		}
-		return p.style.Bad("failed") + " " + e.Address + placeText(e.On, e.Node) + " after " + Millis(e.DurationMillis) + attemptsText(e.Attempts) + ": " + OneLine(e.Error)
+		return p.style.Bad("failed") + " " + e.Address + placeText(e.On, e.Node) + " after " + Millis(e.DurationMillis) + attemptsText(e.LastTry) + ": " + OneLine(e.Error)
 	case event.Cancelled:
 		return p.style.Warn("cancelled") + " " + e.Address
 	case event.Skipped:
@@ -238,16 +238,9 @@ func WarningText(w event.Warning) string {
 // Warnings writes the warnings of a run, each once: one that several steps have begins with
 // the first of them and the number of the others.
 func Warnings(list []event.Warning) (texts []string) {
-	of := map[string][]event.Warning{}
-	var order []string
-	for _, w := range list {
-		if of[w.Message] = append(of[w.Message], w); len(of[w.Message]) == 1 {
-			order = append(order, w.Message)
-		}
-	}
-	for _, message := range order {
-		w := of[message][0]
-		if n := len(of[message]) - 1; n > 0 && w.Address != "" {
+	for _, same := range grouped(list, func(w event.Warning) string { return w.Message }) {
+		w := same[0]
+		if n := len(same) - 1; n > 0 && w.Address != "" {
 			w.Address += fmt.Sprintf(" and %d more", n)
 		}
 		texts = append(texts, WarningText(w))

@@ -9,8 +9,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// standingEvery is the interval between two lines on the state of the run.
-const standingEvery = 10 * time.Minute
+// statusEvery is the interval between two lines on the state of the run.
+const statusEvery = 10 * time.Minute
 
 // phaseLine writes the phase of an attempt: every turn if verbose. Otherwise it writes
 // one line a minute on data and images that take long, and a line when the submission
@@ -38,14 +38,14 @@ func (p *Plain) phaseLine(e event.StepPhase) string {
 }
 
 func (p *Plain) preparingLine(e event.StepPhase) string {
-	last := p.told[e.Address]
+	last := p.reported[e.Address]
 	if r := p.state.running[e.Address]; last.IsZero() && r != nil {
 		last = r.Time
 	}
 	if !preparing(e.Phase) || e.Time.Sub(last) < plainEvery {
 		return ""
 	}
-	p.told[e.Address] = e.Time
+	p.reported[e.Address] = e.Time
 	return "progress " + e.Address + ": " + PhaseText(e.Phase, e.Time)
 }
 
@@ -64,16 +64,16 @@ func (p *Plain) waitingLine(e event.Waiting) string {
 	return p.style.Warn("wait") + " steps: " + WaitsText(e.For)
 }
 
-// standing writes the state of a long run now and then.
-func (p *Plain) standing(e event.Event) string {
-	if p.stood.IsZero() {
-		p.stood = p.state.Started
+// status writes the state of a long run now and then.
+func (p *Plain) status(e event.Event) string {
+	if p.statusAt.IsZero() {
+		p.statusAt = p.state.Start.Time
 	}
 	at := e.When()
-	if p.state.Started.IsZero() || at.Sub(p.stood) < standingEvery || p.state.Finish != nil {
+	if p.state.Start.Time.IsZero() || at.Sub(p.statusAt) < statusEvery || p.state.End != nil {
 		return ""
 	}
-	p.stood = at
+	p.statusAt = at
 	text := "status " + overallText(p.state, p.style) + expectedText(p.state.Expected, at)
 	if len(p.state.Waiting) > 0 {
 		text += "; waiting: " + WaitsText(p.state.Waiting)

@@ -45,8 +45,7 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 // with the reasons, and what becomes of steps whose machine is lost: each once, with the
 // number of steps.
 func planChoices(w io.Writer, p *plan.Plan, style Style) {
-	count := map[step.Choice]int{}
-	var order []step.Choice
+	var all []step.Choice
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		list := s.Choices
@@ -55,17 +54,16 @@ func planChoices(w io.Writer, p *plan.Plan, style Style) {
 		}
 		for _, c := range list {
 			c.Why, c.Warning = plan.Neutral(s.Agent, c.Why), ""
-			if count[c]++; count[c] == 1 {
-				order = append(order, c)
-			}
+			all = append(all, c)
 		}
 	}
-	for _, c := range order {
+	for _, same := range grouped(all, func(c step.Choice) step.Choice { return c }) {
+		c, steps := same[0], Plural(len(same), "step")
 		if c.Arg == "" {
-			fmt.Fprintf(w, "%s %s %s.\n", style.Bold("If a machine is lost:"), Plural(count[c], "step"), OneLine(c.Value))
+			fmt.Fprintf(w, "%s %s %s.\n", style.Bold("If a machine is lost:"), steps, OneLine(c.Value))
 			continue
 		}
-		fmt.Fprintf(w, "%s %s for %s: %s.\n", style.Bold("Chosen "+OneLine(c.Arg)+":"), OneLine(c.Value), Plural(count[c], "step"), OneLine(c.Why))
+		fmt.Fprintf(w, "%s %s for %s: %s.\n", style.Bold("Chosen "+OneLine(c.Arg)+":"), OneLine(c.Value), steps, OneLine(c.Why))
 	}
 }
 
@@ -84,23 +82,17 @@ func planMissing(w io.Writer, p *plan.Plan, style Style) {
 // planPlaces lists the steps that run on the backends of a cluster, and those that none
 // of their machines can run.
 func planPlaces(w io.Writer, p *plan.Plan, style Style) {
-	type group struct{ on, kind, unfit string }
-	count := map[group]int{}
-	var order []group
+	var elsewhere []*plan.Step
 	for i := range p.Steps {
-		s := &p.Steps[i]
-		if s.On == "" {
-			continue
-		}
-		g := group{s.On, s.Kind, s.Unfit}
-		if count[g]++; count[g] == 1 {
-			order = append(order, g)
+		if p.Steps[i].On != "" {
+			elsewhere = append(elsewhere, &p.Steps[i])
 		}
 	}
-	for _, g := range order {
-		fmt.Fprintf(w, "%s %s of kind %s on %s.\n", style.Bold("Elsewhere:"), Plural(count[g], "step"), g.kind, OneLine(g.on))
-		if g.unfit != "" {
-			fmt.Fprintf(w, "%s %s of kind %s cannot be started: %s.\n", style.Bad("Does not fit:"), Plural(count[g], "step"), g.kind, OneLine(g.unfit))
+	for _, same := range grouped(elsewhere, func(s *plan.Step) [3]string { return [3]string{s.On, s.Kind, s.Unfit} }) {
+		s, steps := same[0], Plural(len(same), "step")
+		fmt.Fprintf(w, "%s %s of kind %s on %s.\n", style.Bold("Elsewhere:"), steps, s.Kind, OneLine(s.On))
+		if s.Unfit != "" {
+			fmt.Fprintf(w, "%s %s of kind %s cannot be started: %s.\n", style.Bad("Does not fit:"), steps, s.Kind, OneLine(s.Unfit))
 		}
 	}
 }
@@ -147,12 +139,12 @@ func blocksOf(p *plan.Plan) []planBlock {
 		steps[i] = &p.Steps[i]
 	}
 	var blocks []planBlock
-	for _, s := range InOrder(steps, func(s *plan.Step) string { return s.Name }) {
-		if n := len(blocks); n == 0 || blocks[n-1].name != s.Address.Step {
-			blocks = append(blocks, planBlock{name: s.Address.Step, by: map[plan.Action][]*plan.Step{}})
+	for _, list := range grouped(InOrder(steps, func(s *plan.Step) string { return s.Name }), func(s *plan.Step) addr.Step { return s.Address.Step }) {
+		block := planBlock{name: list[0].Address.Step, by: map[plan.Action][]*plan.Step{}}
+		for _, s := range list {
+			block.by[s.Action] = append(block.by[s.Action], s)
 		}
-		by := blocks[len(blocks)-1].by
-		by[s.Action] = append(by[s.Action], s)
+		blocks = append(blocks, block)
 	}
 	return blocks
 }
@@ -220,15 +212,15 @@ func sumReasons(steps []*plan.Step) []*reasonSum {
 	index := map[string]*reasonSum{}
 	for _, s := range steps {
 		text := reasonsText(s)
-		shape := withoutKeys(text)
-		sum := index[shape]
+		general := withoutKeys(text)
+		sum := index[general]
 		if sum == nil {
 			sum = &reasonSum{text: text}
-			index[shape] = sum
+			index[general] = sum
 			sums = append(sums, sum)
 		}
 		if text != sum.text {
-			sum.text = shape
+			sum.text = general
 		}
 		sum.steps = append(sum.steps, s)
 	}

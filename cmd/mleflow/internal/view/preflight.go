@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -10,33 +11,18 @@ import (
 
 // Preflights writes the findings of the preflight as one table, then the obstacles with
 // their fixes, then one line of counts.
-func Preflights(w io.Writer, found []event.Preflight, style Style) error {
+func Preflights(w io.Writer, r *event.Run, style Style) error {
 	t := NewTable("COMPETITION", "FROM", ">DOWNLOAD", ">FILES", ">DISK", "CREDENTIAL", "RULES", "VERDICT")
-	for _, p := range found {
-		t.Row(p.Subject, p.Place, sizeCell(p.Bytes), countCell(p.Files), sizeCell(p.NeedBytes), dash(p.Credential), dash(p.Rules), p.Verdict)
+	for _, p := range r.Preflights {
+		t.Row(p.Subject, p.Place, sizeCell(p.Bytes), countCell(p.Files), sizeCell(p.NeedBytes), cmp.Or(p.Credential, "-"), cmp.Or(p.Rules, "-"), p.Verdict)
 	}
 	if err := t.Write(w, style); err != nil {
 		return err
 	}
-	var sum event.PreflightFinished
-	for _, p := range found {
-		switch p.Verdict {
-		case event.PreflightFailed:
-			sum.Failed++
-		case event.PreflightUnknown:
-			sum.Unknown++
-		default:
-			sum.OK++
-		}
-		if p.Verdict != event.PreflightFailed {
-			sum.Bytes += p.Bytes
-			sum.NeedBytes += p.NeedBytes
-		}
-	}
-	for _, o := range obstacles(found) {
+	for _, o := range obstacles(r.Preflights) {
 		fmt.Fprintf(w, "%s %s: %s\n", style.Bad("!"), o.who(), o.text)
 	}
-	_, err := fmt.Fprintln(w, style.Bold("Preflight:")+" "+preflightText(sum))
+	_, err := fmt.Fprintln(w, style.Bold("Preflight:")+" "+preflightText(r.Surveyed))
 	return err
 }
 
@@ -75,13 +61,6 @@ func preflightText(e event.PreflightFinished) string {
 	}
 	if e.NeedBytes > 0 {
 		text += "; " + Bytes(e.NeedBytes) + " of disk"
-	}
-	return text
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
 	}
 	return text
 }

@@ -50,26 +50,12 @@ func placingText(p plan.Placing, style Style) (mark, what string) {
 	return style.Bad("!"), "refused"
 }
 
-// publishing is the progress and the speed of writing the results for a path.
-type publishing struct {
-	now  event.Publishing
-	rate rate
-}
-
-func (p *publishing) add(e event.Publishing) {
-	p.now = e
-	p.rate.add(p.progress())
-}
-
-func (p *publishing) progress() event.StepProgress {
-	return event.StepProgress{At: p.now.At, Progress: p.now.Progress}
-}
-
-// text returns one line: "Publishing output.data to data: 12 of 300 files, 1.2 GiB of 4.0
+// publishingText returns one line: "Publishing output.data to data: 12 of 300 files, 1.2 GiB of 4.0
 // GiB (60.0 MiB/s, 47.0s left)".
-func (p *publishing) text() string {
-	text := "Publishing " + OneLine(p.now.From) + " to " + OneLine(p.now.To) + ": " + progressText(p.progress())
-	if rate := rateText(p.progress(), &p.rate, p.now.Time); rate != "" {
+func (s *State) publishingText() string {
+	e := event.StepProgress{At: s.Publishing.At, Progress: s.Publishing.Progress}
+	text := "Publishing " + OneLine(s.Publishing.From) + " to " + OneLine(s.Publishing.To) + ": " + progressText(e)
+	if rate := rateText(e, &s.publishRate, e.Time); rate != "" {
 		text += " (" + rate + ")"
 	}
 	return text
@@ -78,15 +64,15 @@ func (p *publishing) text() string {
 // publishingLine writes a publication's progress: every report if verbose, else one a
 // minute.
 func (p *Plain) publishingLine(e event.Publishing) string {
-	text, key := p.state.Publishing.text(), "publish "+e.To
-	last, ok := p.told[key]
+	text, key := p.state.publishingText(), "publish "+e.To
+	last, ok := p.reported[key]
 	if !ok {
-		p.told[key] = e.Time
+		p.reported[key] = e.Time
 	}
 	if !p.verbose && (!ok || e.Time.Sub(last) < plainEvery) {
 		return ""
 	}
-	p.told[key] = e.Time
+	p.reported[key] = e.Time
 	return text
 }
 

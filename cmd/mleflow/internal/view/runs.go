@@ -167,20 +167,12 @@ func Steps(w io.Writer, sum *ledger.Summary, style Style, verbose bool) error {
 			left++
 			continue
 		}
-		outcome := string(s.Status)
-		switch {
-		case outcome != "":
-		case s.Started.IsZero():
-			outcome = "not started"
-		default:
-			outcome, s.Duration = string(ledger.Interrupted), sum.Took(&s, time.Now())
-			if sum.State == ledger.Running {
-				outcome = "running"
-			}
+		row := []string{s.Address, sum.StatusOf(&s)}
+		if s.Status == "" {
+			s.Duration = sum.Took(&s, time.Now())
 		}
-		row := []string{s.Address, outcome}
 		if !s.Started.IsZero() {
-			row = append(row, Duration(s.Duration), fmt.Sprint(s.Attempts))
+			row = append(row, Duration(s.Duration), fmt.Sprint(s.LastTry))
 			if nodes != nil {
 				row = append(row, s.Node)
 			}

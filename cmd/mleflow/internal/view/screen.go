@@ -18,7 +18,7 @@ const boardLines = 10
 // screen draws the live view of a state at a time: at most height lines of at most width
 // columns, the most important first.
 func screen(s *State, style Style, width, height int, now time.Time) string {
-	if s.Started.IsZero() {
+	if s.Start.Time.IsZero() {
 		return ""
 	}
 	lines := []string{headline(s, style, now), overall(s, style, width)}
@@ -26,9 +26,9 @@ func screen(s *State, style Style, width, height int, now time.Time) string {
 		lines = append(lines, style.Warn("Waiting: "+WaitsText(s.Waiting)))
 	}
 	if s.Publishing != nil {
-		lines = append(lines, s.Publishing.text())
+		lines = append(lines, s.publishingText())
 	}
-	board := s.Grades.lines(ToGrade(&s.Start), width-1, min(height/4, boardLines), style)
+	board := s.Grades.lines(ToGrade(s.Start), width-1, min(height/4, boardLines), style)
 	lines = append(lines, body(s, style, width, max(1, height-len(lines)-len(board)-1), now)...)
 	lines = append(lines, board...)
 	lines = lines[:min(len(lines), max(1, height-1))]
@@ -43,7 +43,7 @@ func headline(s *State, style Style, now time.Time) string {
 	if s.Start.Run != "" {
 		text = style.Bold("Applying "+filepath.Base(s.Start.Pipeline)) + style.Dim("  run "+s.Start.Run)
 	}
-	return text + "  " + clock(max(0, now.Sub(s.Started))) + style.Dim(expectedText(s.Expected, now))
+	return text + "  " + clock(max(0, now.Sub(s.Start.Time))) + style.Dim(expectedText(s.Expected, now))
 }
 
 // expectedText returns the expected end of the run: ", ~1h30m left (ends ~14:05)"; "" if
@@ -96,10 +96,10 @@ func overallText(s *State, style Style) string {
 func runningLine(r *running, name string, style Style, now time.Time, printed bool) string {
 	text := style.accent(name) + " " + attemptNote(r, style)
 	switch {
-	case r.Waiting != nil:
-		wait := r.Waiting.Time.Add(time.Duration(r.Waiting.WaitMillis) * time.Millisecond).Sub(now)
+	case r.Retry != nil:
+		wait := r.Retry.Time.Add(time.Duration(r.Retry.WaitMillis) * time.Millisecond).Sub(now)
 		return text + fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time)))) +
-			style.Warn(fmt.Sprintf("  attempt %d failed, next in %s: %s", r.Waiting.Attempt, clock(max(0, wait)), OneLine(r.Waiting.Error)))
+			style.Warn(fmt.Sprintf("  attempt %d failed, next in %s: %s", r.Retry.Try, clock(max(0, wait)), OneLine(r.Retry.Error)))
 	case r.Phase.Name == step.Running:
 		text += " " + PhaseText(r.Phase, now)
 	default:
@@ -118,8 +118,8 @@ func runningLine(r *running, name string, style Style, now time.Time, printed bo
 }
 
 func attemptNote(r *running, style Style) string {
-	if r.Attempt > 1 && r.Waiting == nil {
-		return style.Warn(fmt.Sprintf(" attempt %d ", r.Attempt))
+	if r.Try > 1 && r.Retry == nil {
+		return style.Warn(fmt.Sprintf(" attempt %d ", r.Try))
 	}
 	return ""
 }

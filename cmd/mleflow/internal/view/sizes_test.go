@@ -57,7 +57,7 @@ func TestNothingToShow(t *testing.T) {
 		"plan":      func(w io.Writer) { Plan(w, &plan.Plan{}, Style{}, true) },
 		"summary":   func(w io.Writer) { Summary(w, NewState(), Style{}) },
 		"outputs":   func(w io.Writer) { Outputs(w, "", nil, Style{}) },
-		"preflight": func(w io.Writer) { _ = Preflights(w, nil, Style{}) },
+		"preflight": func(w io.Writer) { _ = Preflights(w, &event.Run{}, Style{}) },
 		"table":     func(w io.Writer) { _ = NewTable().Write(w, Style{}) },
 		"folded": func(w io.Writer) {
 			for width := range 41 {

@@ -23,7 +23,7 @@ func Summary(w io.Writer, s *State, style Style) {
 	if s.Evaluation != nil {
 		fmt.Fprintf(w, "%s %s\n", style.Bold("Evaluate "+OneLine(s.Evaluation.Name)+":"), Evaluation(*s.Evaluation))
 	}
-	if s.Finish != nil {
+	if s.End != nil {
 		fmt.Fprintln(w, closingLine(s, style))
 	}
 }
@@ -68,7 +68,7 @@ func writeFailure(w io.Writer, r *reason, f Failure, run string, style Style) {
 }
 
 func closingLine(s *State, style Style) string {
-	e := *s.Finish
+	e := *s.End
 	switch {
 	case e.Paused:
 		return style.Warn("Paused:") + " " + countsText(e) + ". mleflow runs continue " + OneLine(e.Run) + " resumes it."
@@ -86,7 +86,7 @@ func closingLine(s *State, style Style) string {
 // doneText returns the line of a run without failed steps. Agents' failures are counted
 // but do not make it a failure.
 func doneText(s *State, style Style) string {
-	text := " " + countsText(*s.Finish)
+	text := " " + countsText(*s.End)
 	switch done := s.Outcomes.Finished(); {
 	case !s.Outcomes.AgentFailed():
 		return style.Good("Done:") + text + "."
@@ -116,7 +116,7 @@ func Outputs(w io.Writer, run string, outputs []event.OutputValue, style Style) 
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		name, value := style.Bold(OneLine(o.Name)), plain.Fold(untold(Text(o.Value), told), 2, Width(w))
+		name, value := style.Bold(OneLine(o.Name)), plain.Fold(unrepeated(Text(o.Value), told), 2, Width(w))
 		if o.Content != nil {
 			fmt.Fprintf(w, "%s = %s\n", name, ContentText(*o.Content))
 			if o.Content.From != "" {
@@ -132,9 +132,9 @@ func Outputs(w io.Writer, run string, outputs []event.OutputValue, style Style) 
 	}
 }
 
-// untold omits the closing paragraph of a message if an earlier message ended with the
+// unrepeated omits the closing paragraph of a message if an earlier message ended with the
 // same one.
-func untold(text string, told map[string]bool) string {
+func unrepeated(text string, told map[string]bool) string {
 	i := strings.LastIndex(strings.TrimRight(text, "\n"), "\n\n")
 	if i < 0 {
 		return text

@@ -48,8 +48,8 @@ func (s *State) UnderWay() *UnderWay {
 	for _, b := range s.order {
 		u.Blocks = append(u.Blocks, blockJSON{Block: b.Name, Steps: b.Steps, Running: b.Running, Ended: b.Counts, Problems: b.Bad})
 	}
-	for _, r := range s.Running() {
-		j := runningJSON{Address: r.Address, Attempt: r.Attempt, Started: r.Time, Devices: r.Devices, Job: r.Job, LastLine: r.Line}
+	for _, r := range s.InProgress() {
+		j := runningJSON{Address: r.Address, Attempt: r.Try, Started: r.Time, Devices: r.Devices, Job: r.Job, LastLine: r.Line}
 		if r.Phase.Name != "" {
 			j.Phase = &r.Phase
 		}
@@ -80,7 +80,7 @@ func WriteUnderWay(w io.Writer, s *State, style Style, width int, now time.Time)
 	for _, line := range lines {
 		fmt.Fprintln(w, strings.TrimRight(ansi.Truncate(line, width, "…"), " "))
 	}
-	for _, r := range s.Running() {
+	for _, r := range s.InProgress() {
 		if r.Phase.Reason != "" {
 			fmt.Fprintf(w, "%s %s: %s\n", style.Warn("Submission invalid:"), r.Address, OneLine(r.Phase.Reason))
 		}

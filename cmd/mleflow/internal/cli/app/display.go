@@ -91,7 +91,7 @@ func (d *Display) Conclude(ctx context.Context, c *disk.Cache, full bool) error 
 	d.State.Outcomes.Explain(len(d.State.Outcomes.Problems), d.app.Tail)
 	view.Summary(d.app.Stdout, d.State, d.app.OutStyle())
 	run := d.State.Start.Run
-	if run == "" || d.State.Finish == nil {
+	if run == "" || d.State.End == nil {
 		return nil
 	}
 	past, err := d.app.FindRun([]string{run})
@@ -109,7 +109,7 @@ func (d *Display) Conclude(ctx context.Context, c *disk.Cache, full bool) error 
 		d.State.Outputs = sum.Outputs
 	}
 	view.Outputs(d.app.Stdout, run, d.State.Outputs, d.app.OutStyle())
-	if d.State.Finish.Ran == 0 {
+	if d.State.End.Ran == 0 {
 		return nil
 	}
 	return d.app.next(past)

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/local"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Environment are the facts about program and machine that every run is begun
@@ -68,7 +68,7 @@ func BinaryDigest(memo string) string {
 
 // SizeOf reads the size in an environment variable.
 func SizeOf(variable, text string) (int64, error) {
-	n, err := config.ParseSize(text)
+	n, err := step.ParseBytes(text)
 	if err == nil && n == 0 {
 		err = errors.New("0 is no size; unset it for the default")
 	}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
@@ -42,7 +42,7 @@ func (s *Store) sources() ([]source.Entry, error) {
 		options = append(options, source.Remember(filepath.Join(folder, "sources")))
 	}
 	if f.maxRate != "" {
-		rate, err := config.ParseSize(strings.TrimSuffix(f.maxRate, "/s"))
+		rate, err := step.ParseBytes(strings.TrimSuffix(f.maxRate, "/s"))
 		if err != nil || rate <= 0 {
 			return nil, Usagef("--max-rate: %q is not a size above 0; write one such as 20MB", f.maxRate)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 func newCacheGC(a *app.App) *cobra.Command {
@@ -25,7 +25,7 @@ func newCacheGC(a *app.App) *cobra.Command {
 		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
 			opts := disk.GCOptions{DryRun: dryRun}
 			if cmd.Flags().Changed("max-size") {
-				size, err := config.ParseSize(maxSize)
+				size, err := step.ParseBytes(maxSize)
 				if err != nil {
 					return app.Usagef("--max-size: %w", err)
 				}

@@ -268,7 +268,7 @@ func (p *preparation) emit(e event.Event) {
 // do prepares one competition, or tells why its raw data did not come.
 func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing error) {
 	address, start := job.Def.ID, time.Now()
-	p.emit(event.StepStarted{At: now(), Address: address, Kind: conditions.PrepareKind, Attempt: 1})
+	p.emit(event.StepStarted{At: now(), Address: address, Kind: conditions.PrepareKind, Try: 1})
 	job.Progress = func(c progress.State) {
 		p.emit(event.StepProgress{At: now(), Address: address, Progress: step.ProgressOf(c)})
 	}

@@ -116,7 +116,7 @@ func showPlan(t *app.Terminal, pl *plan.Plan, asked *view.State) error {
 		fmt.Fprintln(t.Stdout, "Preflight: there is nothing to fetch.")
 		return nil
 	}
-	if err := view.Preflights(t.Stdout, asked.Preflights, t.OutStyle()); err != nil {
+	if err := view.Preflights(t.Stdout, &asked.Run, t.OutStyle()); err != nil {
 		return fmt.Errorf("write plan: %w", err)
 	}
 	return preflightOutcome(asked)
@@ -151,10 +151,8 @@ func writePlan(t *app.Terminal, pl *plan.Plan, asked *view.State) error {
 
 // preflightOutcome is an error, whose text was shown, if something failed.
 func preflightOutcome(asked *view.State) error {
-	for _, p := range asked.Preflights {
-		if p.Verdict == event.PreflightFailed {
-			return fmt.Errorf("%w: preflight failed", app.ErrSilent)
-		}
+	if asked.Surveyed.Failed > 0 {
+		return fmt.Errorf("%w: preflight failed", app.ErrSilent)
 	}
 	return nil
 }

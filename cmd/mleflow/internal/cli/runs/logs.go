@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -148,29 +147,11 @@ func printLog(t *app.Terminal, r io.Reader, raw bool) error {
 	return printClean(t.Stdout, r)
 }
 
-// printClean prints a text without control characters, line by line; a line
-// that does not end goes in pieces, none of which ends within a character.
+// printClean prints a text without control characters.
 func printClean(w io.Writer, r io.Reader) error {
-	in := bufio.NewReaderSize(r, 1<<16)
-	var held []byte
-	for {
-		line, err := in.ReadSlice('\n')
-		piece := append(held, line...)
-		whole := len(piece)
-		if errors.Is(err, bufio.ErrBufferFull) {
-			whole -= unfinished(piece)
-		}
-		if _, failed := io.WriteString(w, view.Text(string(piece[:whole]))); failed != nil {
-			return failed
-		}
-		held = append([]byte(nil), piece[whole:]...)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return err
-		}
-	}
+	lines := &lineWriter{to: w}
+	_, err := io.Copy(lines, r)
+	return errors.Join(err, lines.flush())
 }
 
 // unfinished is how many bytes at the end of a text are the beginning of a

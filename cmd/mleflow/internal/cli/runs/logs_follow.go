@@ -1,11 +1,11 @@
 package runs
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
@@ -92,11 +92,11 @@ func (f *logFollower) lastOf(events []event.Event) (kept []event.Event) {
 	last := map[string]int{}
 	for _, e := range events {
 		if e, ok := e.(event.StepStarted); ok {
-			last[e.Address] = e.Attempt
+			last[e.Address] = e.Try
 		}
 	}
 	for _, e := range events {
-		if e, ok := e.(event.StepStarted); ok && e.Attempt != last[e.Address] && f.attempt == 0 {
+		if e, ok := e.(event.StepStarted); ok && e.Try != last[e.Address] && f.attempt == 0 {
 			continue
 		}
 		kept = append(kept, e)
@@ -110,10 +110,10 @@ func (f *logFollower) take(e event.Event) error {
 		if err := f.end(e.Address); err != nil {
 			return err
 		}
-		if f.wants(e.Address) && (f.attempt == 0 || f.attempt == e.Attempt) {
-			f.open = append(f.open, &openLog{address: e.Address, attempt: e.Attempt, log: f.past.Follow(e.Address, e.Attempt), lines: &lineWriter{to: f.app.Stdout, raw: f.raw}})
+		if f.wants(e.Address) && (f.attempt == 0 || f.attempt == e.Try) {
+			f.open = append(f.open, &openLog{address: e.Address, attempt: e.Try, log: f.past.Follow(e.Address, e.Try), lines: &lineWriter{to: f.app.Stdout, raw: f.raw}})
 		}
-		f.ended = f.ended || f.only == e.Address && f.attempt > 0 && e.Attempt > f.attempt
+		f.ended = f.ended || f.only == e.Address && f.attempt > 0 && e.Try > f.attempt
 	case event.StepFinished:
 		if err := f.end(e.Address); err != nil {
 			return err
@@ -175,10 +175,12 @@ func (f *logFollower) close(running bool) error {
 }
 
 // lineWriter passes on whole lines, made fit for a terminal unless they are to be
-// raw.
+// raw. A line that does not end goes in pieces, none of which ends within a
+// character.
 type lineWriter struct {
-	to     io.Writer
-	raw    bool
+	to  io.Writer
+	raw bool
+	// before, if set, is called before lines are passed on.
 	before func()
 	held   []byte
 }
@@ -189,7 +191,7 @@ const longestLine = 1 << 16
 // Write implements io.Writer.
 func (l *lineWriter) Write(p []byte) (int, error) {
 	l.held = append(l.held, p...)
-	end := strings.LastIndexByte(string(l.held), '\n') + 1
+	end := bytes.LastIndexByte(l.held, '\n') + 1
 	if end == 0 && len(l.held) > longestLine {
 		end = len(l.held) - unfinished(l.held)
 	}
@@ -202,12 +204,18 @@ func (l *lineWriter) pass(n int) error {
 	if n == 0 {
 		return nil
 	}
-	l.before()
-	text := l.held[:n]
-	if !l.raw {
-		text = []byte(view.Text(string(text)))
+	if l.before != nil {
+		l.before()
 	}
-	_, err := l.to.Write(text)
+	var err error
+	for line := range bytes.Lines(l.held[:n]) {
+		if !l.raw {
+			line = []byte(view.Text(string(line)))
+		}
+		if _, err = l.to.Write(line); err != nil {
+			break
+		}
+	}
 	l.held = slices.Clone(l.held[n:])
 	return err
 }

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -8,7 +9,7 @@ import (
 )
 
 func TestPrintClean(t *testing.T) {
-	long := strings.Repeat("x", 1<<17)
+	long := strings.Repeat("x", 2*piece)
 	for text, want := range map[string]string{
 		"a\tb\r\nc":                   "a\tb\nc",
 		"\x1b[2J\x1b]0;title\x07x\n":  "x\n",
@@ -17,31 +18,35 @@ func TestPrintClean(t *testing.T) {
 		"":                            "",
 	} {
 		var out strings.Builder
-		if err := printClean(&out, strings.NewReader(text)); err != nil || out.String() != want {
+		if err := printClean(&out, struct{ io.Reader }{strings.NewReader(text)}); err != nil || out.String() != want {
 			t.Errorf("%.40q: got %.40q, %v, want %.40q", text, out.String(), err, want)
 		}
 	}
 }
+
+// piece is the length of the first piece of a long line: that of several reads of
+// io.Copy.
+const piece = 3 << 15
 
 // TestHostileLogs prints what an agent may print, at every place of the buffer
 // that it is read by.
 func TestHostileLogs(t *testing.T) {
 	show := func(text string) string {
 		var out strings.Builder
-		if err := printClean(&out, strings.NewReader(text)); err != nil {
+		if err := printClean(&out, struct{ io.Reader }{strings.NewReader(text)}); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
 	}
 	for _, h := range hostiletest.Texts() {
-		for _, before := range []int{0, 1<<16 - 3, 1<<16 - 2, 1<<16 - 1, 1 << 16} {
+		for _, before := range []int{0, piece - 3, piece - 2, piece - 1, piece} {
 			if err := hostiletest.Terminal(show(strings.Repeat("x", before) + h.Text + "\nend\n")); err != nil {
 				t.Errorf("%s after %d bytes: %v", h.Name, before, err)
 			}
 		}
 	}
 	for _, good := range hostiletest.Good() {
-		for before := 1<<16 - 8; before <= 1<<16; before++ {
+		for before := piece - 8; before <= piece; before++ {
 			if text := strings.Repeat("x", before) + good + "\n"; show(text) != text {
 				t.Errorf("%q after %d bytes is cut", good, before)
 			}

@@ -72,10 +72,7 @@ func resultsOf(s *app.Store, id string) (r runResults) {
 	if attempts := app.AttemptsOf(sum); attempts.Any() {
 		r.isolation, r.untrusted = attempts.Shown(), attempts.Untrusted()
 	}
-	var outcomes view.Outcomes
-	for i := range sum.Steps {
-		outcomes.Add(sum.Steps[i].Finished(), sum.ID, nil)
-	}
+	outcomes := view.OutcomesOf(sum)
 	r.finished, r.medals = outcomes.Finished(), medalsOf(sum)
 	return r
 }

@@ -114,7 +114,7 @@ func showRun(st *app.Store, sum *ledger.Summary, now *view.State) error {
 			state.Failures = append(state.Failures, view.Failure{StepFinished: event.StepFinished{Address: s.Address, Error: s.Error}})
 		}
 	}
-	state.Finish, state.Published, state.Evaluation = sum.Finish, sum.Published, sum.Evaluation
+	state.End, state.Published, state.Evaluation = sum.Finish, sum.Published, sum.Evaluation
 	fmt.Fprintln(st.Stdout)
 	view.Summary(st.Stdout, state, style)
 	view.Outputs(st.Stdout, sum.ID, sum.Outputs, style)
@@ -151,9 +151,7 @@ func showOwnBoard(ctx context.Context, a *app.App, sum *ledger.Summary, full boo
 
 // outcomes are how the attempts of a run ended, with their causes.
 func outcomes(s *app.Store, sum *ledger.Summary) (o view.Outcomes) {
-	for i := range sum.Steps {
-		o.Add(sum.Steps[i].Finished(), sum.ID, nil)
-	}
+	o = view.OutcomesOf(sum)
 	o.Explain(len(o.Problems), s.Tail)
 	return o
 }
@@ -201,7 +199,7 @@ func showJSON(sum *ledger.Summary, outcomes view.Outcomes) RunJSON {
 	out := RunJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings, Outcomes: outcomes, Evaluation: sum.Evaluation}
 	for _, s := range sum.Steps {
 		out.Steps = append(out.Steps, stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action,
-			Attempts: s.Attempts, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node})
+			Attempts: s.LastTry, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node})
 	}
 	for _, u := range sum.Nodes() {
 		out.Nodes = append(out.Nodes, nodeJSON{u, u.GPUTime.Milliseconds(), u.IdleGPUTime.Milliseconds()})

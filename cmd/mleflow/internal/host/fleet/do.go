@@ -125,7 +125,7 @@ func (w *watched) place(ctx context.Context, live bool) error {
 	if err != nil {
 		return err
 	}
-	o.Version, o.Address, o.Run, o.Attempt, o.Fresh, o.Tries, o.Folders = w.f.opts.Version, j.Address, j.RunID, j.Attempt, j.Fresh, j.Tries, w.f.opts.Folders
+	o.Version, o.Address, o.Run, o.Try, o.Fresh, o.Tries, o.Folders = w.f.opts.Version, j.Address, j.RunID, j.Try, j.Fresh, j.Tries, w.f.opts.Folders
 	if w.task, w.adopted, err = work.Place(ctx, w.f.opts.Cache, work.Placement{Order: o, Refs: j.Args.Refs(), Live: live, Emit: j.Sink.Emit}); err != nil {
 		return step.Retryable(fmt.Errorf("place the order of %s: %w", j.Address, err), 0)
 	}

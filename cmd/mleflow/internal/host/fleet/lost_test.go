@@ -107,7 +107,7 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.job = engine.Job{Place: "lab", Address: "step.echo.a", Kind: kind, Args: args, Action: h.Sum(), Fields: h.Fields(), Attempt: 1, RunID: "r", Log: s.lines,
+	s.job = engine.Job{Place: "lab", Address: "step.echo.a", Kind: kind, Args: args, Action: h.Sum(), Fields: h.Fields(), Try: 1, RunID: "r", Log: s.lines,
 		Sink: event.SinkFunc(func(e event.Event) {
 			if j, ok := e.(event.StepJob); ok {
 				s.jobs <- j

@@ -26,7 +26,7 @@ func attemptAt(run, content string) *cache.Record {
 func begins(t *testing.T, l *ledger.Ledger, rec *cache.Record, run, status string) {
 	t.Helper()
 	at := ledger.Mark("s")
-	link := ledger.Link{Type: ledger.Began, Run: run, Step: at, Action: rec.Action, Attempt: 1}
+	link := ledger.Link{Type: ledger.Began, Run: run, Step: at, Action: rec.Action, Try: 1}
 	for _, name := range agentrun.Counted(rec.Fields) {
 		link.Subjects = append(link.Subjects, ledger.Mark(name))
 	}

@@ -100,7 +100,7 @@ func (h *History) tried(s *ledger.StepSummary, m *masker) {
 	if s == nil {
 		return
 	}
-	h.Tries = s.Attempts
+	h.Tries = s.LastTry
 	for _, r := range s.Retries {
 		h.Retries = append(h.Retries, m.text(r.Error))
 	}

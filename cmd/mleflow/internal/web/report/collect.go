@@ -92,7 +92,7 @@ func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
 
 func headOf(sum *ledger.Summary) Run {
 	file := sum.Pipeline
-	if sum.Start != nil {
+	if sum.Start.Pipeline != "" {
 		file = sum.Start.Pipeline
 	}
 	return Run{Info: sum.Info, Duration: sum.Last.Sub(sum.Started), State: sum.State, File: filepath.Base(cmp.Or(file, "?"))}
@@ -117,7 +117,7 @@ func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 			}
 		}
 		if h := happened[p.Name]; h != nil {
-			s.Status, s.Started, s.Duration, s.Attempts, s.Error = h.Status, h.Started, sum.Took(h, sum.Last), h.Attempts, h.Error
+			s.Status, s.Started, s.Duration, s.Attempts, s.Error = h.Status, h.Started, sum.Took(h, sum.Last), h.LastTry, h.Error
 		}
 		steps[i] = s
 	}

@@ -263,7 +263,7 @@ func TestLiveRunInTheBrowser(t *testing.T) {
 	address := pagesOf(r.ID(), a)["attempt Story"]
 	now := event.At{Time: time.Now()}
 	solve := `step.agent-run.solve["aide/demo-digits/0"]`
-	r.Emit(event.StepStarted{At: now, Address: solve, Kind: "agent-run", Attempt: 1, CPUs: 2, MemoryBytes: 1 << 30, Devices: []string{"nvidia.com/gpu=0"}})
+	r.Emit(event.StepStarted{At: now, Address: solve, Kind: "agent-run", Try: 1, CPUs: 2, MemoryBytes: 1 << 30, Devices: []string{"nvidia.com/gpu=0"}})
 	r.Emit(event.StepPhase{At: now, Address: solve, Phase: step.Phase{Name: step.Running, Started: now.Time, LimitMillis: 60_000, MemoryBytes: 3 << 30, Submission: step.SubmissionInvalid, Reason: "<b>rows</b>"}})
 	r.Emit(event.Waiting{At: now, For: []event.Wait{{Resource: "gpu", Steps: 3, Holders: 1}}})
 	r.Emit(event.ExpectedEnd{At: now, End: now.Time.Add(time.Hour)})
@@ -371,7 +371,7 @@ func TestLogInTheBrowser(t *testing.T) {
 	r := l.write("live.hcl", time.Now(), []attempt{a})
 	defer r.Close()
 	solve := `step.agent-run.solve["aide/demo-digits/0"]`
-	r.Emit(event.StepStarted{At: event.At{Time: time.Now()}, Address: solve, Kind: "agent-run", Attempt: 1, CPUs: 2})
+	r.Emit(event.StepStarted{At: event.At{Time: time.Now()}, Address: solve, Kind: "agent-run", Try: 1, CPUs: 2})
 	log := r.Log(solve, 1)
 	defer log.Close()
 	line := func(text string) {

@@ -23,10 +23,10 @@ func (l *lab) crash(r *ledger.Run, a attempt, said string) {
 	_, _ = w.Write([]byte("epoch 1\nTraceback (most recent call last):\n  File \"/home/agent/main.py\", line 7, in <module>\n    train()\n" + said + "\n"))
 	_ = w.Close()
 	at := event.At{Time: l.start.Add(time.Minute)}
-	r.Emit(event.StepStarted{At: at, Address: solve(a), Kind: "agent-run", Attempt: 1})
-	r.Emit(event.StepFinished{At: at, Address: solve(a), Kind: "agent-run", Status: event.Ran, Attempts: 1, DurationMillis: 60_000,
+	r.Emit(event.StepStarted{At: at, Address: solve(a), Kind: "agent-run", Try: 1})
+	r.Emit(event.StepFinished{At: at, Address: solve(a), Kind: "agent-run", Status: event.Ran, LastTry: 1, DurationMillis: 60_000,
 		Outputs: map[string]string{"outcome": `"agent_failed"`, "stats": `{"wall_seconds":60,"exit_code":1}`}, Conditions: []string{"isolation=none", "runtime=process", "task=own"}})
-	r.Emit(event.StepFinished{At: at, Address: score(a), Kind: "grade", Status: event.Ran, Attempts: 1,
+	r.Emit(event.StepFinished{At: at, Address: score(a), Kind: "grade", Status: event.Ran, LastTry: 1,
 		Outputs: map[string]string{"outcome": `"missing"`, "medal": `"none"`, "score": "null", "reason": `"there is no submission"`}})
 }
 
@@ -57,7 +57,7 @@ func (l *lab) mixed(agents, competitions []string, seeds int, started time.Time,
 	for i, a := range attempts {
 		switch {
 		case !end && i == len(attempts)-2:
-			r.Emit(event.StepStarted{At: now, Address: solve(a), Kind: "agent-run", Attempt: 1, CPUs: 2})
+			r.Emit(event.StepStarted{At: now, Address: solve(a), Kind: "agent-run", Try: 1, CPUs: 2})
 		case !end && i == len(attempts)-1:
 		case i%7 == 5:
 			l.crash(r, a, fmt.Sprintf("ValueError: bad row %d", i))
@@ -215,7 +215,7 @@ func TestMatrixFollows(t *testing.T) {
 	tab.Go(first)
 	tab.Go(base + runAddress(r.ID()))
 	tab.Wait("document.querySelector('a.cell.waiting')")
-	r.Emit(event.StepStarted{At: event.At{Time: time.Now()}, Address: solve(a), Kind: "agent-run", Attempt: 1})
+	r.Emit(event.StepStarted{At: event.At{Time: time.Now()}, Address: solve(a), Kind: "agent-run", Try: 1})
 	tab.Wait("document.querySelector('a.cell.running')")
 	tab.Run("document.querySelector('a.cell').focus()")
 	l.finish(r, 0, a)

@@ -235,14 +235,14 @@ func (l *lab) end(r *ledger.Run, address, kind string, out cache.Outputs, condit
 			outputs[name] = string(v.Ref.Kind) + ":" + v.Ref.ID.String()
 		}
 	}
-	r.Emit(event.StepStarted{At: from, Address: address, Kind: kind, Attempt: 1, CPUs: 2, MemoryBytes: 1 << 30, Devices: []string{"nvidia.com/gpu=0"}})
+	r.Emit(event.StepStarted{At: from, Address: address, Kind: kind, Try: 1, CPUs: 2, MemoryBytes: 1 << 30, Devices: []string{"nvidia.com/gpu=0"}})
 	if kind == "agent-run" {
 		for i := range 24 { // what it uses in a day
 			at := event.At{Time: from.Time.Add(time.Duration(i) * time.Hour)}
 			r.Emit(event.StepPhase{At: at, Address: address, Phase: step.Phase{Name: step.Running, Started: from.Time, MemoryBytes: int64(2+i%7) << 29, CPUMillis: int64(i) * int64(i) * 150_000, GPUPercent: int64(i * 4 % 90), Spent: step.Spent{Requests: int64(i), Tokens: int64(i * i * 1000)}}})
 		}
 	}
-	r.Emit(event.StepFinished{At: to, Address: address, Kind: kind, Status: event.Ran, Action: rec.Action.String(), Attempts: 1, DurationMillis: 5000, Outputs: outputs, Conditions: conditions})
+	r.Emit(event.StepFinished{At: to, Address: address, Kind: kind, Status: event.Ran, Action: rec.Action.String(), LastTry: 1, DurationMillis: 5000, Outputs: outputs, Conditions: conditions})
 }
 
 // transcript stores exchanges as an attempt does.

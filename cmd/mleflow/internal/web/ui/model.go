@@ -223,22 +223,6 @@ func (m *model) kind(address string) string {
 	return kind
 }
 
-// status is the status of a step.
-func (m *model) status(s *ledger.StepSummary, state ledger.State) string {
-	switch {
-	case s == nil || s.Status == "" && s.Started.IsZero():
-		if state == ledger.Running {
-			return "waiting"
-		}
-		return "not started"
-	case s.Status != "":
-		return string(s.Status)
-	case state == ledger.Running:
-		return "running"
-	}
-	return "interrupted"
-}
-
 // took returns a step's duration so far; see ledger.Summary.Took.
 func took(s *ledger.StepSummary, now time.Time, sum *ledger.Summary) string {
 	switch {

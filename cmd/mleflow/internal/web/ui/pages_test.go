@@ -161,7 +161,7 @@ func TestFollow(t *testing.T) {
 	address := "step.agent-run.solve[\"a/demo-digits/0\"]"
 	now := event.At{Time: time.Now()}
 	r.Emit(event.RunStarted{At: now, Run: r.ID(), Steps: 2, Blocks: []event.Block{{Block: "step.grade.score", Steps: 3}}})
-	r.Emit(event.StepStarted{At: now, Address: address, Kind: "agent-run", Attempt: 1, CPUs: 2})
+	r.Emit(event.StepStarted{At: now, Address: address, Kind: "agent-run", Try: 1, CPUs: 2})
 	r.Emit(event.StepPhase{At: now, Address: address, Phase: step.Phase{Name: step.Running, Started: now.Time, LimitMillis: 3_600_000, MemoryBytes: 5 << 30, Submission: step.SubmissionValid}})
 	_, body := l.get(runAddress(r.ID()))
 	for _, want := range []string{"data-live", "5.0 GiB", "valid", "of 1h00m", "2 of 8", "expected end"} {

@@ -140,7 +140,7 @@ func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
 	var cpus float64
 	var memory int64
 	devices := 0
-	all := m.state.Running()
+	all := m.state.InProgress()
 	for _, s := range all {
 		cpus, memory, devices = cpus+s.CPUs, memory+s.MemoryBytes, devices+len(s.Devices)
 	}
@@ -154,7 +154,7 @@ func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
 		row := runningRowOf(a.StepStarted, a.Phase, now)
 		row.Link = stepAddress(sum.ID, a.Address, "")
 		switch {
-		case a.Waiting != nil:
+		case a.Retry != nil:
 			row.Phase = "failed; is tried again"
 		case a.Space != nil:
 			row.Phase = a.Space.Message

@@ -101,7 +101,7 @@ func (u *UI) inLogs(ctx context.Context, q query) *logged {
 func (l *logged) attempt(ctx context.Context, c Results, past *ledger.Past, e event.StepFinished) {
 	who, at := page.Name(e.Address), stepAddress(past.Info.ID, e.Address, "logs")
 	if e.MadeIn == "" || e.MadeIn == past.Info.ID {
-		if r, err := past.OpenLog(e.Address, max(e.Attempts, 1)); err == nil && l.read(ctx, r, who, at+"&step=1") {
+		if r, err := past.OpenLog(e.Address, max(e.LastTry, 1)); err == nil && l.read(ctx, r, who, at+"&step=1") {
 			return
 		}
 	}

@@ -70,7 +70,7 @@ type shownAttempt struct {
 // openStep loads a step of a run.
 func openStep(ctx context.Context, src Source, m *model, store Results, address string) *shownStep {
 	s := &shownStep{Source: src, store: store, past: m.past, run: m.sums.Summary(), address: address, journal: m.sums.Step(address), after: m.after(address)}
-	s.live, s.status = s.run.State == ledger.Running && (s.journal == nil || s.journal.Status == ""), m.status(s.journal, s.run.State)
+	s.live, s.status = s.run.State == ledger.Running && (s.journal == nil || s.journal.Status == ""), s.run.StatusOf(s.journal)
 	if i, ok := m.planned[address]; ok {
 		for _, r := range m.plan.Steps[i].Reasons {
 			s.reasons = append(s.reasons, r.Text)
@@ -114,7 +114,7 @@ func (u *UI) openAttempt(m *model, s *shownStep) *shownAttempt {
 		a.usage = &usage{begun: used.begun, points: slices.Clone(used.points), code: slices.Clone(used.code)}
 	}
 	now := u.Now()
-	for _, r := range m.state.Running() {
+	for _, r := range m.state.InProgress() {
 		if !s.live || r.Address != s.address {
 			continue
 		}

@@ -39,7 +39,7 @@ func (m *model) stepColumns(run string) []page.Column[stepRow] {
 		{Key: "step", Title: "Step", Of: func(s stepRow) cell { return cell{Text: s.address, Link: stepAddress(run, s.address, "")} }},
 		{Key: "status", Title: "Status", Kind: page.Ends, Of: func(s stepRow) cell { return cell{Text: s.status, Class: s.class} }},
 		{Key: "took", Title: "Took", Kind: page.Spells, Of: func(s stepRow) cell { return cell{Text: s.took, Value: s.seconds} }},
-		{Key: "tries", Title: "Tries", Kind: page.Amounts, Of: func(s stepRow) cell { return page.Count(s.Attempts).If(s.Attempts > 0) }},
+		{Key: "tries", Title: "Tries", Kind: page.Amounts, Of: func(s stepRow) cell { return page.Count(s.LastTry).If(s.LastTry > 0) }},
 		{Key: "reason", Title: "Reason", Text: func(s stepRow) string { return brief(s.reason) }},
 		{Key: "on", Title: "On", Text: func(s stepRow) string { return strings.Join(s.Devices, ", ") }},
 		{Key: "why", Title: "Why it runs", Text: func(s stepRow) string { return brief(m.why(s.address)) }},
@@ -49,7 +49,7 @@ func (m *model) stepColumns(run string) []page.Column[stepRow] {
 
 func (u *UI) stepRow(m *model, sum *ledger.Summary, address string) stepRow {
 	s := cmp.Or(m.sums.Step(address), &ledger.StepSummary{})
-	row := stepRow{StepSummary: s, address: address, status: m.status(s, sum.State), took: took(s, u.Now(), sum), seconds: math.NaN(), reason: brief(s.Error)}
+	row := stepRow{StepSummary: s, address: address, status: sum.StatusOf(s), took: took(s, u.Now(), sum), seconds: math.NaN(), reason: brief(s.Error)}
 	if row.class = row.status; s.Status != "" && row.took != "" {
 		row.seconds = s.Duration.Seconds()
 	}

@@ -65,8 +65,8 @@ func (l *lab) try(pipeline string, started time.Time, all []trial) string {
 		solve, grade := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, key).String(), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, key).String()
 		at := event.At{Time: started.Add(time.Duration(i) * time.Second)}
 		end := func(address, kind string, outputs map[string]string) {
-			r.Emit(event.StepStarted{At: at, Address: address, Kind: kind, Attempt: 1})
-			r.Emit(event.StepFinished{At: at, Address: address, Kind: kind, Status: event.Ran, Action: r.ID() + address, Attempts: 1, DurationMillis: 5000, Outputs: outputs, Conditions: []string{"isolation=sandbox", "task=own"}})
+			r.Emit(event.StepStarted{At: at, Address: address, Kind: kind, Try: 1})
+			r.Emit(event.StepFinished{At: at, Address: address, Kind: kind, Status: event.Ran, Action: r.ID() + address, LastTry: 1, DurationMillis: 5000, Outputs: outputs, Conditions: []string{"isolation=sandbox", "task=own"}})
 		}
 		end(solve, "agent-run", map[string]string{"outcome": strconv.Quote(t.outcome), "stats": fmt.Sprintf(`{"wall_seconds":%d,"models":{"main":{"provider":"openai","models":["gpt"],"requests":3,"input_tokens":%d,"output_tokens":300,"cost_usd":%q}}}`, t.seconds, 1000*i, t.cost)})
 		score, exact := "null", any(nil)

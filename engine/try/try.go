@@ -1,4 +1,4 @@
-package attempt
+package try
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Attempt is one attempt at a step.
-type Attempt struct {
+// Try is one try at a step.
+type Try struct {
 	Kind *step.Kind
 	Args step.Args
 	// Action is the step's key. Fields are the fields of the key.
@@ -44,29 +44,29 @@ type Attempt struct {
 
 // Run runs the step and returns the record of its result. The content is in the
 // cache, but the record is not saved yet.
-func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
-	log := Lines(a.Sink, a.Address, a.Log)
+func (t *Try) Run(ctx context.Context) (rec *cache.Record, err error) {
+	log := Lines(t.Sink, t.Address, t.Log)
 	defer func() { err = errors.Join(err, log.Close()) }()
-	dir, err := a.Cache.TempDir("step-" + a.Action.Short())
+	dir, err := t.Cache.TempDir("step-" + t.Action.Short())
 	if err != nil {
 		return nil, fmt.Errorf("make work folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, tree.Remove(dir)) }()
-	s, err := a.Kind.New(a.Args)
+	s, err := t.Kind.New(t.Args)
 	if err != nil {
 		return nil, err
 	}
-	if err := StoreLocal(ctx, a.Cache, a.Args); err != nil {
+	if err := StoreLocal(ctx, t.Cache, t.Args); err != nil {
 		return nil, err
 	}
-	started, tries := time.Now(), a.Tries
-	if a.Kind.Varies {
-		tries.GPU = sched.NewProbe("/").Models(a.Devices)
+	started, tries := time.Now(), t.Tries
+	if t.Kind.Varies {
+		tries.GPU = sched.NewProbe("/").Models(t.Devices)
 	}
 	outputs, err := Protect(ctx, s, &step.Env{
-		Address: a.Address, Attempt: a.Number, Action: a.Action, Store: a.Cache, WorkDir: dir, Log: log,
-		Progress: progress(a.Sink, a.Address), Phase: phase(a.Sink, a.Address), Warn: warn(a.Sink, a.Address),
-		Limits: a.Args.Limits, Devices: a.Devices, RunID: a.RunID,
+		Address: t.Address, Try: t.Number, Action: t.Action, Store: t.Cache, WorkDir: dir, Log: log,
+		Progress: progress(t.Sink, t.Address), Phase: phase(t.Sink, t.Address), Warn: warn(t.Sink, t.Address),
+		Limits: t.Args.Limits, Devices: t.Devices, RunID: t.RunID,
 		Provisional: tries.End,
 		Resumed:     func(times int) { tries.Resumes = times },
 		SecretIn:    func(outputs []string) { tries.SecretIn = strings.Join(outputs, " ") },
@@ -74,14 +74,14 @@ func (a *Attempt) Run(ctx context.Context) (rec *cache.Record, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Kind.CheckOutputs(outputs); err != nil {
-		return nil, fmt.Errorf("the result of the step is wrong: %w (this is a bug in the step kind %s)", err, a.Kind.Name)
+	if err := t.Kind.CheckOutputs(outputs); err != nil {
+		return nil, fmt.Errorf("the result of the step is wrong: %w (this is a bug in the step kind %s)", err, t.Kind.Name)
 	}
-	if err := checkFiles(ctx, a.Cache, outputs); err != nil {
+	if err := checkFiles(ctx, t.Cache, outputs); err != nil {
 		return nil, err
 	}
 	return &cache.Record{
-		Action: a.Action, Address: a.Address, Kind: a.Kind.Name, Fields: a.Fields, Outputs: outputs, Run: a.RunID,
+		Action: t.Action, Address: t.Address, Kind: t.Kind.Name, Fields: t.Fields, Outputs: outputs, Run: t.RunID,
 		StartedUnixMilli: started.UnixMilli(), DurationMillis: time.Since(started).Milliseconds(), Tries: tries,
 	}, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/engine/internal/minheap"
 )
 
-// timeoutError means that an attempt was stopped at its task's time limit.
+// timeoutError means that a try was stopped at its task's time limit.
 type timeoutError struct {
 	Limit time.Duration
 	// Err is the error that Do returned then.
@@ -22,8 +22,8 @@ func (e *timeoutError) Error() string { return fmt.Sprintf("timed out after %v",
 // Unwrap returns the error of Do.
 func (e *timeoutError) Unwrap() error { return e.Err }
 
-// attempt is one finished call of Do.
-type attempt struct {
+// finishedTry is one finished call of Do.
+type finishedTry struct {
 	task           int
 	taken          []int // devices
 	err            error
@@ -41,15 +41,15 @@ func (s *scheduler) start(rank int) bool {
 	}
 	s.life.phase[i] = running
 	s.hold(t, 1)
-	l := Lease{Attempt: s.retries.tried[i].attempts + 1, Resources: t.Needs, Devices: s.pool.names(taken)}
+	l := Lease{Try: s.retries.tried[i].tries + 1, Resources: t.Needs, Devices: s.pool.names(taken)}
 	if s.o.OnStart != nil {
 		s.o.OnStart(i, l)
 	}
 	go func() {
-		a := attempt{task: i, taken: taken, started: time.Now()}
+		a := finishedTry{task: i, taken: taken, started: time.Now()}
 		a.err = do(s.ctx, t, l)
 		a.ended = time.Now()
-		s.attempts <- a
+		s.tries <- a
 	}()
 	return true
 }
@@ -80,13 +80,13 @@ func do(ctx context.Context, t *Task, l Lease) (err error) {
 	return err
 }
 
-// attempted handles the end of an attempt.
-func (s *scheduler) attempted(a attempt) {
+// afterTry handles the end of a try.
+func (s *scheduler) afterTry(a finishedTry) {
 	i := a.task
 	s.hold(&s.tasks[i], -1)
 	s.dirty = true
-	s.pool.give(s.tasks[i].amounts(), a.taken)
-	r := Result{Attempts: s.retries.tried[i].attempts + 1, Err: a.err, Started: a.started, Ended: a.ended}
+	s.pool.release(s.tasks[i].amounts(), a.taken)
+	r := Result{Tries: s.retries.tried[i].tries + 1, Err: a.err, Started: a.started, Ended: a.ended}
 	wait, again := s.again(i, r)
 	switch {
 	case a.err == nil:
@@ -100,7 +100,7 @@ func (s *scheduler) attempted(a attempt) {
 		s.life.phase[i] = backoff
 		s.arm()
 		if s.o.OnRetry != nil {
-			s.o.OnRetry(i, r.Attempts, wait, a.err)
+			s.o.OnRetry(i, r.Tries, wait, a.err)
 		}
 	default:
 		s.fail(i, r)
@@ -110,16 +110,16 @@ func (s *scheduler) attempted(a attempt) {
 // again reports whether to retry a task, and after which wait.
 func (s *scheduler) again(i int, r Result) (time.Duration, bool) {
 	retry := s.tasks[i].Retry
-	if r.Err == nil || s.o.Retryable == nil || r.Attempts >= retry.Attempts {
+	if r.Err == nil || s.o.Retryable == nil || r.Tries >= retry.Tries {
 		return 0, false
 	}
 	atLeast, ok := s.o.Retryable(r.Err)
-	return max(atLeast, retry.wait(r.Attempts, s.o.Rand())), ok
+	return max(atLeast, retry.wait(r.Tries, s.o.Rand())), ok
 }
 
-// wait returns the back-off after this many attempts, for a random number in
+// wait returns the back-off after this many tries, for a random number in
 // [0,1).
-func (r Retry) wait(attempts int, random float64) time.Duration {
+func (r Retry) wait(tries int, random float64) time.Duration {
 	base, limit := r.Base, r.Max
 	if base <= 0 {
 		base = time.Second
@@ -128,7 +128,7 @@ func (r Retry) wait(attempts int, random float64) time.Duration {
 		limit = max(base, 5*time.Minute)
 	}
 	wait := base
-	for n := 1; n < attempts && wait < limit; n++ {
+	for n := 1; n < tries && wait < limit; n++ {
 		wait *= 2
 	}
 	wait = min(wait, limit)
@@ -139,17 +139,17 @@ func (r Retry) wait(attempts int, random float64) time.Duration {
 type retries struct {
 	tried map[int]tried
 	due   *minheap.Heap[due]
-	// told is the time at which a task was last added or OnBackoff last called.
-	told time.Time
+	// reported is the time at which a task was last added or OnBackoff last called.
+	reported time.Time
 }
 
 // backoffEvery is the interval between calls of OnBackoff.
 const backoffEvery = time.Minute
 
-// tried is the result of a task's attempts so far.
+// tried is the result of a task's tries so far.
 type tried struct {
-	attempts int
-	last     Result
+	tries int
+	last  Result
 }
 
 type due struct {
@@ -163,12 +163,12 @@ func (d due) sooner(than due) bool {
 }
 
 func (r *retries) add(i int, last Result, wait time.Duration) {
-	r.tried[i] = tried{attempts: last.Attempts, last: last}
-	r.told = time.Now()
-	r.due.Push(due{r.told.Add(wait), i})
+	r.tried[i] = tried{tries: last.Tries, last: last}
+	r.reported = time.Now()
+	r.due.Push(due{r.reported.Add(wait), i})
 }
 
-// result returns the last attempt's result with a different status.
+// result returns the last try's result with a different status.
 func (r *retries) result(i int, status Status) Result {
 	last := r.tried[i].last
 	last.Status = status
@@ -185,7 +185,7 @@ func (s *scheduler) arm() {
 	}
 	if due := s.retries.due; due.Len() > 0 {
 		sooner(due.Least().at)
-		sooner(s.retries.told.Add(backoffEvery))
+		sooner(s.retries.reported.Add(backoffEvery))
 	}
 	sooner(s.waits.due)
 	if next.IsZero() {
@@ -201,8 +201,8 @@ func (s *scheduler) wake() {
 	for s.retries.due.Len() > 0 && !s.retries.due.Least().at.After(now) {
 		s.enqueue(s.retries.due.Pop().task)
 	}
-	if r := &s.retries; s.o.OnBackoff != nil && r.due.Len() > 0 && now.Sub(r.told) >= backoffEvery {
-		r.told = now
+	if r := &s.retries; s.o.OnBackoff != nil && r.due.Len() > 0 && now.Sub(r.reported) >= backoffEvery {
+		r.reported = now
 		s.o.OnBackoff(r.due.Least().task, r.due.Least().at)
 	}
 	if !s.pool.retryAt.After(now) {

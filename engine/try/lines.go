@@ -1,11 +1,10 @@
-package attempt
+package try
 
 import (
 	"bytes"
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -52,7 +51,7 @@ func (l *lines) Write(p []byte) (int, error) {
 
 func (l *lines) emit(line []byte) {
 	text := strings.TrimSuffix(string(line[:min(len(line), maxLine)]), "\r")
-	l.sink.Emit(event.StepLog{At: now(), Address: l.address, Line: strings.ToValidUTF8(text, "\uFFFD")})
+	l.sink.Emit(event.StepLog{At: event.Now(), Address: l.address, Line: strings.ToValidUTF8(text, "\uFFFD")})
 }
 
 // Close implements io.Closer.
@@ -67,5 +66,3 @@ func (l *lines) Close() error {
 	}
 	return l.to.Close()
 }
-
-func now() event.At { return event.At{Time: time.Now().UTC()} }

@@ -1,4 +1,4 @@
-package attempt
+package try
 
 import (
 	"sync"
@@ -29,13 +29,13 @@ func progress(sink event.Sink, address string) func(step.Progress) {
 			return
 		}
 		last = time.Now()
-		sink.Emit(event.StepProgress{At: now(), Address: address, Progress: p})
+		sink.Emit(event.StepProgress{At: event.Now(), Address: address, Progress: p})
 	}
 }
 
 func warn(sink event.Sink, address string) func(string) {
 	return func(message string) {
-		sink.Emit(event.Warning{At: now(), Address: address, Message: message})
+		sink.Emit(event.Warning{At: event.Now(), Address: address, Message: message})
 	}
 }
 
@@ -52,6 +52,6 @@ func phase(sink event.Sink, address string) func(step.Phase) {
 			return
 		}
 		before, last = p, time.Now()
-		sink.Emit(event.StepPhase{At: now(), Address: address, Phase: p})
+		sink.Emit(event.StepPhase{At: event.Now(), Address: address, Phase: p})
 	}
 }
