@@ -8,13 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -312,12 +309,9 @@ func (j *judging) block(ctx context.Context, env *step.Env, key, virtual, dir st
 // response, whatever its status: the transcript has the status.
 func post(ctx context.Context, g *gateway.Gateway, address string, header http.Header, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	front, done := bufconn.Listen(64<<10), make(chan error, 1)
+	front, done := newPipe(), make(chan error, 1)
 	go func() { done <- g.Serve(ctx, front) }()
-	client := &http.Transport{
-		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return front.DialContext(ctx) },
-		DisableCompression: true,
-	}
+	client := &http.Transport{DialContext: front.dial, DisableCompression: true}
 	response, err := func() ([]byte, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 		if err != nil {

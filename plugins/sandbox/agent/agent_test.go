@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -251,58 +250,6 @@ func TestDummy(t *testing.T) {
 }
 
 // packed is a zip archive of one file.
-// TestDummyIsEarly runs the agent dummy as a program, which is this test binary, and
-// compares it with the agent in package agent. Only package dummy can end it with status
-// 0: a test binary that goes on to its tests refuses.
-func TestDummyIsEarly(t *testing.T) {
-	if os.Getenv("LOGS_DIR") != "" {
-		t.Fatal("package dummy did not submit")
-	}
-	tests := map[string]struct {
-		sample, seed string
-		early        bool
-	}{
-		"usual":     {"data/some/sample.csv", "-3", true},
-		"missing":   {"data/none.csv", "3", false},
-		"elsewhere": {"code/sample.csv", "3", false},
-		"no number": {"data/some/sample.csv", "x", false},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			task := newTask(t, 0, nil)
-			for _, file := range []string{task.DataDir + "/some/sample.csv", task.CodeDir + "/sample.csv"} {
-				_ = os.Mkdir(filepath.Dir(file), 0o755)
-				if err := os.WriteFile(file, []byte("id,x\n1,2\n"), 0o444); err != nil {
-					t.Fatal(err)
-				}
-			}
-			cmd := exec.Command("/proc/self/exe", Command, "dummy")
-			cmd.Env = []string{"DATA_DIR=" + task.DataDir, "SUBMISSION_DIR=" + task.SubmissionDir, "CODE_DIR=" + task.CodeDir,
-				"LOGS_DIR=" + task.LogsDir, "MLEFLOW_SAMPLE=" + filepath.Join(task.DataDir, "..", tt.sample), "MLEFLOW_SEED=" + tt.seed}
-			out, err := cmd.Output()
-			if (err == nil) != tt.early {
-				t.Fatalf("%v: %s", err, out)
-			}
-			if !tt.early {
-				if list, _ := os.ReadDir(task.LogsDir); len(list) > 0 {
-					t.Errorf("it left %v", list)
-				}
-				return
-			}
-			log, _ := os.ReadFile(task.LogsDir + "/dummy.log")
-			got, _ := os.ReadFile(task.SubmissionDir + "/submission.csv")
-			task.Sample, task.Seed = "some/sample.csv", 1<<64-3
-			if err := run(sample, task); err != nil {
-				t.Fatal(err)
-			}
-			want, _ := os.ReadFile(task.LogsDir + "/dummy.log")
-			if string(log) != string(want) || string(out) != string(want) || string(got) != "id,x\n1,2\n" {
-				t.Errorf("submitted %q\nprinted %q\nlogged %q\nwant %q", got, out, log, want)
-			}
-		})
-	}
-}
-
 func packed(name, text string) string {
 	var buf bytes.Buffer
 	w := zip.NewWriter(&buf)

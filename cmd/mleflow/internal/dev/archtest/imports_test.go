@@ -109,14 +109,13 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// TestEarly keeps out of the supervisor of commands, and of the agent dummy, what Go
-// would initialise late, and with it much of the program before: see their package
-// comments.
+// TestEarly keeps out of the supervisor of commands what Go would initialise late, and
+// with it much of the program before: see its package comment.
 func TestEarly(t *testing.T) {
 	early := strings.Fields("cmp context errors io io/fs iter math/bits os os/signal path runtime slices strconv sync syscall time unicode/utf8 unsafe")
 	found := 0
 	for _, p := range listed(t) {
-		if p.path() != "plugins/sandbox/executor/process/supervise" && p.path() != "plugins/sandbox/agent/dummy" {
+		if p.path() != "plugins/sandbox/executor/process/supervise" {
 			continue
 		}
 		found++
@@ -126,8 +125,8 @@ func TestEarly(t *testing.T) {
 			}
 		}
 	}
-	if found != 2 {
-		t.Errorf("found %d of two packages", found)
+	if found != 1 {
+		t.Errorf("found %d of one package", found)
 	}
 }
 
