@@ -188,7 +188,7 @@ func notAnEntry(err error) string {
 // Batch holds GradeAll's arguments besides the list.
 type Batch struct {
 	Catalog *competitions.Catalog
-	Judge   Judge
+	Grader  Grader
 	DataDir string
 	// Version is the version of competitions that have it; "" is that of the data.
 	Version string
@@ -246,7 +246,7 @@ func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 		report.Report = newReport(def, e.SubmissionPath, b.Created)
 		report.refuse(outcome.Missing, &Invalid{Reason: e.Refused})
 	default:
-		report.Report, err = b.Judge.Grade(ctx, def, Request{
+		report.Report, err = b.Grader.Grade(ctx, def, Request{
 			Submission: e.SubmissionPath, Answers: AnswersPath(dir, def), Created: b.Created,
 		})
 	}

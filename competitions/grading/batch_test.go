@@ -90,7 +90,7 @@ func TestGradeAll(t *testing.T) {
 		{Line: 1, CompetitionID: "toy", SubmissionPath: bad}, {Line: 2, CompetitionID: "toy", SubmissionPath: gold}, {Line: 3, CompetitionID: "none", SubmissionPath: gold}, {Line: 4, CompetitionID: "toy", SubmissionPath: filepath.Join(dir, "no.csv")},
 		{Line: 5, CompetitionID: "absent", SubmissionPath: gold}, {Line: 6, CompetitionID: "toy", SubmissionPath: binary}, {Line: 7, CompetitionID: "toy", SubmissionPath: gold},
 	}
-	batch := Batch{Catalog: catalog, Judge: Local{Metrics: metric.All()}, DataDir: dir, Created: time.Unix(0, 0).UTC()}
+	batch := Batch{Catalog: catalog, Grader: Local{Metrics: metric.All()}, DataDir: dir, Created: time.Unix(0, 0).UTC()}
 	done := 0
 	batch.Done = func(Report) { done++ }
 	got, err := batch.GradeAll(context.Background(), entries, []Failure{{Line: 9, Reason: "not JSON"}})

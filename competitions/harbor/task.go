@@ -32,9 +32,9 @@ type Writer struct {
 	// Micro is the number of test ids drawn by Seed; 0 is all.
 	Micro int
 	Seed  uint64
-	// Judge finds out whether the answers are a solution.
-	Judge grading.Judge
-	Work  *progress.Work
+	// Grader finds out whether the answers are a solution.
+	Grader grading.Grader
+	Work   *progress.Work
 	// Describe returns the reference's description of a competition, nil if it has none;
 	// a Writer without it writes our own.
 	Describe func(context.Context, *competitions.Definition) ([]byte, error)
@@ -151,7 +151,7 @@ func (d *draft) draw(ctx context.Context, data string) error {
 // reward, and whether a small split can be graded.
 func (d *draft) grade(ctx context.Context) error {
 	grade := func(name string) (grading.Report, error) {
-		return d.Judge.Grade(ctx, d.def, grading.Request{Submission: filepath.Join(d.prepared, filepath.FromSlash(name)), Answers: d.answers, Created: time.Now()})
+		return d.Grader.Grade(ctx, d.def, grading.Request{Submission: filepath.Join(d.prepared, filepath.FromSlash(name)), Answers: d.answers, Created: time.Now()})
 	}
 	report, err := grade(d.def.Layout.Gold)
 	if err != nil {

@@ -89,7 +89,7 @@ func newBench(t testing.TB, runtimes ...executor.Runtime) *steptest.Bench {
 	if runtimes == nil {
 		runtimes = []executor.Runtime{process.Runtime("")}
 	}
-	return steptest.New(agentrun.Kind(agentrun.Deps{Catalog: catalog(t), Judge: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(runtimes...)}))
+	return steptest.New(agentrun.Kind(agentrun.Deps{Catalog: catalog(t), Grader: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(runtimes...)}))
 }
 
 // who returns an agent as the engine gives it.

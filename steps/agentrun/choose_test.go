@@ -36,7 +36,7 @@ func machineWith(t *testing.T, auto string, has ...string) *steptest.Bench {
 		return rt
 	}
 	return steptest.New(agentrun.Kind(agentrun.Deps{
-		Catalog: catalog(t), Judge: grading.Local{Metrics: metric.All()}, Auto: auto, Self: staticProgram(t),
+		Catalog: catalog(t), Grader: grading.Local{Metrics: metric.All()}, Auto: auto, Self: staticProgram(t),
 		Runtimes: executor.NewRegistry(process.Runtime(""), here(sandbox.New(sandbox.Options{}).Runtime()), here(containerd.New(containerd.Options{}).Runtime())),
 	}))
 }
@@ -204,7 +204,7 @@ func TestAutoDynamic(t *testing.T) {
 		return rt
 	}
 	b := steptest.New(agentrun.Kind(agentrun.Deps{
-		Catalog: catalog(t), Judge: grading.Local{Metrics: metric.All()}, Self: self,
+		Catalog: catalog(t), Grader: grading.Local{Metrics: metric.All()}, Self: self,
 		Runtimes: executor.NewRegistry(process.Runtime(""), yes(sandbox.New(sandbox.Options{}).Runtime())),
 	}))
 	_, choices, err := b.Kind.Settle(b.Args(t, values(b, t, who([]string{"mleflow", "agent", "dummy"}, nil))))

@@ -22,7 +22,7 @@ import (
 func diskOf(t *testing.T, file string, left int64) *steptest.Bench {
 	t.Helper()
 	return steptest.New(agentrun.Kind(agentrun.Deps{
-		Catalog: catalog(t), Judge: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(process.Runtime("")),
+		Catalog: catalog(t), Grader: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(process.Runtime("")),
 		Free: func(path string) (int64, error) {
 			if _, err := os.Stat(filepath.Join(path, "home", file)); err == nil {
 				return left, nil

@@ -166,7 +166,7 @@ func (g *gates) form(ctx context.Context) (func(context.Context, string) (validi
 		g.env.Note("no sample submission was found (%v); the validity server only checks whether a file is a table", err)
 		sample = ""
 	}
-	check := g.deps.Judge.Form(g.def, sample, rows)
+	check := g.deps.Grader.Form(g.def, sample, rows)
 	return func(ctx context.Context, path string) (validity.Verdict, error) { return verdict(check(ctx, path)) }, nil
 }
 

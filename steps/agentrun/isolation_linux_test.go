@@ -49,7 +49,7 @@ func TestIsolationIsTried(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := steptest.New(agentrun.Kind(agentrun.Deps{
-				Catalog: catalog(t), Judge: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(tt.runtime),
+				Catalog: catalog(t), Grader: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(tt.runtime),
 				Forbidden: func(ctx context.Context) (*breach.Targets, func() error, error) {
 					env := append(os.Environ(), breach.Variable+"="+server.Addr().String())
 					targets, closeAll, err := breach.Around(ctx, breach.Machine{Env: env, Dir: t.TempDir(), Remote: server.Addr().String()})

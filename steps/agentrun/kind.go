@@ -40,7 +40,7 @@ const BuiltIn = "mleflow"
 // Deps are the parts of the program that the kind needs.
 type Deps struct {
 	Catalog  *competitions.Catalog
-	Judge    grading.Judge
+	Grader   grading.Grader
 	Runtimes *executor.Registry
 	// Auto is the runtime that "auto" chooses; "" is the strongest available.
 	Auto string

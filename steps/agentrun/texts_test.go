@@ -27,7 +27,7 @@ const (
 func textsBench(t *testing.T) *steptest.Bench {
 	t.Helper()
 	return steptest.New(agentrun.Kind(agentrun.Deps{
-		Catalog: catalog(t), Judge: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(process.Runtime("")),
+		Catalog: catalog(t), Grader: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(process.Runtime("")),
 		Repository: &competitions.Repository{Instructions: map[competitions.Task]competitions.Pin{
 			competitions.TaskReference: {Path: "environment/instructions.txt", SHA256: digest.Of([]byte(referenceRules)).String()},
 		}},

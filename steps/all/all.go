@@ -55,7 +55,7 @@ func Kinds(d Deps) []step.Kind {
 		checksum.Kind(d.Catalog),
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		exec.Kind(d.Commands),
-		grade.Kind(grade.Deps{Catalog: d.Catalog, Judge: d.Judge, Offline: d.Offline, Sandbox: isolated}),
+		grade.Kind(grade.Deps{Catalog: d.Catalog, Grader: d.Grader, Offline: d.Offline, Sandbox: isolated}),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
 		python.Kind(d.Offline, isolated, d.Private...),

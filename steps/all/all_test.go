@@ -37,7 +37,7 @@ func kinds(t *testing.T) []step.Kind {
 	}
 	return all.Kinds(all.Deps{
 		Deps: agentrun.Deps{
-			Catalog: catalog, Judge: grading.Local{Metrics: metric.All()},
+			Catalog: catalog, Grader: grading.Local{Metrics: metric.All()},
 			Runtimes: executor.NewRegistry(executor.Runtime{Name: "process", Doc: "x", Executor: noExecutor{}}),
 		},
 		Sources: source.NewRegistry(source.All()...), Commands: noExecutor{},

@@ -49,7 +49,7 @@ func newChain(t *testing.T) *chain {
 	c := &chain{t: t, store: memory.New(), kinds: map[string]step.Kind{}}
 	for _, k := range all.Kinds(all.Deps{
 		Deps: agentrun.Deps{
-			Catalog: catalog, Judge: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(process.Runtime("")),
+			Catalog: catalog, Grader: grading.Local{Metrics: metric.All()}, Runtimes: executor.NewRegistry(process.Runtime("")),
 		},
 		Sources: source.NewRegistry(source.All()...), Commands: process.New(""),
 	}) {

@@ -74,7 +74,7 @@ func (g *gradeStep) scoreSnapshot(ctx context.Context, env *step.Env, ref cache.
 	if _, err := tree.Materialise(ctx, env.Store, ref, dst, tree.Options{}); err != nil {
 		return grading.Moment{}, fmt.Errorf("grade %s: place snapshot: %w", g.def.ID, err)
 	}
-	report, err := g.judge.Grade(ctx, g.def, grading.Request{
+	report, err := g.grader.Grade(ctx, g.def, grading.Request{
 		Submission: dst, Name: snapshotFile, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(), Packages: g.packages(env),
 	})
 	if err != nil {

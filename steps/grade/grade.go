@@ -30,7 +30,7 @@ import (
 // Deps are the parts of the program that the kind needs.
 type Deps struct {
 	Catalog *competitions.Catalog
-	Judge   grading.Judge
+	Grader  grading.Grader
 	// Offline means that packages of metrics must not use the network.
 	Offline bool
 	// Sandbox is the runtime in which such packages are installed.
@@ -76,7 +76,7 @@ type gradeStep struct {
 	args       arguments
 	def        *competitions.Definition
 	params     map[string]cty.Value
-	judge      grading.Judge
+	grader     grading.Grader
 	definition digest.ContentID
 	// conditions are the conditions of all the content that is graded.
 	conditions []string
@@ -85,7 +85,7 @@ type gradeStep struct {
 }
 
 func newGrading(args step.Args, deps Deps) (step.Step, error) {
-	g := &gradeStep{judge: deps.Judge, conditions: args.Conditions, offline: deps.Offline, sandbox: deps.Sandbox}
+	g := &gradeStep{grader: deps.Grader, conditions: args.Conditions, offline: deps.Offline, sandbox: deps.Sandbox}
 	if err := args.Decode(&g.args); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	if given == right {
 		env.Warn(fmt.Sprintf("%s: the submission is the answers, byte for byte", g.def.ID))
 	}
-	report, err := g.judge.Grade(ctx, g.def, grading.Request{
+	report, err := g.grader.Grade(ctx, g.def, grading.Request{
 		Submission: submission, Name: g.args.File, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(), Packages: g.packages(env),
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ func newBench(t *testing.T, answers string) *steptest.Bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return steptest.New(grade.Kind(grade.Deps{Catalog: cat, Judge: grading.Local{Metrics: metric.All()}}))
+	return steptest.New(grade.Kind(grade.Deps{Catalog: cat, Grader: grading.Local{Metrics: metric.All()}}))
 }
 
 const truth = "id,y\n1,a\n2,b\n3,a\n4,b\n"

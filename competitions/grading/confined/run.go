@@ -19,12 +19,12 @@ import (
 var errKilled = errors.New("the process that reads the submission was killed, as the kernel does when the machine runs out of memory")
 
 // run starts a child and returns its answer.
-func (j *Judge) run(ctx context.Context, q question) (answer, error) {
+func (g *Grader) run(ctx context.Context, q question) (answer, error) {
 	text, err := json.Marshal(q)
 	if err != nil {
 		return answer{}, err
 	}
-	cmd := exec.CommandContext(ctx, j.self, Command)
+	cmd := exec.CommandContext(ctx, g.self, Command)
 	cmd.Env = []string{variable + "=1", "GOGC=off"} // see collectLate
 	cmd.WaitDelay = 10 * time.Second
 	out, complaint := &grading.Head{Most: maxAnswer}, &grading.Head{Most: 16 << 10}

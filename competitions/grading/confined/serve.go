@@ -92,9 +92,9 @@ func (q question) answer(catalog func() (*competitions.Catalog, error), metrics 
 	if err != nil {
 		return answer{Error: err.Error()}
 	}
-	judge := grading.Local{Metrics: metrics}
+	grader := grading.Local{Metrics: metrics}
 	if q.Answers == "" {
-		err := judge.Form(def, q.Sample, q.Sketch)(context.Background(), q.Submission)
+		err := grader.Form(def, q.Sample, q.Sketch)(context.Background(), q.Submission)
 		var bad *grading.Invalid
 		switch {
 		case errors.As(err, &bad):
@@ -104,7 +104,7 @@ func (q question) answer(catalog func() (*competitions.Catalog, error), metrics 
 		}
 		return answer{}
 	}
-	report, err := judge.Grade(context.Background(), def, grading.Request{
+	report, err := grader.Grade(context.Background(), def, grading.Request{
 		Submission: q.Submission, Name: q.Name, Answers: q.Answers, Params: params, Created: q.Created,
 	})
 	if errors.Is(err, grading.ErrProgram) {

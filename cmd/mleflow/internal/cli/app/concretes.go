@@ -71,7 +71,7 @@ func (a *App) Concretes() (*Parts, error) {
 		Kinds: step.NewRegistry(all.Kinds(all.Deps{
 			Deps: agentrun.Deps{
 				Catalog:   catalog,
-				Judge:     NewJudge(executor.Enclosed{Sandbox: isolated, Otherwise: process.New(self)}, self),
+				Grader:    NewGrader(executor.Enclosed{Sandbox: isolated, Otherwise: process.New(self)}, self),
 				Runtimes:  runtimes,
 				Auto:      a.Env(agentrun.AutoVariable),
 				Fork:      a.Fork,
@@ -161,11 +161,11 @@ func (a *App) Packages(ctx context.Context, r pyenv.Requirements, dir string) (v
 }
 
 // Grader reads submissions outside pipelines.
-func (a *App) Grader() *confined.Judge { return NewJudge(a.Programs(), "").WithPackages(a.Packages) }
+func (a *App) Grader() *confined.Grader { return NewGrader(a.Programs(), "").WithPackages(a.Packages) }
 
-// NewJudge returns what reads submissions, with ex for metrics that are
+// NewGrader returns what reads submissions, with ex for metrics that are
 // programs. self is this program.
-func NewJudge(ex executor.Executor, self string) *confined.Judge {
+func NewGrader(ex executor.Executor, self string) *confined.Grader {
 	machine := sched.Machine()
 	return confined.New(metric.All(), ex, self, confined.Machine{CPUs: machine.CPUs, Memory: machine.MemoryBytes})
 }

@@ -70,7 +70,7 @@ func runGrade(ctx context.Context, a *app.App, o gradeOptions) error {
 	if err != nil {
 		return err
 	}
-	batch := grading.Batch{Catalog: catalog, Judge: a.Grader(), DataDir: layout.Dir, Version: o.data.Version, Created: time.Now()}
+	batch := grading.Batch{Catalog: catalog, Grader: a.Grader(), DataDir: layout.Dir, Version: o.data.Version, Created: time.Now()}
 	if err := o.data.CheckVersion(a); err != nil {
 		return err
 	}

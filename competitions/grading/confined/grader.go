@@ -44,9 +44,9 @@ const (
 	smallFields = 4096
 )
 
-// Judge is a grading.Judge that reads all but small submissions in a child. It
+// Grader is a grading.Grader that reads all but small submissions in a child. It
 // may be used by several goroutines at once.
-type Judge struct {
+type Grader struct {
 	local  grading.Local
 	self   string
 	small  int64 // what is read without a child
@@ -54,12 +54,12 @@ type Judge struct {
 	slots  *slots
 }
 
-// New returns a Judge. self is the program that serves Command by calling
+// New returns a Grader. self is the program that serves Command by calling
 // Serve with a catalog of the same competitions; empty is the running one. ex
 // runs metrics that are programs. Children share the machine.
-func New(metrics *metric.Registry, ex executor.Executor, self string, machine Machine) *Judge {
+func New(metrics *metric.Registry, ex executor.Executor, self string, machine Machine) *Grader {
 	self = cmp.Or(self, "/proc/self/exe")
-	return &Judge{
+	return &Grader{
 		local: grading.Local{Metrics: metrics, Executor: ex}, self: self,
 		small: smallBytes, limits: limitsBeside, slots: newSlots(machine),
 	}
@@ -67,9 +67,9 @@ func New(metrics *metric.Registry, ex executor.Executor, self string, machine Ma
 
 // WithPackages sets the provider of packages for metrics that are programs. It
 // returns j.
-func (j *Judge) WithPackages(p grading.Packages) *Judge {
-	j.local.Packages = p
-	return j
+func (g *Grader) WithPackages(p grading.Packages) *Grader {
+	g.local.Packages = p
+	return g
 }
 
 func limitsBeside(trusted int64) limits {
@@ -104,12 +104,12 @@ type answer struct {
 	Error   string `json:",omitempty"`
 }
 
-// Grade implements grading.Judge.
-func (j *Judge) Grade(ctx context.Context, def *competitions.Definition, q grading.Request) (grading.Report, error) {
-	if j.isSmall(def, q.Params, q.Submission) {
-		return j.local.Grade(ctx, def, q)
+// Grade implements grading.Grader.
+func (g *Grader) Grade(ctx context.Context, def *competitions.Definition, q grading.Request) (grading.Report, error) {
+	if g.isSmall(def, q.Params, q.Submission) {
+		return g.local.Grade(ctx, def, q)
 	}
-	a, err := j.ask(ctx, def, q.Params, question{
+	a, err := g.ask(ctx, def, q.Params, question{
 		Submission: q.Submission, Name: q.Name, Answers: q.Answers, Created: q.Created,
 	})
 	var bad *grading.Invalid
@@ -120,7 +120,7 @@ func (j *Judge) Grade(ctx context.Context, def *competitions.Definition, q gradi
 		return grading.Report{}, fmt.Errorf("grade %s: %w", def.ID, err)
 	case a.Program:
 		q.Checked = true
-		return j.local.Grade(ctx, def, q)
+		return g.local.Grade(ctx, def, q)
 	case a.Error != "":
 		return grading.Report{}, errors.New(a.Error)
 	case a.Report == nil:
@@ -129,14 +129,14 @@ func (j *Judge) Grade(ctx context.Context, def *competitions.Definition, q gradi
 	return *a.Report, nil
 }
 
-// Form implements grading.Judge.
-func (j *Judge) Form(def *competitions.Definition, sample, sketch string) grading.Check {
-	local := j.local.Form(def, sample, sketch)
+// Form implements grading.Grader.
+func (g *Grader) Form(def *competitions.Definition, sample, sketch string) grading.Check {
+	local := g.local.Form(def, sample, sketch)
 	return func(ctx context.Context, submission string) error {
-		if j.isSmall(def, nil, submission) {
+		if g.isSmall(def, nil, submission) {
 			return local(ctx, submission)
 		}
-		a, err := j.ask(ctx, def, nil, question{Submission: submission, Sample: sample, Sketch: sketch})
+		a, err := g.ask(ctx, def, nil, question{Submission: submission, Sample: sample, Sketch: sketch})
 		switch {
 		case err != nil:
 			return err
@@ -151,13 +151,13 @@ func (j *Judge) Form(def *competitions.Definition, sample, sketch string) gradin
 
 // isSmall reports whether a submission needs no child. So does one that is not
 // there.
-func (j *Judge) isSmall(def *competitions.Definition, params map[string]cty.Value, submission string) bool {
+func (g *Grader) isSmall(def *competitions.Definition, params map[string]cty.Value, submission string) bool {
 	info, err := os.Stat(submission)
 	if err != nil || !info.Mode().IsRegular() {
 		return true
 	}
-	plan, diags := grading.Decode(def, j.local.Metrics, params)
-	return info.Size() <= j.small && (diags.HasErrors() || !plan.Metric.Costly) && !isWide(submission)
+	plan, diags := grading.Decode(def, g.local.Metrics, params)
+	return info.Size() <= g.small && (diags.HasErrors() || !plan.Metric.Costly) && !isWide(submission)
 }
 
 // isWide reports whether a line of a file may have many fields.
@@ -176,7 +176,7 @@ func isWide(path string) bool {
 
 // ask has a child answer a question. A submission that goes beyond its limits
 // is a *grading.Invalid.
-func (j *Judge) ask(ctx context.Context, def *competitions.Definition, params map[string]cty.Value, q question) (answer, error) {
+func (g *Grader) ask(ctx context.Context, def *competitions.Definition, params map[string]cty.Value, q question) (answer, error) {
 	sum, diags := def.GradeDigest(params)
 	if diags.HasErrors() {
 		return answer{}, diags
@@ -198,19 +198,19 @@ func (j *Judge) ask(ctx context.Context, def *competitions.Definition, params ma
 			trusted += info.Size()
 		}
 	}
-	q.Limits = j.limits(trusted)
-	a, err := j.runIn(ctx, q, func() (func(), error) { return j.slots.enter(ctx, q.Limits.Memory) })
+	q.Limits = g.limits(trusted)
+	a, err := g.runIn(ctx, q, func() (func(), error) { return g.slots.enter(ctx, q.Limits.Memory) })
 	if errors.Is(err, errKilled) { // by a machine that has no memory for it next to others
-		a, err = j.runIn(ctx, q, func() (func(), error) { return j.slots.alone(ctx) })
+		a, err = g.runIn(ctx, q, func() (func(), error) { return g.slots.alone(ctx) })
 	}
 	return a, err
 }
 
-func (j *Judge) runIn(ctx context.Context, q question, enter func() (func(), error)) (answer, error) {
+func (g *Grader) runIn(ctx context.Context, q question, enter func() (func(), error)) (answer, error) {
 	leave, err := enter()
 	if err != nil {
 		return answer{}, err
 	}
 	defer leave()
-	return j.run(ctx, q)
+	return g.run(ctx, q)
 }

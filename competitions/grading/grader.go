@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
-// A Judge grades submissions and checks their form.
-type Judge interface {
+// A Grader grades submissions and checks their form.
+type Grader interface {
 	// Grade scores a submission as the function Grade does.
 	Grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error)
 	// Form returns the check of the form of submissions by the files of the sample
@@ -25,7 +25,7 @@ type Judge interface {
 // shown. Any other error is the machine's.
 type Check func(ctx context.Context, submission string) error
 
-// Local is the Judge that reads submissions in this process. Only the size of
+// Local is the Grader that reads submissions in this process. Only the size of
 // the file, of its table and the number of its columns are bounded there.
 type Local struct {
 	Metrics *metric.Registry
@@ -35,7 +35,7 @@ type Local struct {
 	Packages Packages
 }
 
-// Grade implements Judge.
+// Grade implements Grader.
 func (l Local) Grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error) {
 	q.Executor = l.Executor
 	if q.Packages == nil {
@@ -44,7 +44,7 @@ func (l Local) Grade(ctx context.Context, def *competitions.Definition, q Reques
 	return Grade(ctx, def, l.Metrics, q)
 }
 
-// Form implements Judge. The files are read when a check is first asked for.
+// Form implements Grader. The files are read when a check is first asked for.
 func (l Local) Form(def *competitions.Definition, sample, sketch string) Check {
 	if sample == "" {
 		return onlyTable
@@ -65,7 +65,7 @@ func onlyTable(_ context.Context, submission string) error {
 }
 
 // Refuse returns the report on a submission that is invalid for a reason that
-// its judge found.
+// its grader found.
 func Refuse(def *competitions.Definition, q Request, why *Invalid) Report {
 	r := newReport(def, q.name(), q.Created)
 	r.SubmissionExists = true

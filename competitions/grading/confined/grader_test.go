@@ -77,9 +77,9 @@ func catalog() (*competitions.Catalog, error) {
 	return cat, nil
 }
 
-// bench is a judge that has a child read everything, and local its measure.
+// bench is a grader that has a child read everything, and local its measure.
 type bench struct {
-	*Judge
+	*Grader
 	local grading.Local
 	cat   *competitions.Catalog
 	dir   string
@@ -213,7 +213,7 @@ func (p printer) Run(_ context.Context, spec executor.Spec, _ io.Writer) (execut
 // requirements, and the program is run outside it.
 func TestProgram(t *testing.T) {
 	b := newBench(t, usual)
-	b.Judge.local.Executor = printer(`{"score": 0.875}`)
+	b.Grader.local.Executor = printer(`{"score": 0.875}`)
 	text := fmt.Sprintf(competition, "mine", "rmse", "", "same_rows = true")
 	text = strings.Replace(text, `"rmse"`, `command({ command = ["true"], better = "higher" })`, 1)
 	if err := os.MkdirAll(filepath.Join(b.dir, "mine"), 0o777); err != nil {
@@ -237,7 +237,7 @@ func TestProgram(t *testing.T) {
 	if err != nil || r.Outcome != outcome.Invalid || r.Rule != "same_rows" {
 		t.Errorf("got %s, %v", asJSON(t, r), err)
 	}
-	b.Judge.local.Executor = nil
+	b.Grader.local.Executor = nil
 	if _, err = b.Grade(t.Context(), def, grading.Request{Submission: b.file(t, "t.csv", truth), Answers: answers}); !errors.Is(err, grading.ErrProgram) {
 		t.Errorf("got %v", err)
 	}
