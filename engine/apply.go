@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
@@ -39,11 +39,11 @@ type ApplyOptions struct {
 	// from the remote cache. The returned function is called when they have
 	// arrived.
 	Fetching func(wanted []*cache.Record) (fetched func())
-	// Args is the command line for the ledger, which masks the values of
+	// Args is the command line for the run history, which masks the values of
 	// sensitive variables in it.
 	Args []string
 	// About is the user's description of the run.
-	About ledger.About
+	About history.About
 }
 
 // Failure is a step that failed.
@@ -63,7 +63,7 @@ type Output struct {
 
 // Result is the result of an apply.
 type Result struct {
-	// RunID is the run's ID in the ledger, or "" if nothing was started.
+	// RunID is the run's ID in the run history, or "" if nothing was started.
 	RunID string
 	// Status is event.Ran on success, and Failed or Cancelled otherwise.
 	Status   event.Status
@@ -274,7 +274,7 @@ func (r *run) finish(sum *sched.Summary) *Result {
 	r.sink.Emit(event.RunFinished{At: event.Now(), Run: res.RunID, Status: res.Status, Paused: sum != nil && errors.Is(sum.Interrupted, ErrPaused), Ran: c[event.Ran], Cached: c[event.Cached], Failed: c[event.Failed],
 		Skipped: c[event.Skipped], Cancelled: c[event.Cancelled], Unneeded: c[event.Unneeded], DurationMillis: res.Wall.Milliseconds()})
 	if err := r.close(); err != nil {
-		res.Failures = append(res.Failures, Failure{Address: "ledger", Err: err})
+		res.Failures = append(res.Failures, Failure{Address: "run history", Err: err})
 	}
 	return res
 }

@@ -24,20 +24,20 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/enginetest"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// rig is an engine on a memory cache with a ledger, and a kind "call" whose
+// rig is an engine on a memory cache with a run history, and a kind "call" whose
 // instances do what the test says.
 type rig struct {
-	t      *testing.T
-	cache  *memory.Cache
-	ledger *ledger.Ledger
-	rec    *enginetest.Recorder
-	events []event.Event
+	t       *testing.T
+	cache   *memory.Cache
+	history *history.Store
+	rec     *enginetest.Recorder
+	events  []event.Event
 	// call is what instances of kind "call" do.
 	call func(ctx context.Context, env *step.Env) error
 	// version is that of kind "call".
@@ -50,7 +50,7 @@ type rig struct {
 }
 
 func newRig(t *testing.T) *rig {
-	return &rig{t: t, cache: memory.New(), ledger: ledger.New(t.TempDir()), rec: &enginetest.Recorder{Fail: map[string]error{}}, version: "1"}
+	return &rig{t: t, cache: memory.New(), history: history.New(t.TempDir()), rec: &enginetest.Recorder{Fail: map[string]error{}}, version: "1"}
 }
 
 func (r *rig) kinds() *step.Registry {
@@ -80,7 +80,7 @@ func (c caller) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 }
 
 func (r *rig) engine() *engine.Engine {
-	return engine.New(engine.Options{Kinds: r.kinds(), Version: "0.1.0", Cache: r.cache, Ledger: r.ledger, Remote: r.remote,
+	return engine.New(engine.Options{Kinds: r.kinds(), Version: "0.1.0", Cache: r.cache, History: r.history, Remote: r.remote,
 		Capacity: sched.Capacity{CPUs: 4, MemoryBytes: 8 << 30, Devices: r.gpus}})
 }
 
@@ -413,7 +413,7 @@ func TestLedgerHasTheRun(t *testing.T) {
 		return err
 	}
 	res := r.apply(context.Background(), `step "call" "x" {}`, engine.ApplyOptions{})
-	past, err := r.ledger.Find(res.RunID)
+	past, err := r.history.Find(res.RunID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,7 +435,7 @@ func TestLedgerHasTheRun(t *testing.T) {
 	}
 }
 
-// A sensitive value given on the command line is in no file of the ledger, nor
+// A sensitive value given on the command line is in no file of the run history, nor
 // is one that the pipeline's own text has as a default.
 func TestLedgerHasNoSensitiveValue(t *testing.T) {
 	r := newRig(t)
@@ -453,7 +453,7 @@ func TestLedgerHasNoSensitiveValue(t *testing.T) {
 		if diags.HasErrors() {
 			t.Fatal(diags)
 		}
-		past, err := r.ledger.Find(res.RunID)
+		past, err := r.history.Find(res.RunID)
 		if err != nil {
 			t.Fatal(err)
 		}

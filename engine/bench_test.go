@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/enginetest"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -60,7 +60,7 @@ func diskEngine(tb testing.TB, dir string) *engine.Engine {
 	rec := &enginetest.Recorder{}
 	return engine.New(engine.Options{
 		Kinds:   step.NewRegistry(enginetest.Mix("alpha", "1", rec), enginetest.Mix("beta", "1", rec)),
-		Version: "0.1.0", Cache: c, Ledger: ledger.New(dir + "/ledger"), Capacity: sched.Capacity{CPUs: float64(runtime.NumCPU())},
+		Version: "0.1.0", Cache: c, History: history.New(dir + "/history"), Capacity: sched.Capacity{CPUs: float64(runtime.NumCPU())},
 	})
 }
 

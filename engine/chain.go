@@ -7,11 +7,11 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// Commitment is what an apply of a plan would declare in the ledger's chain,
+// Commitment is what an apply of a plan would declare in the run history's chain,
 // and the number of counted steps.
 func (e *Engine) Commitment(p *Program, pl *plan.Plan) (id digest.ContentID, counted int, err error) {
 	o, err := opening(p, pl)
@@ -19,8 +19,8 @@ func (e *Engine) Commitment(p *Program, pl *plan.Plan) (id digest.ContentID, cou
 		return id, 0, err
 	}
 	l := o.Declaration()
-	if e.opts.Ledger != nil {
-		l.Prev, err = e.opts.Ledger.Head()
+	if e.opts.History != nil {
+		l.Prev, err = e.opts.History.Head()
 	}
 	return l.Commitment(), len(l.Steps), err
 }
@@ -33,9 +33,9 @@ func (r *run) counted(ctx context.Context, n *node, attempt int, do func() error
 	if kind.Counted == nil || r.journal == nil {
 		return do()
 	}
-	l := ledger.Link{Type: ledger.Began, Run: r.result.RunID, Step: ledger.Mark(n.plan.Name), Action: n.decision.id, Try: attempt}
+	l := history.Link{Type: history.Began, Run: r.result.RunID, Step: history.Mark(n.plan.Name), Action: n.decision.id, Try: attempt}
 	for _, name := range kind.Counted(n.decision.fields) {
-		l.Subjects = append(l.Subjects, ledger.Mark(name))
+		l.Subjects = append(l.Subjects, history.Mark(name))
 	}
 	switch {
 	case n.forced:
@@ -43,25 +43,25 @@ func (r *run) counted(ctx context.Context, n *node, attempt int, do func() error
 	case n.retried:
 		l.Why = "retried"
 	}
-	if err := r.e.opts.Ledger.Extend(l); err != nil {
+	if err := r.e.opts.History.Extend(l); err != nil {
 		return err
 	}
 	err := do()
-	l.Type, l.Why, l.Status = ledger.Ended, "", ledger.StatusRan
+	l.Type, l.Why, l.Status = history.Ended, "", history.StatusRan
 	switch {
 	case err != nil && ctx.Err() != nil:
-		l.Status = ledger.StatusCancelled
+		l.Status = history.StatusCancelled
 	case err != nil:
-		l.Status = ledger.StatusFailed
+		l.Status = history.StatusFailed
 	case n.found:
-		l.Status = ledger.StatusFound
+		l.Status = history.StatusFound
 	default:
 		l.Result = ResultID(n.decision.record.Outputs)
 		if n.decision.record.Final() == nil {
-			l.Status = ledger.StatusNotFinal
+			l.Status = history.StatusNotFinal
 		}
 	}
-	if failed := r.e.opts.Ledger.Extend(l); err == nil {
+	if failed := r.e.opts.History.Extend(l); err == nil {
 		err = failed
 	}
 	return err

@@ -1,5 +1,5 @@
 // Package engine plans and applies pipelines. It joins the language
-// (engine/config), the scheduler (engine/sched), the cache and the ledger. It
+// (engine/config), the scheduler (engine/sched), the cache and the run history. It
 // knows no step kind by name and prints nothing.
 //
 // # One rule for plan and apply
@@ -14,7 +14,7 @@
 //
 // # State
 //
-// State exists only in the cache's index (results of actions), the ledger
+// State exists only in the cache's index (results of actions), the run history
 // (history) and content. A finished step is recorded before any dependent step
 // starts. A process killed at any moment loses at most the steps in progress.
 package engine

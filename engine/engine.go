@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/publish"
 	"github.com/mleflow/mleflow/engine/sched"
@@ -46,8 +46,8 @@ type Options struct {
 	Elsewhere Elsewhere
 	// Places records publications. If it is nil, nothing is published.
 	Places *publish.Places
-	// Ledger records runs. If it is nil, nothing is recorded.
-	Ledger *ledger.Ledger
+	// History records runs. If it is nil, nothing is recorded.
+	History *history.Store
 	// Capacity is the machine's capacity for steps.
 	Capacity sched.Capacity
 	// Devices prevents two processes from leasing the same device. It may be
@@ -67,9 +67,9 @@ func New(opts Options) *Engine { return &Engine{opts: opts} }
 type Program struct {
 	*config.Graph
 	// Variables are the given values of the non-sensitive variables as strings,
-	// for the ledger.
+	// for the run history.
 	Variables map[string]string
-	// hidden are the strings in sensitive variables. The ledger masks them.
+	// hidden are the strings in sensitive variables. The run history masks them.
 	hidden []string
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // expectation predicts the end of a run from the durations of steps in this run
-// and, according to the ledger, in earlier ones.
+// and, according to the run history, in earlier ones.
 //
 // A step is expected to take as long as last time. A step that has not run
 // before is expected to take the mean of its block, in this run if possible.
@@ -18,7 +18,7 @@ import (
 type expectation struct {
 	r *run
 	// took has the mean durations by block in this run, before those from the
-	// ledger.
+	// run history.
 	took, before map[addr.Step]mean
 	// began has the start times of running steps. ended has the steps that have
 	// ended.

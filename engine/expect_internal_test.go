@@ -12,7 +12,7 @@ import (
 )
 
 // expecting returns the expectation for a pipeline that prepares once, solves
-// three times and grades each: of a solve the ledger knows one.
+// three times and grades each: of a solve the run history knows one.
 func expecting(c sched.Capacity, parallelism int) *expectation {
 	e := &Engine{}
 	e.opts.Capacity = c
@@ -60,7 +60,7 @@ func TestExpectation(t *testing.T) {
 	at = at.Add(time.Minute)
 	want(x, 60*time.Second, 3)
 	x.end(x.r.pl.nodes[0], 64*time.Second)
-	// What others of the block took in this run goes before the ledger.
+	// What others of the block took in this run goes before the run history.
 	x.start(x.r.pl.nodes[1], at)
 	x.end(x.r.pl.nodes[1], 20*time.Second)
 	want(x, 20*time.Second, 3)

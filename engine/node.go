@@ -6,7 +6,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -91,8 +91,8 @@ type planned struct {
 	nodes []*node
 	// byIndex maps an instance to its node, or to nil if it is not selected.
 	byIndex []*node
-	// memory is nil without a ledger.
-	memory *ledger.Pipeline
+	// memory is nil without a run history.
+	memory *history.Pipeline
 	// rounds is the progress of the evaluation, or nil without one.
 	rounds *rounds
 	// conflicts are the publications that an apply refuses.
@@ -137,7 +137,7 @@ func (pl *planned) dependents() map[*node][]*node {
 }
 
 // newPlanned lists the selected instances. All are undecided.
-func newPlanned(p *Program, selected []bool, force map[int]bool, m *ledger.Pipeline) *planned {
+func newPlanned(p *Program, selected []bool, force map[int]bool, m *history.Pipeline) *planned {
 	count := 0
 	for _, s := range selected {
 		if s {

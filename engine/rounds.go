@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
@@ -40,7 +40,7 @@ type rounds struct {
 	states []plan.Evaluation
 	done   bool
 	// links is the chain, and run the run, or "" in a plan.
-	links []ledger.Link
+	links []history.Link
 	run   string
 }
 
@@ -107,12 +107,12 @@ func (pl *planned) advance(ctx context.Context, p *Program) diag.List {
 // readChain reads what the chain has of the attempts.
 func (r *rounds) readChain(e *Engine, run string) error {
 	r.run = run
-	if e.opts.Ledger == nil {
+	if e.opts.History == nil {
 		return nil
 	}
-	text, err := e.opts.Ledger.Chain()
+	text, err := e.opts.History.Chain()
 	if err == nil {
-		r.links, err = ledger.ParseChain(text)
+		r.links, err = history.ParseChain(text)
 	}
 	return err
 }
@@ -125,23 +125,23 @@ func (pl *planned) trace(p *Program) {
 }
 
 // Declared compares the attempts that some graded instances are of with a chain,
-// given the records of instances; see ledger.Evaluated.
-func (p *Program) Declared(e plan.Evaluation, links []ledger.Link, run string, graded []int, record func(i int) *cache.Record) plan.Declared {
-	var attempts []ledger.Link
+// given the records of instances; see history.Evaluated.
+func (p *Program) Declared(e plan.Evaluation, links []history.Link, run string, graded []int, record func(i int) *cache.Record) plan.Declared {
+	var attempts []history.Link
 	for _, i := range graded {
 		for _, d := range p.Instances[i].Deps {
 			kind, rec := p.Instances[d].Step.Kind, record(d)
 			if kind.Counted == nil || rec == nil {
 				continue
 			}
-			l := ledger.Link{Action: rec.Action}
+			l := history.Link{Action: rec.Action}
 			for _, name := range kind.Counted(rec.Fields) {
-				l.Subjects = append(l.Subjects, ledger.Mark(name))
+				l.Subjects = append(l.Subjects, history.Mark(name))
 			}
 			attempts = append(attempts, l)
 		}
 	}
-	d := ledger.Evaluated(links, run, e.Rule, attempts)
+	d := history.Evaluated(links, run, e.Rule, attempts)
 	d.Unknown += max(0, len(graded)-len(attempts)) // other steps made their submissions
 	if e.Next > 0 {
 		d.Unused = 0 // later rounds use them
@@ -214,7 +214,7 @@ func (r *rounds) unneeded(p *Program) []bool {
 }
 
 // HoldAs leaves out the instances that a past run of the pipeline did not need.
-func (p *Program) HoldAs(past *ledger.Summary) diag.List {
+func (p *Program) HoldAs(past *history.Summary) diag.List {
 	var list []int
 	for _, s := range past.Steps {
 		if at, err := addr.Parse(s.Address); s.Status == event.Unneeded && err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
@@ -28,7 +28,7 @@ type run struct {
 	started time.Time
 	resumed string
 	sink    event.Sink
-	journal *ledger.Run
+	journal *history.Run
 	// unrecorded is the reason why there is no journal, or nil.
 	unrecorded error
 	result     Result
@@ -262,8 +262,8 @@ func (e *Engine) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries
 	default:
 		t.Earlier = last.Count()
 	}
-	if kind := n.Step.Kind; kind.Counted != nil && e.opts.Ledger != nil {
-		before, _ := e.opts.Ledger.Begun(kind.Counted(n.decision.fields)[1]) // the attempt itself reports a broken chain
+	if kind := n.Step.Kind; kind.Counted != nil && e.opts.History != nil {
+		before, _ := e.opts.History.Begun(kind.Counted(n.decision.fields)[1]) // the attempt itself reports a broken chain
 		t.Begun = before + 1
 	}
 	return t

@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/engine/try"
@@ -70,8 +70,8 @@ type VerifyOptions struct {
 // inputs, and compares the outputs with the recorded ones. p is the pipeline of
 // the run with its variables. Nothing is recorded. The verdicts are in
 // dependency order.
-func (e *Engine) Verify(ctx context.Context, p *Program, past *ledger.Summary, opts VerifyOptions) ([]Verified, diag.List) {
-	v := &verifier{e: e, p: p, opts: opts, ran: make(map[string]ledger.StepSummary, len(past.Steps))}
+func (e *Engine) Verify(ctx context.Context, p *Program, past *history.Summary, opts VerifyOptions) ([]Verified, diag.List) {
+	v := &verifier{e: e, p: p, opts: opts, ran: make(map[string]history.StepSummary, len(past.Steps))}
 	for _, s := range past.Steps {
 		v.ran[s.Address] = s
 	}
@@ -107,7 +107,7 @@ type verifier struct {
 	e    *Engine
 	p    *Program
 	opts VerifyOptions
-	ran  map[string]ledger.StepSummary
+	ran  map[string]history.StepSummary
 	mu   sync.Mutex
 }
 

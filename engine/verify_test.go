@@ -16,7 +16,7 @@ import (
 // verdicts verifies the newest run of a pipeline.
 func (r *rig) verdicts(src string, o engine.VerifyOptions) map[string]engine.Verified {
 	r.t.Helper()
-	past, err := r.ledger.Find("latest")
+	past, err := r.history.Find("latest")
 	if err != nil {
 		r.t.Fatal(err)
 	}

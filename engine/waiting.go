@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // quietWait is how long a step waits for another process before the run says so.
@@ -31,13 +31,13 @@ func (r *run) lockAction(ctx context.Context, n *node) (unlock func(), err error
 
 // others names the other runs in progress in the cache, three at most.
 func (r *run) others() string {
-	if r.e.opts.Ledger == nil {
+	if r.e.opts.History == nil {
 		return ""
 	}
-	list, _ := r.e.opts.Ledger.List() // without it, they are not named
+	list, _ := r.e.opts.History.List() // without it, they are not named
 	var names []string
 	for _, e := range list {
-		if e.State != ledger.Running || e.Info.ID == r.result.RunID {
+		if e.State != history.Running || e.Info.ID == r.result.RunID {
 			continue
 		}
 		if len(names) == 3 {

@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
@@ -25,7 +25,7 @@ func TestSaysWhomItWaitsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := r.ledger.Begin(ledger.Opening{Info: ledger.Info{Pipeline: "/other.hcl", Name: "other.hcl"}, Plan: &plan.Plan{}})
+	other, err := r.history.Begin(history.Opening{Info: history.Info{Pipeline: "/other.hcl", Name: "other.hcl"}, Plan: &plan.Plan{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -334,7 +334,7 @@ type Content struct {
 }
 
 // Publishing reports once a second the progress of writing results to a path
-// after the run. The ledger does not record it.
+// after the run. The run history does not record it.
 type Publishing struct {
 	At
 	// From and To have the meaning they have in Published.

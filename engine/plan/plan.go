@@ -1,6 +1,6 @@
 // Package plan is the model of an apply: for every step instance, whether it
 // will run, is cached or is deferred, with the reasons. It contains only data.
-// The engine fills it, views print it, and the ledger stores it.
+// The engine fills it, views print it, and the run history stores it.
 package plan
 
 import (

@@ -57,7 +57,7 @@ type Kind struct {
 	// argument's name in the block ("budget.cost").
 	CheckModel func(Model) error
 	// Counted, if set, names what an instance tries, from the general to the
-	// specific, by the fields of its key. The ledger's chain then has every
+	// specific, by the fields of its key. The run history's chain then has every
 	// attempt at one.
 	Counted func(fields []digest.Field) []string
 	// Names, if set, returns the names of an instance for people: agent, competition and

@@ -1,7 +1,7 @@
 // Package secret resolves references to secrets (Ref) and masks their values in
 // strings, JSON documents and streams (Set, Writer), for what people read. What
 // counts is never changed: a Guard only looks for secrets in it. It is a leaf, used by
-// the ledger for the values of sensitive variables and by steps for the secrets they
+// the run history for the values of sensitive variables and by steps for the secrets they
 // resolve.
 //
 // Only a value that can be a credential is hidden (Weak): as it is, with any of its

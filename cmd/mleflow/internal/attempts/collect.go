@@ -25,7 +25,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -38,8 +38,8 @@ type Run struct {
 	ID, Pipeline, Version string
 	Started               time.Time
 	// About is what people say of it.
-	About ledger.About
-	Steps []ledger.StepSummary
+	About history.About
+	Steps []history.StepSummary
 	// Plan says which attempt a grade is of.
 	Plan    *plan.Plan
 	Store   cache.Store

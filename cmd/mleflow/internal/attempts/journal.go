@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
@@ -57,7 +57,7 @@ func Planned(p *plan.Plan) []Pair {
 }
 
 // Unplanned returns the pairs of a run without a plan, by their keys.
-func Unplanned(sum *ledger.Summary) []Pair {
+func Unplanned(sum *history.Summary) []Pair {
 	var addresses []string
 	kind := map[string]string{}
 	for _, s := range sum.Steps {
@@ -78,12 +78,12 @@ func PlannedNames(p *plan.Plan) func(address string) []string {
 
 // JournalOf is the journal of a run that was read as a whole, with the pairs and names of its
 // plan. Without a plan, p is nil, and steps with the same key belong together.
-func JournalOf(p *plan.Plan, sum *ledger.Summary) Journal {
-	steps := make(map[string]*ledger.StepSummary, len(sum.Steps))
+func JournalOf(p *plan.Plan, sum *history.Summary) Journal {
+	steps := make(map[string]*history.StepSummary, len(sum.Steps))
 	for i := range sum.Steps {
 		steps[sum.Steps[i].Address] = &sum.Steps[i]
 	}
-	j := Journal{Run: sum.Info, Live: sum.State == ledger.Running, Last: sum.Last, Step: func(address string) *ledger.StepSummary { return steps[address] }}
+	j := Journal{Run: sum.Info, Live: sum.State == history.Running, Last: sum.Last, Step: func(address string) *history.StepSummary { return steps[address] }}
 	if p != nil {
 		j.Pairs, j.Names = Planned(p), PlannedNames(p)
 	} else {
@@ -97,7 +97,7 @@ func JournalOf(p *plan.Plan, sum *ledger.Summary) Journal {
 type Journal struct {
 	// Run is the head of the run, Live whether somebody executes it, and Last its last sign
 	// of life.
-	Run  ledger.Info
+	Run  history.Info
 	Live bool
 	Last time.Time
 	// Pairs are the attempts of the run, in the order of its plan.
@@ -105,7 +105,7 @@ type Journal struct {
 	// Names returns the names of a step that the plan has; nil for none. It may be nil.
 	Names func(address string) []string
 	// Step returns what happened to a step; nil for nothing.
-	Step func(address string) *ledger.StepSummary
+	Step func(address string) *history.StepSummary
 	// Reports are the grading reports that can be read, by the addresses of their steps.
 	Reports map[string]grading.Graded
 	Catalog *competitions.Catalog
@@ -133,7 +133,7 @@ func (j *Journal) List() []*results.Attempt {
 }
 
 // interrupted enters how long the agent had worked, if it had begun.
-func (j *Journal) interrupted(a *results.Attempt, attempt *ledger.StepSummary) {
+func (j *Journal) interrupted(a *results.Attempt, attempt *history.StepSummary) {
 	if attempt == nil || attempt.Started.IsZero() || a.Made.WallSeconds != nil {
 		return
 	}
@@ -146,7 +146,7 @@ func (j *Journal) interrupted(a *results.Attempt, attempt *ledger.StepSummary) {
 }
 
 // read enters what the steps gave. What is not there or not of this form says nothing.
-func read(a *results.Attempt, attempt, grade *ledger.StepSummary) {
+func read(a *results.Attempt, attempt, grade *history.StepSummary) {
 	if attempt != nil {
 		a.AttemptAction, a.MadeIn, a.Failure = attempt.Action, attempt.MadeIn, attempt.Error
 		if len(a.Report.Conditions) == 0 {
@@ -166,15 +166,15 @@ func read(a *results.Attempt, attempt, grade *ledger.StepSummary) {
 	}
 }
 
-func ended(s *ledger.StepSummary) bool {
+func ended(s *history.StepSummary) bool {
 	return s != nil && s.Status.Succeeded()
 }
 
 // phase is how far an attempt got.
-func (j *Journal) phase(p Pair, attempt, grade *ledger.StepSummary) results.Phase {
-	begun := func(s *ledger.StepSummary) bool { return s != nil && !s.Started.IsZero() }
-	failed := func(s *ledger.StepSummary) bool { return s != nil && s.Status == event.Failed }
-	stopped := func(s *ledger.StepSummary) bool { return s != nil && s.Status != "" && !ended(s) }
+func (j *Journal) phase(p Pair, attempt, grade *history.StepSummary) results.Phase {
+	begun := func(s *history.StepSummary) bool { return s != nil && !s.Started.IsZero() }
+	failed := func(s *history.StepSummary) bool { return s != nil && s.Status == event.Failed }
+	stopped := func(s *history.StepSummary) bool { return s != nil && s.Status != "" && !ended(s) }
 	last := grade
 	if p.Grade == "" {
 		last = attempt

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // TestNames finds agent, competition and seed of attempts that have no report.
@@ -29,7 +29,7 @@ func TestNames(t *testing.T) {
 		"learned from a graded one": {map[string]grading.Graded{`step.grade.s["7/mine/aide"]`: graded}, `step.agent-run.solve["8/mine/dummy"]`, [3]string{"dummy", "mine", "8"}},
 		"no key":                    {nil, `step.agent-run.solve`, [3]string{"(unlabelled)", "step.agent-run.solve", ""}},
 	} {
-		s := Journal{Catalog: catalog, Reports: tt.reports, Step: func(string) *ledger.StepSummary { return nil }, Pairs: []Pair{{tt.address, "none"}}}
+		s := Journal{Catalog: catalog, Reports: tt.reports, Step: func(string) *history.StepSummary { return nil }, Pairs: []Pair{{tt.address, "none"}}}
 		for address := range tt.reports {
 			s.Pairs = append(s.Pairs, Pair{"", address})
 		}
@@ -75,7 +75,7 @@ func TestPlannedNames(t *testing.T) {
 		"no label":             {Pair{"", score}, map[string][]string{score: {"", "demo", ""}}, [3]string{"(unlabelled)", "demo", ""}},
 		"the grade's are keys": {Pair{`step.agent-run.solve["a/demo/1"]`, `step.grade.score["a/demo/1"]`}, map[string][]string{`step.agent-run.solve["a/demo/1"]`: {"own", "demo", "1"}}, [3]string{"a", "demo", "1"}},
 	} {
-		j := Journal{Pairs: []Pair{tt.pair}, Names: func(a string) []string { return tt.names[a] }, Step: func(string) *ledger.StepSummary { return nil }}
+		j := Journal{Pairs: []Pair{tt.pair}, Names: func(a string) []string { return tt.names[a] }, Step: func(string) *history.StepSummary { return nil }}
 		a := j.List()[0]
 		if got := [3]string{a.Agent, a.Competition(), a.Seed}; got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)

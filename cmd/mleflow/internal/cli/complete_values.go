@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // offered is the directive for what is one of a list, in its order.
@@ -24,7 +24,7 @@ const offered = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKee
 
 // completeRuns completes runs, newest first.
 func (c *completion) completeRuns(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	l, err := c.OpenLedger()
+	l, err := c.OpenHistory()
 	if err != nil {
 		return nil, offered
 	}
@@ -40,7 +40,7 @@ func (c *completion) completeRuns(*cobra.Command, []string, string) ([]string, c
 }
 
 // summary is the run that a command is about; nil if it cannot be read.
-func (c *completion) summary(cmd *cobra.Command, args []string) *ledger.Summary {
+func (c *completion) summary(cmd *cobra.Command, args []string) *history.Summary {
 	if f := cmd.Flag("run"); f != nil {
 		args = []string{f.Value.String()}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // Live sends the spans of a run as its steps end. It reads the journal, so the
@@ -17,14 +17,14 @@ type Live struct {
 	Run string
 
 	to   *Sender
-	find func(args []string) (*ledger.Past, error)
+	find func(args []string) (*history.Past, error)
 	from Results
 	stop context.CancelFunc
 	done chan error
 }
 
 // NewLive returns a Live that closes the Sender.
-func NewLive(to *Sender, find func(args []string) (*ledger.Past, error), from Results) *Live {
+func NewLive(to *Sender, find func(args []string) (*history.Past, error), from Results) *Live {
 	return &Live{to: to, find: find, from: from, done: make(chan error, 1)}
 }
 

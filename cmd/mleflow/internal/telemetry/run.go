@@ -26,7 +26,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/steps/agentrun"
@@ -41,7 +41,7 @@ type Results interface {
 // Run turns the events of a run into spans.
 type Run struct {
 	to    *Sender
-	past  *ledger.Past
+	past  *history.Past
 	from  Results
 	id    string
 	steps map[string]*instance // that have not ended
@@ -66,7 +66,7 @@ type instance struct {
 }
 
 // NewRun returns a Run without events.
-func NewRun(to *Sender, past *ledger.Past, from Results) *Run {
+func NewRun(to *Sender, past *history.Past, from Results) *Run {
 	r := &Run{to: to, past: past, from: from, id: past.Info.ID, steps: map[string]*instance{}, attempts: map[string]string{}, agentStart: map[string]time.Time{}, began: past.Info.Started}
 	if p, err := past.Plan(); err == nil {
 		for _, s := range p.Steps {

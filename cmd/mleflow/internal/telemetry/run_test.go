@@ -10,7 +10,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -22,7 +22,7 @@ func spansOf(t *testing.T, events ...event.Event) map[string]*otlp.Span {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := NewRun(to, &ledger.Past{Info: ledger.Info{ID: "r", Name: "p.hcl"}}, nil)
+	run := NewRun(to, &history.Past{Info: history.Info{ID: "r", Name: "p.hcl"}}, nil)
 	run.attempts["step.grade.g"] = "step.agent-run.a"
 	for _, e := range events {
 		run.Add(context.Background(), e)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // jobText describes a job on a cluster: "pending on lab: Unschedulable: 0/3 nodes are
@@ -47,7 +47,7 @@ const timelineCells = 40
 
 // Nodes writes a run's use of a cluster: for each node its steps, GPU-hours, moved bytes,
 // and a timeline of its workers. It writes nothing for no nodes.
-func Nodes(w io.Writer, uses []ledger.NodeUse, style Style) error {
+func Nodes(w io.Writer, uses []history.NodeUse, style Style) error {
 	if len(uses) == 0 {
 		return nil
 	}
@@ -75,7 +75,7 @@ func hours(d time.Duration) string { return fmt.Sprintf("%.2f", d.Hours()) }
 
 // timeline draws the number of running workers over time: a digit per cell, "·" for none,
 // "+" for more than nine.
-func timeline(spans []ledger.Span, first, last time.Time) string {
+func timeline(spans []history.Span, first, last time.Time) string {
 	cell := max(last.Sub(first), timelineCells) / timelineCells
 	var b strings.Builder
 	for i := range time.Duration(timelineCells) {

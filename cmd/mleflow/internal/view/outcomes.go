@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // problemsShown is the number of attempts that the live view names as they end.
@@ -109,7 +109,7 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 }
 
 // OutcomesOf counts the outcomes of a run's steps, without the ends of their logs.
-func OutcomesOf(sum *ledger.Summary) (o Outcomes) {
+func OutcomesOf(sum *history.Summary) (o Outcomes) {
 	for i := range sum.Steps {
 		o.Add(sum.Steps[i].Finished(), sum.ID, nil)
 	}

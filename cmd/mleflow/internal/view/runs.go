@@ -11,7 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -151,10 +151,10 @@ func brief(text string) string {
 }
 
 // StepAddress is the address of a step in a summary.
-func StepAddress(s ledger.StepSummary) string { return s.Address }
+func StepAddress(s history.StepSummary) string { return s.Address }
 
 // Steps writes the steps of a run; with verbose, those that were not executed, too.
-func Steps(w io.Writer, sum *ledger.Summary, style Style, verbose bool) error {
+func Steps(w io.Writer, sum *history.Summary, style Style, verbose bool) error {
 	heads := []string{"Step", "Outcome", ">Took", ">Attempts"}
 	nodes := sum.Nodes()
 	if nodes != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
@@ -67,7 +67,7 @@ func TestNothingToShow(t *testing.T) {
 				_ = table.Write(w, Style{})
 			}
 		},
-		"steps":      func(w io.Writer) { _ = Steps(w, &ledger.Summary{}, Style{}, true) },
+		"steps":      func(w io.Writer) { _ = Steps(w, &history.Summary{}, Style{}, true) },
 		"nodes":      func(w io.Writer) { _ = Nodes(w, nil, Style{}) },
 		"difference": func(w io.Writer) { _ = Difference(w, &outputs.Difference{}, Style{}, true) },
 	} {

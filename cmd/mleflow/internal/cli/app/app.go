@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // App is what a command may use: each part by itself, so that what a function
@@ -141,7 +141,7 @@ func (a *App) Action(run func(cmd *cobra.Command, args []string) error) func(*co
 
 // OnRun is Action for a command about the run that its first argument names, or the
 // latest.
-func (a *App) OnRun(run func(cmd *cobra.Command, past *ledger.Past, args []string) error) func(*cobra.Command, []string) error {
+func (a *App) OnRun(run func(cmd *cobra.Command, past *history.Past, args []string) error) func(*cobra.Command, []string) error {
 	return a.Action(func(cmd *cobra.Command, args []string) error {
 		past, err := a.FindRun(args)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/fleet"
 	"github.com/mleflow/mleflow/engine"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/publish"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/pipelines"
@@ -32,7 +32,7 @@ type Backend struct {
 	devices *sched.DeviceLocks
 }
 
-// OpenBackend opens the cache and the ledger and wires the engine.
+// OpenBackend opens the cache and the run history and wires the engine.
 func (a *App) OpenBackend() (*Backend, error) {
 	store, err := a.OpenCache()
 	if err != nil {
@@ -63,7 +63,7 @@ func (b *Backend) wire(a *App) error {
 	published := publish.Open(b.Cache.Dir())
 	b.Options = engine.Options{
 		Kinds: parts.Kinds, Functions: parts.Functions, Version: ThisVersion().Version, Shipped: pipelines.Shipped,
-		Private: append(published.Private(), b.Cache.Dir()), Digests: filepath.Join(b.Cache.Dir(), "digests"), Places: published, Cache: b.Cache, Ledger: ledger.New(b.Cache.Dir()), Capacity: capacity, Devices: b.devices,
+		Private: append(published.Private(), b.Cache.Dir()), Digests: filepath.Join(b.Cache.Dir(), "digests"), Places: published, Cache: b.Cache, History: history.New(b.Cache.Dir()), Capacity: capacity, Devices: b.devices,
 		Space: b.space,
 	}
 	b.Engine = engine.New(b.Options)
@@ -108,7 +108,7 @@ func (s *Store) OpenCache() (*disk.Cache, error) {
 	return store, nil
 }
 
-// BareEngine is an engine without cache and ledger, for what only reads a
+// BareEngine is an engine without cache and run history, for what only reads a
 // pipeline.
 func (a *App) BareEngine() (*engine.Engine, error) {
 	parts, err := a.Concretes()
@@ -118,11 +118,11 @@ func (a *App) BareEngine() (*engine.Engine, error) {
 	return engine.New(engine.Options{Kinds: parts.Kinds, Functions: parts.Functions, Version: ThisVersion().Version, Shipped: pipelines.Shipped}), nil
 }
 
-// OpenLedger returns the record of runs, for commands that only read it.
-func (s *Store) OpenLedger() (*ledger.Ledger, error) {
+// OpenHistory returns the record of runs, for commands that only read it.
+func (s *Store) OpenHistory() (*history.Store, error) {
 	folder, err := s.CacheFolder()
 	if err != nil {
 		return nil, err
 	}
-	return ledger.New(filepath.Clean(folder)), nil
+	return history.New(filepath.Clean(folder)), nil
 }

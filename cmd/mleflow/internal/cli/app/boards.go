@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -79,7 +79,7 @@ func (l *Library) BoardOf(reports []grading.Graded) (*aggregate.Board, error) {
 // as the terminal, with labels, and with full all of their tables. Without full, one
 // whose data are not on this machine stays as the run wrote it. opened is the cache of
 // this machine, nil if the command did not open it.
-func (a *App) DrawBoards(ctx context.Context, opened *disk.Cache, past *ledger.Past, sum *ledger.Summary, full bool) error {
+func (a *App) DrawBoards(ctx context.Context, opened *disk.Cache, past *history.Past, sum *history.Summary, full bool) error {
 	ended := sync.OnceValue(func() []*results.Attempt {
 		p, err := past.Plan()
 		if err != nil {
@@ -153,18 +153,18 @@ func boardText(ctx context.Context, src *outputs.Source, address string) (string
 }
 
 // next says what a person may do after a run that did something.
-func (s *Store) next(ran *ledger.Past) error {
+func (s *Store) next(ran *history.Past) error {
 	lines := []string{"mleflow ui                     shows it in a browser"}
-	ledgerOf, err := s.OpenLedger()
+	historyOf, err := s.OpenHistory()
 	if err != nil {
 		return err
 	}
-	ids, err := ledgerOf.IDs()
+	ids, err := historyOf.IDs()
 	if err != nil {
 		return err
 	}
 	if len(ids) > 1 && ids[0] == ran.Info.ID {
-		if before, err := ledgerOf.Open(ids[1]); err == nil && before.Info.Pipeline == ran.Info.Pipeline {
+		if before, err := historyOf.Open(ids[1]); err == nil && before.Info.Pipeline == ran.Info.Pipeline {
 			lines = append(lines, "mleflow diff latest~1 latest   compares it with the last run")
 		}
 	}

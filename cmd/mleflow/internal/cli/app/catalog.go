@@ -8,7 +8,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/config"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/pipelines"
 )
 
@@ -75,7 +75,7 @@ func (l *Library) UsePipeline(path string) {
 
 // UseRun notes the competitions that the pipeline of a past run names, as far
 // as they are still where they were.
-func (l *Library) UseRun(past *ledger.Past) error {
+func (l *Library) UseRun(past *history.Past) error {
 	sources, err := past.Sources()
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 )
 
 // Environment are the facts about program and machine that every run is begun
-// with, besides what the ledger notes itself. binary is the digest of the program.
+// with, besides what the run history notes itself. binary is the digest of the program.
 func Environment(binary string) map[string]string {
 	v := ThisVersion()
 	facts := map[string]string{"go": v.Go, "commit": v.Commit, "binary sha256": binary}

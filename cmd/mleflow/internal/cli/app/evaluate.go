@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/power"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -128,7 +128,7 @@ func (e *evaluation) arrange() bool {
 // end it, and may be raised: the rounds do not depend on them.
 func (e *evaluation) rule() string {
 	text, _ := json.Marshal([]any{e.Agents, e.Over, e.Decide, e.Difference, e.Confidence, e.design.Competitions}) // strings and finite numbers
-	return ledger.Mark("evaluation 1 " + string(text))
+	return history.Mark("evaluation 1 " + string(text))
 }
 
 // CheckEvaluation reports what is wrong with the pipeline's evaluation, if it has one.

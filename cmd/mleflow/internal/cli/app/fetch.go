@@ -82,7 +82,7 @@ func (f *Fetcher) Run(ctx context.Context) {
 		}
 	}
 	opts := f.Backend.Options
-	opts.Ledger = nil // it is not a run of a pipeline that people know
+	opts.History = nil // it is not a run of a pipeline that people know
 	if f.kinds != nil {
 		opts.Kinds = f.kinds
 	}

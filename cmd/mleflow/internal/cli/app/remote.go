@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // remoteAddress returns the address of the remote cache: the flag, the
@@ -67,7 +67,7 @@ type ResultCache interface {
 // WithResults opens the cache for a command that takes results of a run out.
 // The remote cache that the command line, the environment or the run's
 // pipeline names is behind it, and asked for what is missing here.
-func (s *Store) WithResults(past *ledger.Past, run func(ResultCache) error) error {
+func (s *Store) WithResults(past *history.Past, run func(ResultCache) error) error {
 	loc, err := s.RemoteOf(past)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *Store) WithResults(past *ledger.Past, run func(ResultCache) error) erro
 }
 
 // RemoteOf returns the remote cache behind the results of a run; see WithResults.
-func (s *Store) RemoteOf(past *ledger.Past) (remote.Location, error) {
+func (s *Store) RemoteOf(past *history.Past) (remote.Location, error) {
 	sources, err := past.Sources()
 	if err != nil {
 		return remote.Location{}, err
@@ -179,7 +179,7 @@ func (s *Store) WithRemote(address string, run func(*remote.Tier) error) (err er
 }
 
 // WithRecord opens the results of a run with the record of one of its steps.
-func (s *Store) WithRecord(ctx context.Context, past *ledger.Past, address string, use func(ResultCache, *cache.Record) error) error {
+func (s *Store) WithRecord(ctx context.Context, past *history.Past, address string, use func(ResultCache, *cache.Record) error) error {
 	parsed, err := addr.Parse(address)
 	if err != nil {
 		return Wrong(err)

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // FindRun opens the run that the first argument names, or the latest.
-func (s *Store) FindRun(args []string) (*ledger.Past, error) {
-	l, err := s.OpenLedger()
+func (s *Store) FindRun(args []string) (*history.Past, error) {
+	l, err := s.OpenHistory()
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (s *Store) FindRun(args []string) (*ledger.Past, error) {
 		ref = args[0]
 	}
 	past, err := l.Find(ref)
-	if errors.Is(err, ledger.ErrNoRun) {
+	if errors.Is(err, history.ErrNoRun) {
 		return nil, Usagef("%w; mleflow runs lists them", err)
 	}
 	return past, err
@@ -29,9 +29,9 @@ func (s *Store) FindRun(args []string) (*ledger.Past, error) {
 
 // OwnRun returns a run whose pipeline or command may be executed. Of another user's it
 // says why not and what to do instead.
-func OwnRun(past *ledger.Past, instead string) (*ledger.Past, error) {
+func OwnRun(past *history.Past, instead string) (*history.Past, error) {
 	own, err := past.Own()
-	if errors.Is(err, ledger.ErrForeign) {
+	if errors.Is(err, history.ErrForeign) {
 		return nil, Usagef("run %s %w; its steps would have your rights and secrets: %s", past.Info.ID, err, instead)
 	}
 	return own, err
@@ -44,7 +44,7 @@ func NamesFile(arg string) bool {
 }
 
 // AttemptsOf counts the attempts of a run that have a result by how they were isolated.
-func AttemptsOf(sum *ledger.Summary) (t conditions.Tally) {
+func AttemptsOf(sum *history.Summary) (t conditions.Tally) {
 	for _, s := range sum.Steps {
 		if s.Status.Succeeded() {
 			t.Add(s.Kind, s.Conditions)
@@ -56,7 +56,7 @@ func AttemptsOf(sum *ledger.Summary) (t conditions.Tally) {
 // Tail returns the last lines of a step's log in a run; none if that run or its
 // log is gone.
 func (s *Store) Tail(run, address string, n int) []string {
-	l, err := s.OpenLedger()
+	l, err := s.OpenHistory()
 	if err != nil {
 		return nil
 	}

@@ -5,14 +5,14 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // TestAttemptsOf says how attempts were isolated, and nothing of those that never ran.
 func TestAttemptsOf(t *testing.T) {
-	sum := &ledger.Summary{}
+	sum := &history.Summary{}
 	for _, status := range []event.Status{event.Ran, event.Cached, event.Cancelled, event.Unneeded, ""} {
-		var s ledger.StepSummary
+		var s history.StepSummary
 		if s.Kind, s.Status = conditions.AttemptKind, status; status == event.Ran || status == event.Cached {
 			s.Conditions = []string{"isolation=sandbox"}
 		}

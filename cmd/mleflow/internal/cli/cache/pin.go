@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 func newCachePin(a *app.App) *cobra.Command {
@@ -62,7 +62,7 @@ func actionsOf(c *disk.Cache, items []disk.Item, ref string) ([]digest.ActionID,
 	if strings.HasPrefix(ref, "step.") {
 		return actionOfAddress(items, ref)
 	}
-	past, err := ledger.New(c.Dir()).Find(ref)
+	past, err := history.New(c.Dir()).Find(ref)
 	if err == nil {
 		return actionsOfRun(past, items)
 	}
@@ -96,7 +96,7 @@ func actionOfAddress(items []disk.Item, address string) ([]digest.ActionID, erro
 }
 
 // actionsOfRun returns the actions of a run whose results are still there.
-func actionsOfRun(past *ledger.Past, items []disk.Item) ([]digest.ActionID, error) {
+func actionsOfRun(past *history.Past, items []disk.Item) ([]digest.ActionID, error) {
 	sum, err := past.Summary()
 	if err != nil {
 		return nil, err

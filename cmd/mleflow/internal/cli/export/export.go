@@ -24,7 +24,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
@@ -143,7 +143,7 @@ func newExportATIF(a *app.App) *cobra.Command {
 		Use:   "atif RUN ADDRESS [-o FILE]",
 		Short: "Write an attempt's conversation with its models as a trajectory",
 		Args:  app.Takes(2, 2),
-		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, args []string) error {
+		RunE: a.OnRun(func(cmd *cobra.Command, past *history.Past, args []string) error {
 			return runs.WithTranscript(cmd.Context(), a, past, args[1], func(rec *cache.Record, r *transcript.Reader) error {
 				return exportATIF(cmd.Context(), a, past.Info.ID, rec, r, output)
 			})

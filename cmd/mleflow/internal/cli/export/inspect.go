@@ -28,7 +28,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
@@ -39,7 +39,7 @@ func newExportInspect(a *app.App) *cobra.Command {
 		Use:   "inspect [RUN] -o DIR",
 		Short: "Write a run's attempts as evaluation logs of Inspect AI",
 		Args:  app.Needs(app.Takes(0, 1), "output"),
-		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, _ []string) error {
+		RunE: a.OnRun(func(cmd *cobra.Command, past *history.Past, _ []string) error {
 			if err := a.UseRun(past); err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ type WrittenLog struct {
 	Samples int    `json:"samples"`
 }
 
-func exportInspect(ctx context.Context, a *app.App, past *ledger.Past, c app.ResultCache, dir string) error {
+func exportInspect(ctx context.Context, a *app.App, past *history.Past, c app.ResultCache, dir string) error {
 	x := inspector{c: c}
 	logs, err := x.logs(ctx, a, past)
 	if err != nil {
@@ -161,7 +161,7 @@ type inspector struct {
 }
 
 // logs returns the logs of a run, by agent.
-func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]*inspectLog, error) {
+func (x *inspector) logs(ctx context.Context, a *app.App, past *history.Past) ([]*inspectLog, error) {
 	catalog, err := a.Catalog()
 	if err != nil {
 		return nil, err
@@ -215,12 +215,12 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *ledger.Past) ([]
 	return logs, nil
 }
 
-func newLog(run attempts.Run, state ledger.State, agent string) *inspectLog {
+func newLog(run attempts.Run, state history.State, agent string) *inspectLog {
 	l := &inspectLog{Agent: agent, Run: run.ID, Pipeline: run.Pipeline, Created: run.Started.UnixMilli(), Status: "success"}
 	switch state {
-	case ledger.Running:
+	case history.Running:
 		l.Status = "started"
-	case ledger.Paused, ledger.Cancelled, ledger.Interrupted:
+	case history.Paused, history.Cancelled, history.Interrupted:
 		l.Status = "cancelled"
 	}
 	l.Metadata = map[string]any{"mleflow": run.Version, "run": run.ID, "run_name": run.About.Called(run.ID), "pipeline": run.Pipeline, "standing": run.Standing}
@@ -277,7 +277,7 @@ func rowsOf(t *table.Table, err error) (json.RawMessage, error) {
 
 // failed returns the attempt of a step that failed and has no result, or nil.
 // The step's block tells the agent if it has other attempts.
-func (x *inspector) failed(s ledger.StepSummary) *inspectAttempt {
+func (x *inspector) failed(s history.StepSummary) *inspectAttempt {
 	if s.Kind != conditions.AttemptKind || s.Action != "" || s.Status != event.Failed {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/telemetry"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 type otelOptions struct {
@@ -54,7 +54,7 @@ func newExportOtel(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func exportOtel(ctx context.Context, a *app.App, past *ledger.Past, o otelOptions) (err error) {
+func exportOtel(ctx context.Context, a *app.App, past *history.Past, o otelOptions) (err error) {
 	to := telemetry.Options{Env: a.Env, Content: o.content, Version: past.Info.Version}
 	if o.endpoint != "" {
 		if to.Collector, err = telemetry.Address(o.endpoint, a.Env); err != nil {
@@ -88,7 +88,7 @@ func exportOtel(ctx context.Context, a *app.App, past *ledger.Past, o otelOption
 }
 
 // sendRun sends the spans of a run and returns their number.
-func sendRun(ctx context.Context, a *app.App, past *ledger.Past, o telemetry.Options) (spans int, err error) {
+func sendRun(ctx context.Context, a *app.App, past *history.Past, o telemetry.Options) (spans int, err error) {
 	to, err := telemetry.Open(ctx, o)
 	if err != nil {
 		return 0, app.Wrong(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rungroup"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 type exportRunGroupOptions struct{ output, agent, experiment string }
@@ -30,7 +30,7 @@ func newExportRunGroup(a *app.App) *cobra.Command {
 		Use:   "run-group [RUN] -o DIR",
 		Short: "Write a run's attempts as run groups of MLE-bench",
 		Args:  app.Needs(app.Takes(0, 1), "output"),
-		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, _ []string) error {
+		RunE: a.OnRun(func(cmd *cobra.Command, past *history.Past, _ []string) error {
 			if err := a.UseRun(past); err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ type WrittenGroup struct {
 	Runs     int    `json:"runs"`
 }
 
-func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOptions, c app.ResultCache, past *ledger.Past) error {
+func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOptions, c app.ResultCache, past *history.Past) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOption
 
 // attemptsToExport returns the attempts of a run, by seed and competition, which
 // is the order that the reference starts them in.
-func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptions, c app.ResultCache, sum *ledger.Summary) ([]exported, error) {
+func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptions, c app.ResultCache, sum *history.Summary) ([]exported, error) {
 	catalog, err := l.Catalog()
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // RecordsOf returns the attempts of a run, a bundle, a file of reports or a folder of
@@ -80,7 +80,7 @@ func bundleRecords(ctx context.Context, a *app.App, path string, catalog *compet
 	return records, err
 }
 
-func runRecords(ctx context.Context, a *app.App, past *ledger.Past) (records []*results.Attempt, left []attempts.Left, err error) {
+func runRecords(ctx context.Context, a *app.App, past *history.Past) (records []*results.Attempt, left []attempts.Left, err error) {
 	if err := a.UseRun(past); err != nil {
 		return nil, nil, err
 	}

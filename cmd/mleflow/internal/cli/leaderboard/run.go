@@ -22,7 +22,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rules"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -153,7 +153,7 @@ func OwnBoard(ctx context.Context, a *app.App, run string) (*aggregate.Board, in
 }
 
 // TidyRun reads the attempts of a run as tidy rows.
-func TidyRun(past *ledger.Past, c app.ResultCache, catalog *competitions.Catalog) (attempts.Run, error) {
+func TidyRun(past *history.Past, c app.ResultCache, catalog *competitions.Catalog) (attempts.Run, error) {
 	sum, err := past.Summary()
 	if err != nil {
 		return attempts.Run{}, err

@@ -120,7 +120,7 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	}
 	binary := sync.OnceValue(func() string { return app.BinaryDigest(b.Options.Digests) })
 	go binary() // while the pipeline is read
-	b.Options.Ledger.Describe(func() map[string]string { return app.Environment(binary()) })
+	b.Options.History.Describe(func() map[string]string { return app.Environment(binary()) })
 	grades, stopGrades := a.Grades(ctx, b.Cache), func() {}
 	display := app.NewDisplayOn(a, a.Stderr, a.JSON && !o.rehearsal, grades)
 	if b.Remote != nil && display.Live != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 type bundleOptions struct {
@@ -53,7 +53,7 @@ func NewBundle(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func writeBundle(ctx context.Context, a *app.App, o bundleOptions, past *ledger.Past) error {
+func writeBundle(ctx context.Context, a *app.App, o bundleOptions, past *history.Past) error {
 	var key *bundle.Key
 	if o.key != "" {
 		var err error
@@ -74,9 +74,9 @@ func writeBundle(ctx context.Context, a *app.App, o bundleOptions, past *ledger.
 }
 
 // withSource opens what a bundle or disclosure of a run is made of.
-func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle.Source) error) error {
+func withSource(a *app.App, past *history.Past, in app.InputFlags, fn func(bundle.Source) error) error {
 	a.Network.Offline = true
-	return withBackend(a, past, func(b *app.Backend, sum *ledger.Summary) error {
+	return withBackend(a, past, func(b *app.Backend, sum *history.Summary) error {
 		p, hidden, err := pastProgram(a.Terminal, b, in, past, sum)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle
 			return err
 		}
 		return fn(bundle.Source{
-			Past: past, Ledger: b.Options.Ledger, Cache: b.Options.Cache, Graph: p.Graph,
+			Past: past, History: b.Options.History, Cache: b.Options.Cache, Graph: p.Graph,
 			Folders: bundle.Folders(b.Cache.Dir()),
 			Secrets: append(credentialsOf(a.Terminal, p), hidden...),
 		})
@@ -93,7 +93,7 @@ func withSource(a *app.App, past *ledger.Past, in app.InputFlags, fn func(bundle
 }
 
 // withBackend opens the engine with the competitions of a past run.
-func withBackend(a *app.App, past *ledger.Past, use func(*app.Backend, *ledger.Summary) error) (err error) {
+func withBackend(a *app.App, past *history.Past, use func(*app.Backend, *history.Summary) error) (err error) {
 	if err := a.UseRun(past); err != nil {
 		return err
 	}
@@ -115,11 +115,11 @@ type recording struct {
 	run, path string
 	sources   map[string][]byte
 	variables map[string]json.RawMessage
-	sum       *ledger.Summary
+	sum       *history.Summary
 }
 
 // pastProgram is the pipeline of a run of this machine, with the strings to hide.
-func pastProgram(t *app.Terminal, b *app.Backend, in app.InputFlags, past *ledger.Past, sum *ledger.Summary) (*engine.Program, []string, error) {
+func pastProgram(t *app.Terminal, b *app.Backend, in app.InputFlags, past *history.Past, sum *history.Summary) (*engine.Program, []string, error) {
 	sources, err := past.Sources()
 	if err != nil {
 		return nil, nil, err
@@ -232,7 +232,7 @@ func writeBundleText(t *app.Terminal, w *bundle.Written) {
 }
 
 // Disclose prints the disclosure of a run.
-func Disclose(ctx context.Context, a *app.App, past *ledger.Past, markdown bool) error {
+func Disclose(ctx context.Context, a *app.App, past *history.Past, markdown bool) error {
 	return withSource(a, past, app.InputFlags{}, func(src bundle.Source) error {
 		d, err := bundle.Disclose(ctx, src)
 		switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -57,13 +57,13 @@ func NewVerify(a *app.App) *cobra.Command {
 // gradingKinds are the kinds that --grading-only does again.
 var gradingKinds = []string{conditions.AggregateKind, conditions.GradeKind}
 
-func verifyRun(ctx context.Context, a *app.App, o verifyOptions, past *ledger.Past) error {
+func verifyRun(ctx context.Context, a *app.App, o verifyOptions, past *history.Past) error {
 	past, err := app.OwnRun(past, fmt.Sprintf("mleflow bundle %s -o FILE and mleflow verify FILE check it and run none of its steps", past.Info.ID))
 	if err != nil {
 		return err
 	}
 	a.Network.Offline = !o.refetch
-	return withBackend(a, past, func(b *app.Backend, sum *ledger.Summary) error {
+	return withBackend(a, past, func(b *app.Backend, sum *history.Summary) error {
 		p, _, err := pastProgram(a.Terminal, b, o.in, past, sum)
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ type VerifyJSON struct {
 	Steps     []engine.Verified      `json:"steps"`
 }
 
-func showVerification(t *app.Terminal, sum *ledger.Summary, list []engine.Verified) error {
+func showVerification(t *app.Terminal, sum *history.Summary, list []engine.Verified) error {
 	attempts := app.AttemptsOf(sum)
 	counts := map[engine.Verdict]int{}
 	for _, v := range list {

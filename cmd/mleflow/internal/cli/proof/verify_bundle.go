@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/engine"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
@@ -118,7 +118,7 @@ func ownData(s *app.Store, o verifyOptions, q *audit.Request) (func() error, err
 	if err != nil {
 		return nil, err
 	}
-	runs := ledger.New(store.Dir())
+	runs := history.New(store.Dir())
 	q.Data = &audit.Data{Cache: store, Dir: o.bundle.dataDir, Ran: func(run string) bool {
 		past, err := runs.Find(run)
 		return err == nil && past.Info.ID == run

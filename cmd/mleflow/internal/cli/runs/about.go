@@ -11,7 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
@@ -28,8 +28,8 @@ func (f *AboutFlags) Register(flags *pflag.FlagSet, name, tag string) {
 }
 
 // About returns what the flags say of a run.
-func (f *AboutFlags) About() (a ledger.About, err error) {
-	a = ledger.About{RunName: f.name, Note: f.Note}
+func (f *AboutFlags) About() (a history.About, err error) {
+	a = history.About{RunName: f.name, Note: f.Note}
 	if a.Tags, err = tagsOf(f.tags); err == nil {
 		err = checkAbout(a)
 	}
@@ -50,7 +50,7 @@ func tagsOf(list []string) (map[string]string, error) {
 }
 
 // checkAbout refuses what cannot be shown, and addresses with a password.
-func checkAbout(a ledger.About) error {
+func checkAbout(a history.About) error {
 	if err := a.Check(); err != nil {
 		return app.Wrong(err)
 	}
@@ -63,33 +63,33 @@ func checkAbout(a ledger.About) error {
 }
 
 func newRunsName(a *app.App) *cobra.Command {
-	return runsAbout(a, "name RUN NAME", "Name a run; an empty name removes it", app.Takes(2, 2), func(args []string) (func(*ledger.About), ledger.About, error) {
-		return func(about *ledger.About) { about.RunName = args[0] }, ledger.About{RunName: args[0]}, nil
+	return runsAbout(a, "name RUN NAME", "Name a run; an empty name removes it", app.Takes(2, 2), func(args []string) (func(*history.About), history.About, error) {
+		return func(about *history.About) { about.RunName = args[0] }, history.About{RunName: args[0]}, nil
 	})
 }
 
 func newRunsNote(a *app.App) *cobra.Command {
-	return runsAbout(a, "note RUN TEXT", "Write a note on a run; an empty text removes it", app.Takes(2, 2), func(args []string) (func(*ledger.About), ledger.About, error) {
-		return func(about *ledger.About) { about.Note = args[0] }, ledger.About{Note: args[0]}, nil
+	return runsAbout(a, "note RUN TEXT", "Write a note on a run; an empty text removes it", app.Takes(2, 2), func(args []string) (func(*history.About), history.About, error) {
+		return func(about *history.About) { about.Note = args[0] }, history.About{Note: args[0]}, nil
 	})
 }
 
 func newRunsTag(a *app.App) *cobra.Command {
-	return runsAbout(a, "tag RUN KEY=VALUE...", "Tag a run; KEY= removes the tag", app.Takes(2, -1), func(args []string) (func(*ledger.About), ledger.About, error) {
+	return runsAbout(a, "tag RUN KEY=VALUE...", "Tag a run; KEY= removes the tag", app.Takes(2, -1), func(args []string) (func(*history.About), history.About, error) {
 		tags, err := tagsOf(args)
-		return func(about *ledger.About) {
+		return func(about *history.About) {
 			for k, v := range tags {
 				if about.Tags[k] = v; v == "" {
 					delete(about.Tags, k)
 				}
 			}
-		}, ledger.About{Tags: tags}, err
+		}, history.About{Tags: tags}, err
 	})
 }
 
 // runsAbout is a command that changes what is said of a run. read returns the
 // change and what it says, which is checked.
-func runsAbout(a *app.App, use, short string, args cobra.PositionalArgs, read func([]string) (func(*ledger.About), ledger.About, error)) *cobra.Command {
+func runsAbout(a *app.App, use, short string, args cobra.PositionalArgs, read func([]string) (func(*history.About), history.About, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: args,
 		RunE: a.Action(func(_ *cobra.Command, args []string) error {
@@ -118,9 +118,9 @@ func runsAbout(a *app.App, use, short string, args cobra.PositionalArgs, read fu
 }
 
 // chosen keeps the runs that have the name and all the tags.
-func (f *AboutFlags) chosen(entries []ledger.Entry) ([]ledger.Entry, error) {
+func (f *AboutFlags) chosen(entries []history.Entry) ([]history.Entry, error) {
 	tags, err := tagsOf(f.tags)
-	return slices.DeleteFunc(entries, func(e ledger.Entry) bool {
+	return slices.DeleteFunc(entries, func(e history.Entry) bool {
 		return !e.Chosen(e.ID, f.name, tags)
 	}), err
 }

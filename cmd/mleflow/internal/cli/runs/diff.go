@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // NewDiff returns the command diff.
@@ -48,7 +48,7 @@ func diffRuns(ctx context.Context, s *app.Store, c *disk.Cache, refs []string) (
 		if err != nil {
 			return nil, err
 		}
-		var sum *ledger.Summary
+		var sum *history.Summary
 		if sum, err = past.Summary(); err != nil {
 			return nil, err
 		}

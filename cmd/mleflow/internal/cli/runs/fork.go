@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 )
 
@@ -41,7 +41,7 @@ func newFork(a *app.App) *cobra.Command {
 		Use:   "fork RUN ADDRESS",
 		Short: "Start an attempt from a checkpoint of another one",
 		Args:  app.Takes(2, 2),
-		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, args []string) error {
+		RunE: a.OnRun(func(cmd *cobra.Command, past *history.Past, args []string) error {
 			past, err := repeatable(past)
 			if err != nil {
 				return err
@@ -66,7 +66,7 @@ func newFork(a *app.App) *cobra.Command {
 }
 
 // choose finds the checkpoint from which an attempt of a run is forked.
-func (o forkOptions) choose(ctx context.Context, a *app.App, past *ledger.Past, address string) (fork *checkpoint.Fork, err error) {
+func (o forkOptions) choose(ctx context.Context, a *app.App, past *history.Past, address string) (fork *checkpoint.Fork, err error) {
 	if !slices.Contains(past.Info.Argv, "apply") {
 		return nil, app.Usagef("run %s was not started by apply", past.Info.ID)
 	}
@@ -82,7 +82,7 @@ func (o forkOptions) choose(ctx context.Context, a *app.App, past *ledger.Past, 
 }
 
 // keyOf returns the key of an attempt in a run.
-func keyOf(past *ledger.Past, address string) (key digest.ActionID, err error) {
+func keyOf(past *history.Past, address string) (key digest.ActionID, err error) {
 	sum, err := past.Summary()
 	if err != nil {
 		return key, err

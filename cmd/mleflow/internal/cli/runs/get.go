@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/addr"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 type getOptions struct {
@@ -56,7 +56,7 @@ func NewGet(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func copyResults(ctx context.Context, a *app.App, c app.ResultCache, past *ledger.Past, o getOptions) error {
+func copyResults(ctx context.Context, a *app.App, c app.ResultCache, past *history.Past, o getOptions) error {
 	t := a.Terminal
 	sum, err := past.Summary()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/addr"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // NewLogs returns the command logs.
@@ -24,7 +24,7 @@ func NewLogs(a *app.App) *cobra.Command {
 		Use:   "logs RUN [ADDRESS]",
 		Short: "Print what the steps of a run printed",
 		Args:  app.Takes(1, 2),
-		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, args []string) error {
+		RunE: a.OnRun(func(cmd *cobra.Command, past *history.Past, args []string) error {
 			switch {
 			case full && !asTranscript:
 				return app.Usagef("--full goes with --transcript")
@@ -57,7 +57,7 @@ func NewLogs(a *app.App) *cobra.Command {
 
 // oneLog prints the log of a step, which another run has if its result was cached. Of a
 // block with several instances it prints those of all.
-func oneLog(a *app.App, past *ledger.Past, address string, attempt int, raw bool) error {
+func oneLog(a *app.App, past *history.Past, address string, attempt int, raw bool) error {
 	if attempts := past.Logs(address); len(attempts) > 0 {
 		return copyLog(a.Terminal, past, address, cmp.Or(attempt, attempts[len(attempts)-1]), raw)
 	}
@@ -73,7 +73,7 @@ func oneLog(a *app.App, past *ledger.Past, address string, attempt int, raw bool
 		fmt.Fprintf(a.Stderr, "%s printed nothing in run %s.\n", view.OneLine(address), past.Info.ID)
 		return nil
 	}
-	l, err := a.OpenLedger()
+	l, err := a.OpenHistory()
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func oneLog(a *app.App, past *ledger.Past, address string, attempt int, raw bool
 }
 
 // blockLogs prints the logs of all instances of a block.
-func blockLogs(a *app.App, past *ledger.Past, sum *ledger.Summary, block string, raw bool) error {
+func blockLogs(a *app.App, past *history.Past, sum *history.Summary, block string, raw bool) error {
 	found := false
 	for _, s := range view.InOrder(sum.Steps, view.StepAddress) {
 		if !strings.HasPrefix(s.Address, block+"[") {
@@ -105,11 +105,11 @@ func blockLogs(a *app.App, past *ledger.Past, sum *ledger.Summary, block string,
 	return nil
 }
 
-func noSuchStep(past *ledger.Past, address string) error {
+func noSuchStep(past *history.Past, address string) error {
 	return app.Usagef("no step %s in run %s; mleflow show %s -v lists its steps", address, past.Info.ID, past.Info.ID)
 }
 
-func allLogs(t *app.Terminal, past *ledger.Past, raw bool) error {
+func allLogs(t *app.Terminal, past *history.Past, raw bool) error {
 	sum, err := past.Summary()
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func allLogs(t *app.Terminal, past *ledger.Past, raw bool) error {
 	return nil
 }
 
-func copyLog(t *app.Terminal, past *ledger.Past, address string, attempt int, raw bool) error {
+func copyLog(t *app.Terminal, past *history.Past, address string, attempt int, raw bool) error {
 	r, err := past.OpenLog(address, attempt)
 	if err != nil {
 		return err

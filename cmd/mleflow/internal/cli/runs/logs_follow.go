@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
@@ -22,7 +22,7 @@ const followEvery = 200 * time.Millisecond
 // logFollower prints what steps of a run print, as they print it.
 type logFollower struct {
 	app  *app.App
-	past *ledger.Past
+	past *history.Past
 	// only is the address that is followed, empty for all; attempt its attempt,
 	// 0 for the last and those that follow.
 	only    string
@@ -38,7 +38,7 @@ type logFollower struct {
 type openLog struct {
 	address string
 	attempt int
-	log     *ledger.Follow
+	log     *history.Follow
 	lines   *lineWriter
 }
 

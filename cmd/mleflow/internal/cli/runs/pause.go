@@ -14,14 +14,14 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 // PausedRun is the output of runs pause in JSON.
 type PausedRun struct {
-	Run   string       `json:"run"`
-	State ledger.State `json:"state"`
+	Run   string        `json:"run"`
+	State history.State `json:"state"`
 }
 
 func newRunsPause(a *app.App) *cobra.Command {
@@ -29,7 +29,7 @@ func newRunsPause(a *app.App) *cobra.Command {
 		Use:   "pause [RUN]",
 		Short: "Stop a run so that it can go on later",
 		Args:  app.Takes(0, 1),
-		RunE: a.OnRun(func(cmd *cobra.Command, past *ledger.Past, _ []string) error {
+		RunE: a.OnRun(func(cmd *cobra.Command, past *history.Past, _ []string) error {
 			past, err := app.OwnRun(past, "who started it can pause it")
 			if err != nil {
 				return err // its process number may be any of this user's
@@ -39,7 +39,7 @@ func newRunsPause(a *app.App) *cobra.Command {
 			switch {
 			case err != nil:
 				return err
-			case e.State != ledger.Running:
+			case e.State != history.Running:
 				return app.Usagef("run %s is not running: %s", e.ID, e.State)
 			case e.Host != host:
 				return app.Usagef("run %s is on the machine %s; pause it there", e.ID, e.Host)
@@ -47,7 +47,7 @@ func newRunsPause(a *app.App) *cobra.Command {
 			if err := syscall.Kill(e.PID, app.PauseSignal); err != nil {
 				return fmt.Errorf("pause run %s: %w", e.ID, err)
 			}
-			for e.State == ledger.Running {
+			for e.State == history.Running {
 				if err := progress.Sleep(cmd.Context(), 100*time.Millisecond); err != nil {
 					return err
 				}
@@ -67,12 +67,12 @@ func newRunsContinue(a *app.App) *cobra.Command {
 		Use:   "continue [RUN]",
 		Short: "Go on with a run that was paused or interrupted",
 		Args:  app.Takes(0, 1),
-		RunE: a.OnRun(func(_ *cobra.Command, past *ledger.Past, _ []string) error {
+		RunE: a.OnRun(func(_ *cobra.Command, past *history.Past, _ []string) error {
 			past, err := repeatable(past)
 			if err != nil {
 				return err
 			}
-			if past.Entry().State == ledger.Running {
+			if past.Entry().State == history.Running {
 				return app.Usagef("run %s is running", past.Info.ID)
 			}
 			return repeat(a, past)
@@ -81,12 +81,12 @@ func newRunsContinue(a *app.App) *cobra.Command {
 }
 
 // repeatable returns a run whose command may be run again.
-func repeatable(past *ledger.Past) (*ledger.Past, error) {
+func repeatable(past *history.Past) (*history.Past, error) {
 	return app.OwnRun(past, fmt.Sprintf("read its pipeline %s, and if you trust that, start it yourself: %s", past.Info.Pipeline, strings.Join(past.Info.Argv, " ")))
 }
 
 // repeat runs the command of a repeatable run again, with more arguments.
-func repeat(a *app.App, past *ledger.Past, more ...string) error {
+func repeat(a *app.App, past *history.Past, more ...string) error {
 	again, err := commandOf(past.Info)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func repeat(a *app.App, past *ledger.Past, more ...string) error {
 }
 
 // commandOf returns the command that started a run, in the folder in which it ran.
-func commandOf(e ledger.Info) (*exec.Cmd, error) {
+func commandOf(e history.Info) (*exec.Cmd, error) {
 	switch {
 	case len(e.Argv) < 2 || e.Pipeline == "":
 		return nil, app.Usagef("run %s does not say how it was started", e.ID)

@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/report"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // NewReport returns the command report.
@@ -46,7 +46,7 @@ func WriteReport(ctx context.Context, a *app.App, args []string, out string) err
 	})
 }
 
-func collect(ctx context.Context, a *app.App, c app.ResultCache, past *ledger.Past) (report.Data, error) {
+func collect(ctx context.Context, a *app.App, c app.ResultCache, past *history.Past) (report.Data, error) {
 	if err := a.UseRun(past); err != nil {
 		return report.Data{}, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // NewRuns returns the command runs.
@@ -24,7 +24,7 @@ func NewRuns(a *app.App) *cobra.Command {
 		Short: "List the runs in this cache, newest first",
 		Args:  app.Takes(0, 0),
 		RunE: a.Action(func(*cobra.Command, []string) error {
-			l, err := a.OpenLedger()
+			l, err := a.OpenHistory()
 			if err != nil {
 				return err
 			}
@@ -78,7 +78,7 @@ func resultsOf(s *app.Store, id string) (r runResults) {
 }
 
 // medalsOf counts the submissions with a medal among those that can win one that counts.
-func medalsOf(sum *ledger.Summary) string {
+func medalsOf(sum *history.Summary) string {
 	graded, medals := 0, 0
 	for _, s := range sum.Steps {
 		medal, ok := s.Outputs["medal"]
@@ -95,14 +95,14 @@ func medalsOf(sum *ledger.Summary) string {
 
 // RunEntry is a run in the form of runs --json.
 type RunEntry struct {
-	ledger.Entry
+	history.Entry
 	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
 	Untrusted bool `json:"untrusted"`
 	// Called is the run's name or, without one, its two words.
 	Called string `json:"called"`
 }
 
-func showRuns(s *app.Store, entries []ledger.Entry) error {
+func showRuns(s *app.Store, entries []history.Entry) error {
 	if s.JSON {
 		list := make([]RunEntry, len(entries))
 		for i, e := range entries {

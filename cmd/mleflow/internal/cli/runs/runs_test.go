@@ -4,18 +4,18 @@ import (
 	"testing"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // TestMedalsOf counts medals that count: not those of rehearsals, forks, and attempts that
 // the environment ended.
 func TestMedalsOf(t *testing.T) {
-	sum := &ledger.Summary{}
+	sum := &history.Summary{}
 	if got := medalsOf(sum); got != "" {
 		t.Errorf("of no grade %q", got)
 	}
 	grade := func(medal string, set ...string) {
-		var s ledger.StepSummary
+		var s history.StepSummary
 		s.Kind, s.Outputs, s.Conditions = conditions.GradeKind, map[string]string{"medal": medal}, set
 		sum.Steps = append(sum.Steps, s)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
@@ -70,7 +70,7 @@ func NewShow(a *app.App) *cobra.Command {
 
 // underWay is the state of a run in progress, with the last lines that its
 // steps printed; nil of one that has ended.
-func underWay(past *ledger.Past) *view.State {
+func underWay(past *history.Past) *view.State {
 	if !past.Running() {
 		return nil
 	}
@@ -86,7 +86,7 @@ func underWay(past *ledger.Past) *view.State {
 }
 
 // showRun prints a run; now is its state if it is in progress.
-func showRun(st *app.Store, sum *ledger.Summary, now *view.State) error {
+func showRun(st *app.Store, sum *history.Summary, now *view.State) error {
 	style := st.OutStyle()
 	fmt.Fprintf(st.Stdout, "%s\n", style.Bold("Run "+sum.ID+" "+sum.Called(sum.ID)))
 	fmt.Fprintf(st.Stdout, "pipeline  %s\nstarted   %s on %s by mleflow %s\nstate     %s\n", view.OneLine(sum.Pipeline),
@@ -123,7 +123,7 @@ func showRun(st *app.Store, sum *ledger.Summary, now *view.State) error {
 
 // boardless reports whether a run has graded attempts and no leaderboard of its
 // own, or none yet.
-func boardless(sum *ledger.Summary) bool {
+func boardless(sum *history.Summary) bool {
 	graded := false
 	for i := range sum.Steps {
 		if ended := sum.Steps[i].Status.Succeeded(); ended && sum.Steps[i].Kind == "aggregate" {
@@ -136,7 +136,7 @@ func boardless(sum *ledger.Summary) bool {
 }
 
 // showOwnBoard prints the leaderboard of the attempts that a run has graded.
-func showOwnBoard(ctx context.Context, a *app.App, sum *ledger.Summary, full bool) error {
+func showOwnBoard(ctx context.Context, a *app.App, sum *history.Summary, full bool) error {
 	made, graded, err := leaderboard.OwnBoard(ctx, a, sum.ID)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func showOwnBoard(ctx context.Context, a *app.App, sum *ledger.Summary, full boo
 }
 
 // outcomes are how the attempts of a run ended, with their causes.
-func outcomes(s *app.Store, sum *ledger.Summary) (o view.Outcomes) {
+func outcomes(s *app.Store, sum *history.Summary) (o view.Outcomes) {
 	o = view.OutcomesOf(sum)
 	o.Explain(len(o.Problems), s.Tail)
 	return o
@@ -158,7 +158,7 @@ func outcomes(s *app.Store, sum *ledger.Summary) (o view.Outcomes) {
 
 // RunJSON is the form of show --json.
 type RunJSON struct {
-	ledger.Entry
+	history.Entry
 	// Untrusted says that an attempt was not isolated; see conditions.Untrusted.
 	Untrusted bool                `json:"untrusted"`
 	Steps     []stepJSON          `json:"steps"`
@@ -190,12 +190,12 @@ type stepJSON struct {
 
 // nodeJSON is what a run used of a node of a cluster.
 type nodeJSON struct {
-	ledger.NodeUse
+	history.NodeUse
 	GPUMillis     int64 `json:"gpu_ms"`
 	IdleGPUMillis int64 `json:"idle_gpu_ms"`
 }
 
-func showJSON(sum *ledger.Summary, outcomes view.Outcomes) RunJSON {
+func showJSON(sum *history.Summary, outcomes view.Outcomes) RunJSON {
 	out := RunJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings, Outcomes: outcomes, Evaluation: sum.Evaluation}
 	for _, s := range sum.Steps {
 		out.Steps = append(out.Steps, stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action,

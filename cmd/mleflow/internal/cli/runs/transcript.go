@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
@@ -23,7 +23,7 @@ const (
 )
 
 // WithTranscript opens the transcript of an attempt.
-func WithTranscript(ctx context.Context, a *app.App, past *ledger.Past, address string, use func(*cache.Record, *transcript.Reader) error) error {
+func WithTranscript(ctx context.Context, a *app.App, past *history.Past, address string, use func(*cache.Record, *transcript.Reader) error) error {
 	return a.WithRecord(ctx, past, address, func(c app.ResultCache, rec *cache.Record) error {
 		ref := cmp.Or(rec.Outputs[transcriptOutput].Ref, rec.Outputs[judgedOutput].Ref)
 		if ref.IsZero() {
@@ -38,7 +38,7 @@ func WithTranscript(ctx context.Context, a *app.App, past *ledger.Past, address 
 }
 
 // printTranscript writes the conversations of an attempt.
-func printTranscript(ctx context.Context, a *app.App, past *ledger.Past, address string, full bool) error {
+func printTranscript(ctx context.Context, a *app.App, past *history.Past, address string, full bool) error {
 	return WithTranscript(ctx, a, past, address, func(_ *cache.Record, r *transcript.Reader) error {
 		if a.JSON {
 			return writeTurns(json.NewEncoder(a.Stdout), r)

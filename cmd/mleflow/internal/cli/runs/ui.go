@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // uiPort is where the page is served unless another port is named or the port
@@ -46,13 +46,13 @@ func serveUI(ctx context.Context, a *app.App, port int, given bool) error {
 	if err != nil {
 		return fmt.Errorf("serve the page: %w; name another port with --port, or 0 for any", err)
 	}
-	runs, err := a.OpenLedger()
+	runs, err := a.OpenHistory()
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	lent := &lending{Store: a.Store}
 	defer app.FewCollections()() // a page of a large run leaves much garbage at once
-	pages := ui.New(ctx, ui.Source{Ledger: runs, Results: lent.use, Catalog: func(past *ledger.Past) (*competitions.Catalog, error) { return catalogOf(a, past) }, Kept: lent.kept, Version: app.ThisVersion().Version})
+	pages := ui.New(ctx, ui.Source{History: runs, Results: lent.use, Catalog: func(past *history.Past) (*competitions.Catalog, error) { return catalogOf(a, past) }, Kept: lent.kept, Version: app.ThisVersion().Version})
 	name := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	guard := ui.NewGuard(name, pages)
 	address := "http://127.0.0.1:" + name + "/?token=" + guard.Token()
@@ -69,7 +69,7 @@ func serveUI(ctx context.Context, a *app.App, port int, given bool) error {
 
 // catalogOf are the competitions that are known for a run: also those that its
 // pipeline names.
-func catalogOf(a *app.App, past *ledger.Past) (*competitions.Catalog, error) {
+func catalogOf(a *app.App, past *history.Past) (*competitions.Catalog, error) {
 	own := &app.Library{Terminal: a.Terminal, CompetitionDirs: a.CompetitionDirs}
 	if past != nil {
 		if err := own.UseRun(past); err != nil {
@@ -95,7 +95,7 @@ type lending struct {
 }
 
 // use implements ui.Source.Results.
-func (l *lending) use(past *ledger.Past, use func(ui.Results) error) error {
+func (l *lending) use(past *history.Past, use func(ui.Results) error) error {
 	var loc remote.Location
 	var err error
 	if past != nil {

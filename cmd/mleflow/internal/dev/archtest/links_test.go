@@ -14,7 +14,7 @@ import (
 // closed are the packages whose files are in a cache that others may be able to write
 // to, and opened what they may open plainly: what is not in the cache.
 var (
-	closed = []string{"cache/disk", "cache/disk/index", "engine/ledger", "plugins/sandbox/executor/claim", "plugins/sandbox/service", "plugins/models/gateway", "plugins/models/transcript"}
+	closed = []string{"cache/disk", "cache/disk/index", "engine/history", "plugins/sandbox/executor/claim", "plugins/sandbox/service", "plugins/models/gateway", "plugins/models/transcript"}
 	opened = []string{"/proc/", "c.dir", "path, os.O_WRONLY|os.O_CREATE|os.O_EXCL", "path, unix.O_DIRECTORY|unix.O_NOFOLLOW", `"/from"`, "work+", "to, r.secrets", "path, r.secrets"}
 )
 

@@ -116,7 +116,7 @@ step "exec" "failing" { command = ["sh", "-c", "echo $SENSITIVE $KAGGLE_KEY >&2;
 `
 
 // TestSecretsNeverEnter gives secrets in every way and looks for them, in every
-// encoding, in every byte of the ledger and the bundle, and in what was printed. The
+// encoding, in every byte of the run history and the bundle, and in what was printed. The
 // cache has what the agent left, as it left it, and the bundle leaves that out.
 func TestSecretsNeverEnter(t *testing.T) {
 	canaries := map[string]string{

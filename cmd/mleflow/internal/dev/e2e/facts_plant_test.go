@@ -21,7 +21,7 @@ import (
 	leaderboardcmd "github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/plugins/models/modeltest"
 )
 
@@ -324,11 +324,11 @@ func (p *plantation) apply(name string, list []attempt, words ...string) string 
 // latest is the newest run.
 func (p *plantation) latest() string {
 	p.t.Helper()
-	list, err := ledger.New(p.cache).List()
+	list, err := history.New(p.cache).List()
 	if err != nil || len(list) == 0 {
 		p.t.Fatalf("%d runs: %v", len(list), err)
 	}
-	return slices.MaxFunc(list, func(a, b ledger.Entry) int { return strings.Compare(a.ID, b.ID) }).ID
+	return slices.MaxFunc(list, func(a, b history.Entry) int { return strings.Compare(a.ID, b.ID) }).ID
 }
 
 // kill kills a run in the middle of an attempt.
@@ -368,7 +368,7 @@ func (p *plantation) collected(runs ...string) []*results.Attempt {
 	}
 	var list []*results.Attempt
 	for _, id := range runs {
-		past, err := ledger.New(p.cache).Open(id)
+		past, err := history.New(p.cache).Open(id)
 		if err != nil {
 			p.t.Fatal(err)
 		}

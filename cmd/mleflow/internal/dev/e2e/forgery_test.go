@@ -329,7 +329,7 @@ func TestPatchedPreparation(t *testing.T) {
 }
 
 // rekey changes fields of the key of a step of the latest run, in the cache and the
-// ledger.
+// run history.
 func (f *forger) rekey(address string, fields map[string]string) {
 	f.t.Helper()
 	f.withCache(func(c *disk.Cache) {
@@ -347,12 +347,12 @@ func (f *forger) rekey(address string, fields map[string]string) {
 		if err := c.Record(f.t.Context(), &rec); err != nil {
 			f.t.Fatal(err)
 		}
-		f.inLedger("events.jsonl", was, rec.Action.String())
+		f.inHistory("events.jsonl", was, rec.Action.String())
 	})
 }
 
-// inLedger replaces text in files of the latest run.
-func (f *forger) inLedger(pattern string, oldnew ...string) {
+// inHistory replaces text in files of the latest run.
+func (f *forger) inHistory(pattern string, oldnew ...string) {
 	f.t.Helper()
 	files, err := filepath.Glob(filepath.Join(f.cache, "runs", "*", pattern))
 	if err != nil || len(files) == 0 {
@@ -382,7 +382,7 @@ func (f *forger) unchain() {
 func TestForgedInputs(t *testing.T) {
 	f := newForger(t, strings.Replace(honest, "  data        = step.checksum.data.public\n", "  data        = step.checksum.data.public\n  runtime     = \"process\"\n", 1))
 	f.finish()
-	f.inLedger("pipeline/*.hcl", `agent "dummy" { command = ["mleflow", "agent", "dummy"] }`, "agent \"dummy\" {\n  command = [\"sh\"]\n  image = \"gone.tar\"\n}", `"process"`, `"sandbox"`)
+	f.inHistory("pipeline/*.hcl", `agent "dummy" { command = ["mleflow", "agent", "dummy"] }`, "agent \"dummy\" {\n  command = [\"sh\"]\n  image = \"gone.tar\"\n}", `"process"`, `"sandbox"`)
 	other := digest.Of([]byte("other")).String()
 	f.rekey("step.agent-run.solve", map[string]string{
 		"agent.image": `"gone.tar"`, "agent.command": `["sh"]`, "runtime": "sandbox", "data": other, "description": other, "instructions": other, "seed": "7", "competition": "demo-cancer",

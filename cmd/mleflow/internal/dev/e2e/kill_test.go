@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // kinds are the step kinds that must have been in flight at a kill.
@@ -129,13 +129,13 @@ func (k *killer) attack(p *place) bool {
 // checkOnce reads the journals of all the round's runs: no step may have been
 // executed to its end twice.
 func (k *killer) checkOnce(p *place) {
-	past, err := ledger.New(p.cache).List()
+	past, err := history.New(p.cache).List()
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	done := map[string]string{}
 	for _, entry := range past {
-		run, err := ledger.New(p.cache).Find(entry.ID)
+		run, err := history.New(p.cache).Find(entry.ID)
 		if err != nil {
 			k.t.Fatal(err)
 		}
@@ -150,7 +150,7 @@ func (k *killer) checkOnce(p *place) {
 				}
 				done[s.Address] = entry.ID
 			}
-			if s.Status == "" && entry.State == ledger.Interrupted {
+			if s.Status == "" && entry.State == history.Interrupted {
 				k.hit[s.Kind]++
 			}
 		}

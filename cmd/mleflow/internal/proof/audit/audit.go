@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -102,7 +102,7 @@ type Request struct {
 	Bundle *bundle.Bundle
 	// Chain is the account of the bundle's chain.
 	Chain   *bundle.Chain
-	Summary *ledger.Summary
+	Summary *history.Summary
 	// Rounds starts the pipeline's evaluation.
 	Rounds  func(cache.Store, *engine.Program) (func() engine.Rounds, diag.List)
 	Program *engine.Program

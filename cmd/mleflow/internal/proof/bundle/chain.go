@@ -16,11 +16,11 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
-// chainFile has every attempt that the cache began; see ledger.Link.
+// chainFile has every attempt that the cache began; see history.Link.
 const chainFile = "chain.jsonl"
 
 // Chain is the account of a bundle's chain.
@@ -41,8 +41,8 @@ type Chain struct {
 	// competitions that is not in the bundle, and how many each has.
 	Unpublished map[string]int `json:"unpublished_runs,omitempty"`
 
-	links []ledger.Link
-	own   *ledger.Link
+	links []history.Link
+	own   *history.Link
 	// agents has the mark of the agent of each attempt, and gaps its gap, by address.
 	agents, gaps map[string]string
 }
@@ -127,7 +127,7 @@ func (t Tried) String() string {
 
 // chain adds the chain of the cache.
 func (c *collector) chain() error {
-	text, err := c.src.Ledger.Chain()
+	text, err := c.src.History.Chain()
 	if err != nil || len(text) == 0 {
 		return err
 	}
@@ -186,7 +186,7 @@ func newChain(records []record) *Chain {
 	c := &Chain{Agents: []Tried{}, Gaps: []string{}, Unpublished: map[string]int{}, agents: map[string]string{}, gaps: map[string]string{}}
 	for _, r := range records {
 		if r.Kind == conditions.AttemptKind {
-			c.agents[r.Address] = ledger.Mark(agentrun.Counted(r.Fields)[1])
+			c.agents[r.Address] = history.Mark(agentrun.Counted(r.Fields)[1])
 		}
 	}
 	return c
@@ -222,7 +222,7 @@ func CountTries(text []byte, run string, attempts map[string]*cache.Record) *Cha
 
 // compare follows the links, and finds the attempts of a run among them.
 func (c *Chain) compare(text []byte, run string, records []record) error {
-	links, err := ledger.ParseChain(text)
+	links, err := history.ParseChain(text)
 	if err == nil && len(links) == 0 {
 		err = errors.New("it is empty")
 	}
@@ -230,7 +230,7 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 		return damage(chainFile, "%w", err)
 	}
 	c.Lines, c.First, c.Root, c.Head, c.links = len(links), links[0].Time, links[0].ID, links[len(links)-1].ID, links
-	w := walk{declared: map[string]*ledger.Link{}, begun: map[string]*tried{}, found: map[string]bool{}}
+	w := walk{declared: map[string]*history.Link{}, begun: map[string]*tried{}, found: map[string]bool{}}
 	for i := range c.links {
 		if err := w.follow(&c.links[i]); err != nil {
 			return damage(chainFile, "line %d %w", i+1, err)
@@ -266,7 +266,7 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 	}
 	c.countAll(records, &w)
 	for _, t := range w.tried {
-		if t.made() && t.end.Status == ledger.StatusRan && !t.published && t.subject() != "" && subjects[t.subject()] {
+		if t.made() && t.end.Status == history.StatusRan && !t.published && t.subject() != "" && subjects[t.subject()] {
 			c.Unpublished[t.began.Run]++
 		}
 	}
@@ -274,7 +274,7 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 }
 
 // Links are the lines of the chain.
-func (c *Chain) Links() []ledger.Link {
+func (c *Chain) Links() []history.Link {
 	if c == nil {
 		return nil
 	}
@@ -283,13 +283,13 @@ func (c *Chain) Links() []ledger.Link {
 
 // declared compares the declaration of the bundle's run with what the bundle has.
 func (c *Chain) declared(x *Examined) {
-	o := ledger.Opening{Info: ledger.Info{Pipeline: x.Run.Pipeline, Variables: x.Run.Variables}, Sources: x.Sources}
+	o := history.Opening{Info: history.Info{Pipeline: x.Run.Pipeline, Variables: x.Run.Variables}, Sources: x.Sources}
 	if again := o.Declaration(); again.Plan != c.own.Plan {
 		c.Differs = append(c.Differs, "the run declared other variables or files than the bundle has, or folders in its variables are masked")
 	}
 	absent, more := len(c.own.Steps), 0
 	for _, r := range x.records {
-		if _, found := slices.BinarySearch(c.own.Steps, ledger.Mark(r.Address)); found {
+		if _, found := slices.BinarySearch(c.own.Steps, history.Mark(r.Address)); found {
 			absent--
 		} else if r.Kind == conditions.AttemptKind {
 			more++
@@ -297,7 +297,7 @@ func (c *Chain) declared(x *Examined) {
 	}
 	if x.Summary != nil {
 		for _, s := range x.Summary.Steps { // the audit repeats the evaluation that did not need it
-			if _, found := slices.BinarySearch(c.own.Steps, ledger.Mark(s.Address)); found && s.Status == event.Unneeded {
+			if _, found := slices.BinarySearch(c.own.Steps, history.Mark(s.Address)); found && s.Status == event.Unneeded {
 				absent--
 			}
 		}
@@ -310,11 +310,11 @@ func (c *Chain) declared(x *Examined) {
 	}
 }
 
-// lacks compares the chain with the earlier runs that the ledger remembers.
+// lacks compares the chain with the earlier runs that the run history remembers.
 func (c *Chain) lacks(earlier []EarlierRun) {
 	n := 0
 	for _, run := range earlier {
-		if run.Attempts > 0 && !slices.ContainsFunc(c.links, func(l ledger.Link) bool { return l.Run == run.Run }) {
+		if run.Attempts > 0 && !slices.ContainsFunc(c.links, func(l history.Link) bool { return l.Run == run.Run }) {
 			n++
 		}
 	}
@@ -325,7 +325,7 @@ func (c *Chain) lacks(earlier []EarlierRun) {
 
 // tried is an attempt in the chain.
 type tried struct {
-	began, end *ledger.Link
+	began, end *history.Link
 	published  bool
 	// went means that a later one went on with it; both are one attempt.
 	went bool
@@ -333,7 +333,7 @@ type tried struct {
 
 // made reports whether it gave a result, which may not be final.
 func (t *tried) made() bool {
-	return t.end != nil && (t.end.Status == ledger.StatusRan || t.end.Status == ledger.StatusNotFinal)
+	return t.end != nil && (t.end.Status == history.StatusRan || t.end.Status == history.StatusNotFinal)
 }
 
 // subject is the mark of the agent itself, whatever its name; empty in older chains.
@@ -347,7 +347,7 @@ func (t *tried) subject() string {
 // tries reports whether a record is of what was tried.
 func (t *tried) tries(r record) bool {
 	for i, name := range agentrun.Counted(r.Fields) {
-		if i < len(t.began.Subjects) && t.began.Subjects[i] != ledger.Mark(name) {
+		if i < len(t.began.Subjects) && t.began.Subjects[i] != history.Mark(name) {
 			return false
 		}
 	}
@@ -356,27 +356,27 @@ func (t *tried) tries(r record) bool {
 
 // walk follows a chain.
 type walk struct {
-	declared map[string]*ledger.Link
+	declared map[string]*history.Link
 	begun    map[string]*tried
 	tried    []*tried
 	// found has the addresses of attempts that are there.
 	found map[string]bool
 }
 
-func (w *walk) follow(l *ledger.Link) error {
+func (w *walk) follow(l *history.Link) error {
 	key := l.Run + " " + l.Step
 	run := w.declared[l.Run]
 	switch {
-	case l.Type == ledger.Declared && run != nil:
+	case l.Type == history.Declared && run != nil:
 		return fmt.Errorf("declares run %s again", l.Run)
-	case l.Type == ledger.Declared:
+	case l.Type == history.Declared:
 		w.declared[l.Run] = l
 		return nil
 	case run == nil || !slices.Contains(run.Steps, l.Step):
 		return fmt.Errorf("is about an attempt that run %s did not declare", l.Run)
-	case l.Type == ledger.Began && len(l.Subjects) < 2: // that of older versions has two
+	case l.Type == history.Began && len(l.Subjects) < 2: // that of older versions has two
 		return fmt.Errorf("does not say what was tried")
-	case l.Type == ledger.Began:
+	case l.Type == history.Began:
 		w.begun[key] = &tried{began: l}
 		w.tried = append(w.tried, w.begun[key])
 		return nil
@@ -427,14 +427,14 @@ func (w *walk) went(t *tried, r record) {
 // count adds the account of a record's agent, once.
 func (c *Chain) count(r record, w *walk, records []record) {
 	names := agentrun.Counted(r.Fields)
-	t := Tried{Agent: agentOf(r).Name, Competition: r.field("competition"), Version: r.field("version"), at: ledger.Mark(names[0]), agent: ledger.Mark(names[1])}
+	t := Tried{Agent: agentOf(r).Name, Competition: r.field("competition"), Version: r.field("version"), at: history.Mark(names[0]), agent: history.Mark(names[1])}
 	if slices.ContainsFunc(c.Agents, func(other Tried) bool { return other.agent == t.agent }) {
 		return
 	}
 	keys := map[digest.ActionID]bool{}
 	for _, one := range w.tried {
 		switch {
-		case one.began.Subjects[0] != t.at || one.went || one.end != nil && one.end.Status == ledger.StatusFound && !one.published:
+		case one.began.Subjects[0] != t.at || one.went || one.end != nil && one.end.Status == history.StatusFound && !one.published:
 			continue
 		case one.began.Subjects[1] != t.agent:
 			t.Beside++
@@ -442,16 +442,16 @@ func (c *Chain) count(r record, w *walk, records []record) {
 		}
 		keys[one.began.Action] = true
 		t.Began++
-		switch status := cmp.Or(one.end, &ledger.Link{}).Status; {
+		switch status := cmp.Or(one.end, &history.Link{}).Status; {
 		case one.published:
 			t.Published++
-		case status == ledger.StatusRan:
+		case status == history.StatusRan:
 			t.Unpublished++
-		case status == ledger.StatusNotFinal:
+		case status == history.StatusNotFinal:
 			t.NotFinal++
-		case status == ledger.StatusFailed:
+		case status == history.StatusFailed:
 			t.Failed++
-		case status == ledger.StatusCancelled:
+		case status == history.StatusCancelled:
 			t.Cancelled++
 		default:
 			t.Unended++
@@ -477,7 +477,7 @@ func (c *Chain) Commitment(id digest.ContentID) (string, error) {
 		if l.ID == id {
 			return fmt.Sprintf("line %d of the chain, the last one at that time", i+1), nil
 		}
-		if l.Type != ledger.Declared || l.Commitment() != id {
+		if l.Type != history.Declared || l.Commitment() != id {
 			continue
 		}
 		var differs []string

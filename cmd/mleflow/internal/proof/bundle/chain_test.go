@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
@@ -23,16 +23,16 @@ func attemptAt(run, content string) *cache.Record {
 }
 
 // begins writes the lines of an apply whose attempt ends with a status; "" is a kill.
-func begins(t *testing.T, l *ledger.Ledger, rec *cache.Record, run, status string) {
+func begins(t *testing.T, l *history.Store, rec *cache.Record, run, status string) {
 	t.Helper()
-	at := ledger.Mark("s")
-	link := ledger.Link{Type: ledger.Began, Run: run, Step: at, Action: rec.Action, Try: 1}
+	at := history.Mark("s")
+	link := history.Link{Type: history.Began, Run: run, Step: at, Action: rec.Action, Try: 1}
 	for _, name := range agentrun.Counted(rec.Fields) {
-		link.Subjects = append(link.Subjects, ledger.Mark(name))
+		link.Subjects = append(link.Subjects, history.Mark(name))
 	}
-	links := []ledger.Link{{Type: ledger.Declared, Run: run, Steps: []string{at}}, link}
-	if link.Type, link.Status = ledger.Ended, status; status != "" {
-		if status == ledger.StatusRan || status == ledger.StatusNotFinal {
+	links := []history.Link{{Type: history.Declared, Run: run, Steps: []string{at}}, link}
+	if link.Type, link.Status = history.Ended, status; status != "" {
+		if status == history.StatusRan || status == history.StatusNotFinal {
 			link.Result = engine.ResultID(rec.Outputs)
 		}
 		links = append(links, link)
@@ -80,13 +80,13 @@ func TestTried(t *testing.T) {
 		"another process made it": {rec: attemptAt("a", "y"), runs: "a found", gap: "", want: Tried{Began: 1, Published: 1, Keys: 1}},
 		"no chain":                {rec: attemptAt("a", "x"), latest: "a", gap: "there is no chain", want: Tried{Began: 1, Published: 1, Elsewhere: 1}},
 	} {
-		l := ledger.New(t.TempDir())
+		l := history.New(t.TempDir())
 		last := ""
 		for one := range strings.SplitSeq(c.runs, ",") {
 			if run, status, _ := strings.Cut(one, " "); run != "" {
 				last = run
 				other := c.rec
-				if status == ledger.StatusRan && run != c.rec.Run || status == ledger.StatusNotFinal {
+				if status == history.StatusRan && run != c.rec.Run || status == history.StatusNotFinal {
 					other = attemptAt(run, "another")
 				}
 				begins(t, l, other, run, status)
@@ -120,10 +120,10 @@ func TestChainIsOfTheRecords(t *testing.T) {
 		"another result": func(r *cache.Record) { r.Outputs = attemptAt("a", "y").Outputs },
 		"another agent":  func(r *cache.Record) { r.Fields[0].Value = `"other"` },
 	} {
-		l := ledger.New(t.TempDir())
+		l := history.New(t.TempDir())
 		forged := attemptAt("a", "x")
 		other(forged)
-		begins(t, l, forged, "a", ledger.StatusRan)
+		begins(t, l, forged, "a", history.StatusRan)
 		text, err := l.Chain()
 		if err != nil {
 			t.Fatal(err)
@@ -137,14 +137,14 @@ func TestChainIsOfTheRecords(t *testing.T) {
 // TestCommitment: a commitment is held only by a run that declared the same, and whose
 // bundle has what was declared.
 func TestCommitment(t *testing.T) {
-	l, rec := ledger.New(t.TempDir()), attemptAt("b", "x")
-	begins(t, l, attemptAt("a", "y"), "a", ledger.StatusCancelled)
-	begins(t, l, rec, "b", ledger.StatusRan)
+	l, rec := history.New(t.TempDir()), attemptAt("b", "x")
+	begins(t, l, attemptAt("a", "y"), "a", history.StatusCancelled)
+	begins(t, l, rec, "b", history.StatusRan)
 	text, err := l.Chain()
 	if err != nil {
 		t.Fatal(err)
 	}
-	links, err := ledger.ParseChain(text)
+	links, err := history.ParseChain(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
@@ -30,9 +30,9 @@ type Cache interface {
 
 // Source holds the inputs of a bundle.
 type Source struct {
-	Past   *ledger.Past
-	Ledger *ledger.Ledger
-	Cache  Cache
+	Past    *history.Past
+	History *history.Store
+	Cache   Cache
 	// Graph is the pipeline of the run with its variables.
 	Graph *config.Graph
 	// Folders are hidden in texts of mleflow, each by its name.
@@ -50,7 +50,7 @@ type collector struct {
 	account
 	src     Source
 	ctx     context.Context
-	sum     *ledger.Summary
+	sum     *history.Summary
 	rules   map[string]rule
 	mask    *masker
 	omitted []Omission
@@ -85,7 +85,7 @@ func (c *collector) omit(what, id, why string) {
 	c.omitted = append(c.omitted, Omission{What: what, Digest: id, Why: why})
 }
 
-// newCollector reads the run's entry in the ledger.
+// newCollector reads the run's entry in the run history.
 func newCollector(ctx context.Context, src Source) (*collector, error) {
 	sum, err := src.Past.Summary()
 	if err != nil {
@@ -106,7 +106,7 @@ func collect(ctx context.Context, src Source) (*collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.sum.State == ledger.Running {
+	if c.sum.State == history.Running {
 		return nil, fmt.Errorf("bundle run %s: it has not ended", c.sum.ID)
 	}
 	for _, part := range []func() error{c.about, c.readRecords, c.journal, c.chain, c.logs, c.knowData, c.outputs, c.disclose} {
@@ -160,7 +160,7 @@ func (c *collector) addPlan(pl *plan.Plan) error {
 func (c *collector) readRecords() error {
 	var lines bytes.Buffer
 	steps := slices.Clone(c.sum.Steps)
-	slices.SortFunc(steps, func(a, b ledger.StepSummary) int { return compareAddresses(a.Address, b.Address) })
+	slices.SortFunc(steps, func(a, b history.StepSummary) int { return compareAddresses(a.Address, b.Address) })
 	for _, s := range steps {
 		if s.Action == "" {
 			continue

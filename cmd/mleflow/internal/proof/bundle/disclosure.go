@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/outcome"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
@@ -27,17 +27,17 @@ import (
 
 // Disclosure describes the conditions of a run's attempts.
 type Disclosure struct {
-	Run      string       `json:"run"`
-	Pipeline string       `json:"pipeline"`
-	Version  string       `json:"mleflow"`
-	State    ledger.State `json:"state"`
-	Started  time.Time    `json:"started"`
-	ledger.About
+	Run      string        `json:"run"`
+	Pipeline string        `json:"pipeline"`
+	Version  string        `json:"mleflow"`
+	State    history.State `json:"state"`
+	Started  time.Time     `json:"started"`
+	history.About
 	Environment Environment `json:"environment"`
 	// Evaluation is the last state of the pipeline's evaluation; nil without one.
 	Evaluation *plan.Evaluation `json:"evaluation,omitempty"`
 	Attempts   []Attempt        `json:"attempts"`
-	// Earlier are the runs of the same pipeline file that the ledger holds
+	// Earlier are the runs of the same pipeline file that the run history holds
 	// from before this one, oldest first.
 	Earlier []EarlierRun `json:"earlier_runs"`
 	// Elsewhere are the runs of other pipeline files from before this one that made
@@ -61,9 +61,9 @@ func (d *Disclosure) Others(address string) int {
 
 // EarlierRun is another run of the pipeline.
 type EarlierRun struct {
-	Run     string       `json:"run"`
-	Started time.Time    `json:"started"`
-	State   ledger.State `json:"state"`
+	Run     string        `json:"run"`
+	Started time.Time     `json:"started"`
+	State   history.State `json:"state"`
 	// Attempts is how many agents it started, Failed how many of these the
 	// machine failed.
 	Attempts int `json:"attempts"`

@@ -44,7 +44,7 @@
 // private inputs whose output was graded; of that no file which is one of the
 // data's, but for the graded file itself, and none of the answers. What steps of
 // other kinds printed or computed of private data is withheld. Secrets are not
-// in the ledger and not in the cache; whatever credentials the environment holds
+// in the run history and not in the cache; whatever credentials the environment holds
 // are looked for all the same, and a bundle that would hold one is not written.
 // Names of hosts and folders of the machine are masked in what mleflow wrote.
 // What agents wrote is taken as it is, since its digest is the result. Of the

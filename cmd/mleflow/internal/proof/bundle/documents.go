@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // The files of a bundle that mleflow writes itself.
@@ -41,11 +41,11 @@ type Run struct {
 	Variables map[string]json.RawMessage `json:"variables"`
 	Argv      []string                   `json:"argv"`
 	Version   string                     `json:"mleflow"`
-	State     ledger.State               `json:"state"`
+	State     history.State              `json:"state"`
 	Started   time.Time                  `json:"started"`
 	Last      time.Time                  `json:"last_event"`
 	Resumed   string                     `json:"resumed,omitempty"`
-	ledger.About
+	history.About
 }
 
 // Environment is the file environment.json.
@@ -183,7 +183,7 @@ func folder(address string) string {
 }
 
 // runOf tells of the run without its machine.
-func runOf(past *ledger.Past, sum *ledger.Summary, source []byte, m *masker) Run {
+func runOf(past *history.Past, sum *history.Summary, source []byte, m *masker) Run {
 	r := Run{
 		ID: past.Info.ID, Pipeline: filepath.Base(past.Info.Pipeline), Text: digest.Of(source), Version: past.Info.Version, State: sum.State,
 		Started: past.Info.Started.UTC(), Last: sum.Last.UTC(), Resumed: past.Info.Resumed, Variables: map[string]json.RawMessage{}, Argv: []string{},
@@ -197,14 +197,14 @@ func runOf(past *ledger.Past, sum *ledger.Summary, source []byte, m *masker) Run
 		}
 		r.Argv = append(r.Argv, m.argument(a))
 	}
-	r.About = ledger.About{RunName: m.text(sum.RunName), Tags: maps.Clone(sum.Tags), Note: m.text(sum.Note)}
+	r.About = history.About{RunName: m.text(sum.RunName), Tags: maps.Clone(sum.Tags), Note: m.text(sum.Note)}
 	for k, v := range r.Tags {
 		r.Tags[k] = m.text(v)
 	}
 	return r
 }
 
-func environmentOf(info ledger.Info) Environment {
+func environmentOf(info history.Info) Environment {
 	e := Environment{OS: info.OS, CPUs: info.CPUs, MemoryBytes: info.MemoryBytes, GPUs: append([]string{}, info.GPUs...), Facts: map[string]string{}}
 	maps.Copy(e.Facts, info.Environment)
 	return e

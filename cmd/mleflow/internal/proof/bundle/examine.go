@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -39,8 +39,8 @@ type Examined struct {
 	// Chain counts the attempts that were made; nil if there are none.
 	Chain *Chain `json:"chain,omitempty"`
 
-	// Summary is the run as the ledger would tell it.
-	Summary *ledger.Summary `json:"-"`
+	// Summary is the run as the run history would tell it.
+	Summary *history.Summary `json:"-"`
 	// Sources are the text of the pipeline and the files it read, by name.
 	Sources map[string][]byte `json:"-"`
 	// Competitions are those that were graded.
@@ -213,7 +213,7 @@ func (x *Examined) checkEvents(b *Bundle) error {
 	if err != nil {
 		return err
 	}
-	x.Summary = &ledger.Summary{Entry: ledger.Entry{Info: ledger.Info{ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version}, About: x.Run.About, State: x.Run.State}}
+	x.Summary = &history.Summary{Entry: history.Entry{Info: history.Info{ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version}, About: x.Run.About, State: x.Run.State}}
 	by := map[string]record{}
 	for _, r := range x.records {
 		by[r.Address] = r
@@ -229,7 +229,7 @@ func (x *Examined) checkEvents(b *Bundle) error {
 		}
 		f, ok := e.(event.StepFinished)
 		if ok && f.Status == event.Unneeded {
-			x.Summary.Steps = append(x.Summary.Steps, ledger.StepSummary{Address: f.Address, Kind: f.Kind, Status: f.Status})
+			x.Summary.Steps = append(x.Summary.Steps, history.StepSummary{Address: f.Address, Kind: f.Kind, Status: f.Status})
 		}
 		if !ok || f.Action == "" {
 			continue
@@ -238,7 +238,7 @@ func (x *Examined) checkEvents(b *Bundle) error {
 			return damage(eventsFile, "%w", err)
 		}
 		finished[f.Address] = true
-		x.Summary.Steps = append(x.Summary.Steps, ledger.StepSummary{Address: f.Address, Kind: f.Kind, Status: f.Status, Action: f.Action, Outputs: f.Outputs})
+		x.Summary.Steps = append(x.Summary.Steps, history.StepSummary{Address: f.Address, Kind: f.Kind, Status: f.Status, Action: f.Action, Outputs: f.Outputs})
 	}
 	for _, r := range x.records {
 		if !finished[r.Address] {

@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // model is a run made up for tests: one attempt, its grade and a leaderboard.
@@ -47,7 +47,7 @@ func newModel(t *testing.T) *model {
 	m := &model{
 		run: Run{
 			ID: "20260102T030405Z-0000", Pipeline: "p.hcl", Text: digest.Of(source), Variables: map[string]json.RawMessage{"seeds": json.RawMessage(`"1"`)},
-			Argv: []string{"mleflow", "apply", "p.hcl"}, Version: "1.2.3", State: ledger.Finished, Started: start, Last: start.Add(time.Minute),
+			Argv: []string{"mleflow", "apply", "p.hcl"}, Version: "1.2.3", State: history.Finished, Started: start, Last: start.Add(time.Minute),
 		},
 		env:   Environment{OS: "linux/amd64", CPUs: 2, MemoryBytes: 1 << 30, GPUs: []string{}, Facts: map[string]string{"go": "go1"}},
 		files: map[string][]byte{"pipeline/p.hcl": source, readmeFile: []byte(readmeText), planFile: []byte("{}\n"), omittedFile: []byte("[]\n")},

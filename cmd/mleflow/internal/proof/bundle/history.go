@@ -10,12 +10,12 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 // history counts the attempts of earlier runs, so that a choice among attempts shows.
-type history struct {
+type earlierRuns struct {
 	*collector
 	// starts counts the starts of agents by action: by subject, and by address in this
 	// pipeline file for subjects that are not the bundle's.
@@ -27,7 +27,7 @@ type history struct {
 
 // addHistory adds the tries and the earlier runs.
 func (c *collector) addHistory(d *Disclosure) error {
-	h := history{c, map[string]map[string]int{}, map[string]string{}, map[string]string{}}
+	h := earlierRuns{c, map[string]map[string]int{}, map[string]string{}, map[string]string{}}
 	for _, s := range c.sum.Steps {
 		if name := h.subject(s); name != "" {
 			h.subjects[s.Address], h.ours[s.Address], h.starts[name] = name, s.Action, map[string]int{}
@@ -35,18 +35,18 @@ func (c *collector) addHistory(d *Disclosure) error {
 	}
 	made := slices.Collect(maps.Values(h.ours))
 	slices.Sort(made)
-	entries, err := c.src.Ledger.List()
+	entries, err := c.src.History.List()
 	if err != nil {
 		return err
 	}
 	slices.Reverse(entries)
 	info := c.src.Past.Info
-	makers := map[string]*ledger.Summary{c.sum.ID: c.sum}
+	makers := map[string]*history.Summary{c.sum.ID: c.sum}
 	for _, e := range entries {
 		if e.ID == info.ID || !e.Started.Before(info.Started) {
 			continue
 		}
-		other, err := c.src.Ledger.Find(e.ID)
+		other, err := c.src.History.Find(e.ID)
 		if err != nil {
 			return err
 		}
@@ -78,13 +78,13 @@ func (c *collector) addHistory(d *Disclosure) error {
 }
 
 // isRehearsal reports whether a run was made on the data of a rehearsal.
-func isRehearsal(s *ledger.Summary) bool {
-	return slices.ContainsFunc(s.Steps, func(st ledger.StepSummary) bool { return conditions.Rehearsed(st.Conditions) })
+func isRehearsal(s *history.Summary) bool {
+	return slices.ContainsFunc(s.Steps, func(st history.StepSummary) bool { return conditions.Rehearsed(st.Conditions) })
 }
 
 // count adds the attempts before one to its history. The bundle's other attempts, whose
 // sorted actions are made, are visible anyway and don't count.
-func (h *history) count(a *Attempt, made []string) {
+func (h *earlierRuns) count(a *Attempt, made []string) {
 	for _, name := range []string{a.Address, h.subjects[a.Address]} {
 		for action, n := range h.starts[name] {
 			if _, other := slices.BinarySearch(made, action); !other || action == h.ours[a.Address] {
@@ -96,7 +96,7 @@ func (h *history) count(a *Attempt, made []string) {
 }
 
 // tried returns the number of starts of an attempt.
-func (h *History) tried(s *ledger.StepSummary, m *masker) {
+func (h *History) tried(s *history.StepSummary, m *masker) {
 	if s == nil {
 		return
 	}
@@ -108,7 +108,7 @@ func (h *History) tried(s *ledger.StepSummary, m *masker) {
 
 // add sums up an earlier run: all attempts of one of the same pipeline file, and of
 // another one those of the same subjects.
-func (h *history) add(s *ledger.Summary, same bool) EarlierRun {
+func (h *earlierRuns) add(s *history.Summary, same bool) EarlierRun {
 	run := EarlierRun{Run: s.ID, Started: s.Started.UTC(), State: s.State}
 	for _, st := range s.Steps {
 		name := h.subject(st)
@@ -135,7 +135,7 @@ func (h *history) add(s *ledger.Summary, same bool) EarlierRun {
 }
 
 // subject returns the subject of an attempt; empty if it failed or its record is gone.
-func (h *history) subject(s ledger.StepSummary) string {
+func (h *earlierRuns) subject(s history.StepSummary) string {
 	id, err := digest.ParseActionID(s.Action)
 	if err != nil || s.Kind != conditions.AttemptKind {
 		return ""

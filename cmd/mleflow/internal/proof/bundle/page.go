@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -99,7 +99,7 @@ func (d *Disclosure) about() Section {
 		{"run", d.Run}, {"pipeline", d.Pipeline}, {"state", string(d.State)}, {"started", d.Started.Format(time.RFC3339)}, {"mleflow", d.Version},
 		{"system", e.OS}, {"cpus", strconv.FormatFloat(e.CPUs, 'g', -1, 64)}, {"memory", view.Bytes(e.MemoryBytes)}, {"gpus", cmp.Or(strings.Join(e.GPUs, ", "), "none")},
 	}}
-	for _, remark := range [][]string{{"name", d.RunName}, {"tags", ledger.About{Tags: d.Tags}.Said()}, {"note", d.Note}} {
+	for _, remark := range [][]string{{"name", d.RunName}, {"tags", history.About{Tags: d.Tags}.Said()}, {"note", d.Note}} {
 		if remark[1] != "" {
 			s.Rows = append(s.Rows, remark)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/addr"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // Change is a difference between two runs; an empty side lacks the item.
@@ -87,7 +87,7 @@ func (d *Difference) Empty() bool {
 	return !d.Pipeline && len(d.Variables)+len(d.Environment)+len(d.Only)+len(d.Steps)+len(d.Outcomes)+len(d.Outputs)+len(d.Scores) == 0
 }
 
-func untrusted(run *ledger.Summary) bool {
+func untrusted(run *history.Summary) bool {
 	var t conditions.Tally
 	for _, s := range run.Steps {
 		t.Add(s.Kind, s.Conditions)
@@ -121,7 +121,7 @@ func Diff(ctx context.Context, from, to *Source, pipeline bool) (*Difference, er
 	return d, nil
 }
 
-func (d *Difference) step(ctx context.Context, from, to *Source, was, is *ledger.StepSummary) error {
+func (d *Difference) step(ctx context.Context, from, to *Source, was, is *history.StepSummary) error {
 	if was.Status.Succeeded() != is.Status.Succeeded() {
 		d.Outcomes = append(d.Outcomes, Change{is.Address, status(was), status(is)})
 	}
@@ -145,7 +145,7 @@ func (d *Difference) step(ctx context.Context, from, to *Source, was, is *ledger
 	return nil
 }
 
-func (d *Difference) score(was, is *ledger.StepSummary) {
+func (d *Difference) score(was, is *history.StepSummary) {
 	c := Change{addr.KeyOf(is.Address), cmp.Or(text(was.Outputs["medal"]), "none"), cmp.Or(text(is.Outputs["medal"]), "none")}
 	switch change := results.MedalChange(c.Was, c.Is); {
 	case !was.Status.Succeeded() || !is.Status.Succeeded():
@@ -168,8 +168,8 @@ func (d *Difference) score(was, is *ledger.StepSummary) {
 	d.Scores = append(d.Scores, s)
 }
 
-func status(s *ledger.StepSummary) string {
-	return cmp.Or(string(s.Status), string(ledger.Interrupted))
+func status(s *history.StepSummary) string {
+	return cmp.Or(string(s.Status), string(history.Interrupted))
 }
 
 func changes(was, is map[string]string) (list []Change) {
@@ -191,13 +191,13 @@ func texts(values map[string]json.RawMessage) map[string]string {
 	return out
 }
 
-func environment(run *ledger.Summary) map[string]string {
+func environment(run *history.Summary) map[string]string {
 	out := map[string]string{"mleflow": run.Version, "host": run.Host, "os": run.OS}
 	maps.Copy(out, run.Environment)
 	return out
 }
 
-func outputs(run *ledger.Summary) map[string]string {
+func outputs(run *history.Summary) map[string]string {
 	out := map[string]string{}
 	for _, o := range run.Outputs {
 		out[o.Name] = o.Value

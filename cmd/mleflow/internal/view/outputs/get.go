@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/publish"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -25,7 +25,7 @@ type Source struct {
 	Store cache.Files
 	Index cache.Index
 	// Run is the run that gave them.
-	Run *ledger.Summary
+	Run *history.Summary
 	// Kinds say which outputs may hold answers. Get needs them.
 	Kinds *step.Registry
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -35,7 +35,7 @@ func TestWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := &ledger.Summary{}
+	run := &history.Summary{}
 	p := &plan.Plan{}
 	for n, made := range []struct {
 		kind    string
@@ -49,7 +49,7 @@ func TestWork(t *testing.T) {
 		if err := s.Record(t.Context(), &cache.Record{Action: id, Address: made.kind, Kind: made.kind, Outputs: made.outputs}); err != nil {
 			t.Fatal(err)
 		}
-		run.Steps = append(run.Steps, ledger.StepSummary{Address: made.kind, Kind: made.kind, Action: id.String()})
+		run.Steps = append(run.Steps, history.StepSummary{Address: made.kind, Kind: made.kind, Action: id.String()})
 		p.Steps = append(p.Steps, plan.Step{Name: made.kind, Kind: made.kind})
 	}
 	src := &outputs.Source{Store: s, Index: s, Run: run, Kinds: step.NewRegistry()}
@@ -90,7 +90,7 @@ func TestGetPrivate(t *testing.T) {
 		kind(step.Kind{Name: "public", Outputs: of(step.Public)}), kind(step.Kind{Name: "withheld", Outputs: of(step.Withheld)}),
 		kind(step.Kind{Name: "results", Outputs: of(step.Inherit), Results: true}), kind(step.Kind{Name: "agents", Outputs: of(step.Inherit), Untrusted: true}))
 	hidden := []string{"private", "inherit", "unknown"}
-	run := &ledger.Summary{}
+	run := &history.Summary{}
 	src := &outputs.Source{Store: s, Index: s, Run: run, Kinds: kinds}
 	for n, name := range append(hidden, "public", "withheld", "results", "agents") {
 		id := digest.ActionID{byte(n + 1)}
@@ -98,7 +98,7 @@ func TestGetPrivate(t *testing.T) {
 		if err := s.Record(t.Context(), &cache.Record{Action: id, Address: name, Kind: name, Outputs: made}); err != nil {
 			t.Fatal(err)
 		}
-		run.Steps = append(run.Steps, ledger.StepSummary{Address: name, Kind: name, Action: id.String()})
+		run.Steps = append(run.Steps, history.StepSummary{Address: name, Kind: name, Action: id.String()})
 		for _, link := range []bool{false, true} {
 			dir := t.TempDir()
 			paths, err := src.Get(t.Context(), name, "", dir, outputs.Options{Link: link})
@@ -124,10 +124,10 @@ func TestGetPrivate(t *testing.T) {
 // TestMedals has the attempts whose medal differs between two runs that graded both.
 func TestMedals(t *testing.T) {
 	run := func(id string, medals ...string) *outputs.Source {
-		sum := &ledger.Summary{}
+		sum := &history.Summary{}
 		sum.ID = id
 		for i, medal := range medals {
-			s := ledger.StepSummary{Address: fmt.Sprintf("step.grade.score[%q]", fmt.Sprint(i)), Kind: "grade", Status: event.Ran, Outputs: map[string]string{"medal": medal, "score": "0.5"}}
+			s := history.StepSummary{Address: fmt.Sprintf("step.grade.score[%q]", fmt.Sprint(i)), Kind: "grade", Status: event.Ran, Outputs: map[string]string{"medal": medal, "score": "0.5"}}
 			if medal == "" {
 				s.Status, s.Outputs = event.Failed, nil
 			}

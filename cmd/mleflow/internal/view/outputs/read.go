@@ -8,7 +8,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -51,7 +51,7 @@ type Board struct {
 }
 
 // Boards reads the leaderboards of a run.
-func Boards(ctx context.Context, store cache.Store, sum *ledger.Summary) (list []Board) {
+func Boards(ctx context.Context, store cache.Store, sum *history.Summary) (list []Board) {
 	for i := range sum.Steps {
 		if s := &sum.Steps[i]; s.Kind == boardKind {
 			b := Board{Address: s.Address}

@@ -5,13 +5,13 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // Source provides the data of a first screen.
 type Source struct {
 	attempts.Journal
-	Summary *ledger.Summary
+	Summary *history.Summary
 	Store   cache.Store
 	// Link returns the address of a step's page; nil in a file.
 	Link func(address string) string

@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -46,7 +46,7 @@ func (s *Source) boards(ctx context.Context) (b runBoards) {
 		return b
 	}
 	b.list = []*aggregate.Board{made}
-	if all := view.ToGrade(sum.Start); sum.State == ledger.Running || all > len(reports) {
+	if all := view.ToGrade(sum.Start); sum.State == history.Running || all > len(reports) {
 		b.note = view.PartialText(len(reports), all)
 		for i := range made.Agents {
 			made.Agents[i].Missing = nil // the note says it of all

@@ -13,27 +13,27 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
 // TestStates has every way in which an attempt and its grading may stand.
 func TestStates(t *testing.T) {
-	step := func(status event.Status, started bool, outputs map[string]string) *ledger.StepSummary {
-		s := &ledger.StepSummary{Status: status, Outputs: outputs}
+	step := func(status event.Status, started bool, outputs map[string]string) *history.StepSummary {
+		s := &history.StepSummary{Status: status, Outputs: outputs}
 		if started {
 			s.Started = time.Unix(1, 0)
 		}
 		return s
 	}
 	ended := step(event.Ran, true, map[string]string{"outcome": `"finished"`})
-	graded := func(medal string) *ledger.StepSummary {
+	graded := func(medal string) *history.StepSummary {
 		return step(event.Cached, false, map[string]string{"score": "0.5", "medal": medal})
 	}
 	above := &grading.Graded{}
 	above.AboveMedian, above.Score = true, new(grading.Number)
 	for name, tt := range map[string]struct {
-		attempt, grade *ledger.StepSummary
+		attempt, grade *history.StepSummary
 		report         *grading.Graded
 		live           bool
 		want           State
@@ -55,8 +55,8 @@ func TestStates(t *testing.T) {
 		"no medal":                        {ended, graded(`"none"`), nil, false, Miss},
 		"a medal of no such name":         {ended, graded(`"<b>"`), nil, false, Miss},
 	} {
-		j := attempts.Journal{Live: tt.live, Pairs: []attempts.Pair{{Attempt: "a", Grade: "g"}}, Step: func(address string) *ledger.StepSummary {
-			return map[string]*ledger.StepSummary{"a": tt.attempt, "g": tt.grade}[address]
+		j := attempts.Journal{Live: tt.live, Pairs: []attempts.Pair{{Attempt: "a", Grade: "g"}}, Step: func(address string) *history.StepSummary {
+			return map[string]*history.StepSummary{"a": tt.attempt, "g": tt.grade}[address]
 		}}
 		if tt.report != nil {
 			j.Reports = map[string]grading.Graded{"g": *tt.report}

@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -132,7 +132,7 @@ func (s *Source) explain(problems []view.Problem) (list []Cause, more int) {
 }
 
 // failedSteps returns the steps of a run that failed, as problems.
-func failedSteps(sum *ledger.Summary) (list []view.Problem) {
+func failedSteps(sum *history.Summary) (list []view.Problem) {
 	for _, s := range sum.Steps {
 		if s.Status == event.Failed {
 			list = append(list, view.Problem{Address: s.Address, Run: sum.ID, Outcome: "step failed", Reason: s.Error})

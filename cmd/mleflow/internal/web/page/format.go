@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // functions are the functions available to every template of a page.
@@ -66,9 +66,9 @@ func Date(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 
 
 // Verdict is the state of a run and its class. One whose steps all ended well is no success
 // if its attempts have no score.
-func Verdict(state ledger.State, bad, all int) (text, class string) {
+func Verdict(state history.State, bad, all int) (text, class string) {
 	switch {
-	case state != ledger.Finished || bad == 0:
+	case state != history.Finished || bad == 0:
 		return string(state), string(state)
 	case bad == all:
 		return "finished, no attempt has a score", "bad"

@@ -24,7 +24,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
@@ -34,7 +34,7 @@ const maxDocument = 64 << 20
 
 // Source provides the data of a report.
 type Source struct {
-	Run     *ledger.Past
+	Run     *history.Past
 	Store   cache.Store
 	Index   cache.Index
 	Catalog *competitions.Catalog
@@ -90,7 +90,7 @@ func (c *collector) screen(pl *plan.Plan, o *view.Outcomes) {
 	c.data.Screen = src.New(c.ctx, o.Problems)
 }
 
-func headOf(sum *ledger.Summary) Run {
+func headOf(sum *history.Summary) Run {
 	file := sum.Pipeline
 	if sum.Start.Pipeline != "" {
 		file = sum.Start.Pipeline
@@ -99,8 +99,8 @@ func headOf(sum *ledger.Summary) Run {
 }
 
 // stepsOf combines the plan, for blocks and reasons, with the events.
-func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
-	happened := make(map[string]*ledger.StepSummary, len(sum.Steps))
+func stepsOf(pl *plan.Plan, sum *history.Summary) []Step {
+	happened := make(map[string]*history.StepSummary, len(sum.Steps))
 	for i := range sum.Steps {
 		happened[sum.Steps[i].Address] = &sum.Steps[i]
 	}
@@ -128,7 +128,7 @@ func stepsOf(pl *plan.Plan, sum *ledger.Summary) []Step {
 type collector struct {
 	Source
 	ctx     context.Context
-	sum     *ledger.Summary
+	sum     *history.Summary
 	data    Data
 	reports map[string]grading.Graded // by the address of their steps
 }
@@ -171,7 +171,7 @@ func (c *collector) sizes(action string) map[string]int64 {
 
 // document reads an output that the report shows: the report of a grade step or the
 // calls that an attempt was refused.
-func (c *collector) document(s *ledger.StepSummary, output string) (err error) {
+func (c *collector) document(s *history.StepSummary, output string) (err error) {
 	switch s.Kind + " " + output {
 	case "grade report":
 		var r grading.Graded
@@ -191,7 +191,7 @@ func (c *collector) document(s *ledger.StepSummary, output string) (err error) {
 }
 
 // addModels adds an attempt's use of models.
-func (c *collector) addModels(s *ledger.StepSummary) {
+func (c *collector) addModels(s *history.StepSummary) {
 	var stats struct{ Models map[string]results.ModelUse }
 	if s.Kind != conditions.AttemptKind || json.Unmarshal([]byte(s.Outputs["stats"]), &stats) != nil {
 		return

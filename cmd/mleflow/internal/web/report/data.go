@@ -6,7 +6,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 
@@ -31,8 +31,8 @@ type Data struct {
 
 // Run is the head of a report.
 type Run struct {
-	ledger.Info
-	State    ledger.State
+	history.Info
+	State    history.State
 	Duration time.Duration
 	// File is the name of the pipeline's file.
 	File string

@@ -10,7 +10,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 
@@ -19,7 +19,7 @@ import (
 func fixture() Data {
 	start := time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)
 	d := Data{
-		Run: Run{Info: ledger.Info{ID: "20260301-093000-7f3a", Started: start, Version: "0.1.0", CPUs: 2, MemoryBytes: 25_232_932_864, Argv: []string{"mleflow", "apply", "pipelines/demo.hcl"}, Environment: map[string]string{"cache": "~/.cache/mleflow"}}, File: "pipelines/demo.hcl", State: ledger.Finished, Unscored: 1, Attempts: 3, Duration: 41300 * time.Millisecond},
+		Run: Run{Info: history.Info{ID: "20260301-093000-7f3a", Started: start, Version: "0.1.0", CPUs: 2, MemoryBytes: 25_232_932_864, Argv: []string{"mleflow", "apply", "pipelines/demo.hcl"}, Environment: map[string]string{"cache": "~/.cache/mleflow"}}, File: "pipelines/demo.hcl", State: history.Finished, Unscored: 1, Attempts: 3, Duration: 41300 * time.Millisecond},
 		Screen: firstscreen.Screen{
 			Tables: []firstscreen.Table{{Title: "All competitions", Lines: []firstscreen.Line{
 				{Place: "1", Name: "baseline", Seeds: 3, Percentages: board.Split{"any_medal_percentage": {Mean: 83.33, SEM: 16.67}, "gold_medal_percentage": {Mean: 50}, "silver_medal_percentage": {Mean: 33.33, SEM: 16.67}, "bronze_medal_percentage": {}, "above_median_percentage": {Mean: 100}, "valid_submissions_percentage": {Mean: 100}}, Medals: 5, Graded: 6},

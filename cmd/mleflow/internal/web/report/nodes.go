@@ -4,19 +4,19 @@ import (
 	"html/template"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // Node is the run's use of a cluster's node.
 type Node struct {
-	ledger.NodeUse
+	history.NodeUse
 	// Jobs are the steps that ran there, each with the time of one worker; Plot draws them.
 	Jobs []page.Bar
 	Plot template.HTML
 }
 
 // nodesOf returns a run's use of a cluster's nodes.
-func nodesOf(sum *ledger.Summary) (list []Node) {
+func nodesOf(sum *history.Summary) (list []Node) {
 	for _, u := range sum.Nodes() {
 		n := Node{NodeUse: u}
 		for i := range sum.Steps {

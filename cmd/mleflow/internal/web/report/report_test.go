@@ -11,8 +11,8 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/firstscreen"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/hostiletest"
-	"github.com/mleflow/mleflow/engine/ledger"
 )
 
 func render(t *testing.T, d Data) string {
@@ -57,7 +57,7 @@ func TestReportIsSelfContained(t *testing.T) {
 }
 
 func TestReportOfNothing(t *testing.T) {
-	html := render(t, Data{Run: Run{Info: ledger.Info{ID: "r"}, File: "p.hcl", State: ledger.Finished}})
+	html := render(t, Data{Run: Run{Info: history.Info{ID: "r"}, File: "p.hcl", State: history.Finished}})
 	for _, unwanted := range []string{`id="leaderboard"`, `id="timeline"`, `id="graph"`, "NaN", "<no value>"} {
 		if strings.Contains(html, unwanted) {
 			t.Errorf("an empty report holds %q", unwanted)
@@ -66,7 +66,7 @@ func TestReportOfNothing(t *testing.T) {
 }
 
 func TestReportOfManySteps(t *testing.T) {
-	d := Data{Run: Run{Info: ledger.Info{ID: "r"}, File: "p.hcl"}}
+	d := Data{Run: Run{Info: history.Info{ID: "r"}, File: "p.hcl"}}
 	start := fixture().Run.Started
 	for range 20_000 {
 		d.Steps = append(d.Steps, Step{Bar: page.Bar{Address: "step.a.b", Kind: "a", Status: event.Ran, Started: start, Duration: 1000}, Block: "step.a.b"})
@@ -97,7 +97,7 @@ func TestHostilePage(t *testing.T) {
 	for _, h := range hostiletest.Texts() {
 		x := h.Text
 		d := Data{
-			Run: Run{Info: ledger.Info{ID: x, Pipeline: x, Version: x, Host: x, Argv: []string{x}, Environment: map[string]string{x: x}}, File: x, NotIsolated: x},
+			Run: Run{Info: history.Info{ID: x, Pipeline: x, Version: x, Host: x, Argv: []string{x}, Environment: map[string]string{x: x}}, File: x, NotIsolated: x},
 			Screen: firstscreen.Screen{
 				Tables: []firstscreen.Table{{Title: x, Labels: []string{x}, Same: []string{x}, HasIsolation: true, Classes: []firstscreen.Class{{Letter: x, Name: x}}, Lines: []firstscreen.Line{{Name: x, Isolation: x, Class: firstscreen.Class{Letter: x, Name: x}, Labels: []string{x}}}}, {Title: x, Lines: []firstscreen.Line{{Name: x}}}}, Note: x,
 				Matrix:  firstscreen.Matrix{Columns: []string{x}, Rows: []firstscreen.Row{{Name: x, Squares: []firstscreen.Square{{Mean: x, Cells: []firstscreen.Cell{{State: firstscreen.Gold, Title: x}}}}}}},

@@ -9,7 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
@@ -17,7 +17,7 @@ import (
 type aboutData struct {
 	Stats, Models, Limits, Fields, Packages []page.Fact
 	Missing, RunNote                        string
-	Environment                             ledger.Info
+	Environment                             history.Info
 }
 
 // about is the attempt's limits, environment, figures and key.
@@ -39,11 +39,11 @@ func about(_ context.Context, a *shownAttempt, _ url.Values) aboutData {
 	past := a.past
 	if a.record != nil && a.record.Run != "" && a.record.Run != a.run.ID {
 		d.RunNote = "The attempt was executed by the run " + a.record.Run
-		if other, err := a.Ledger.Open(a.record.Run); err == nil {
+		if other, err := a.History.Open(a.record.Run); err == nil {
 			past = other
 			d.RunNote += "."
 		} else {
-			d.RunNote += ", which is not in this ledger; this is the environment of the present one."
+			d.RunNote += ", which is not in this run history; this is the environment of the present one."
 		}
 	}
 	d.Environment = past.Info

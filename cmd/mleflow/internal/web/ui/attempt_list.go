@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -58,7 +58,7 @@ func (t *attemptTable) columns(sofar func(*results.Attempt) string) []page.Colum
 		}},
 		{Key: "class", Title: "Class", Text: t.classes.letter},
 		{Key: "run", Title: "Run", Of: func(a *results.Attempt) cell {
-			return cell{Text: ledger.Nickname(a.RunID), Link: runAddress(a.RunID)}.If(t.newest != nil)
+			return cell{Text: history.Nickname(a.RunID), Link: runAddress(a.RunID)}.If(t.newest != nil)
 		}},
 		{Key: "started", Title: "Started", Kind: page.Moments, Of: func(a *results.Attempt) cell {
 			at, err := time.Parse(time.RFC3339, a.Started)
@@ -229,7 +229,7 @@ func (c *classes) find(text string) string {
 }
 
 // attemptsPage lists the attempts of a run with their outcomes.
-func (u *UI) attemptsPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
+func (u *UI) attemptsPage(r *http.Request, m *model, sum *history.Summary, c *content) error {
 	list, err := u.attemptsOf(r.Context(), m, sum)
 	if err != nil {
 		return err
@@ -245,12 +245,12 @@ func (u *UI) attemptsPage(r *http.Request, m *model, sum *ledger.Summary, c *con
 // reports, and the state of the run.
 type attemptsMade struct {
 	events, reports int
-	state           ledger.State
+	state           history.State
 }
 
 // attemptsOf returns the attempts of a run that is shown, made once of the same events and
 // reports. Of a large run not all reports and logs are read at once.
-func (u *UI) attemptsOf(ctx context.Context, m *model, sum *ledger.Summary) ([]*results.Attempt, error) {
+func (u *UI) attemptsOf(ctx context.Context, m *model, sum *history.Summary) ([]*results.Attempt, error) {
 	catalog, err := u.Catalog(m.past)
 	if err != nil {
 		return nil, err

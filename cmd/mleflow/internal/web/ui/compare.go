@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // What the sides of a comparison are, in their addresses.
@@ -153,7 +153,7 @@ func (u *UI) shortNames(refs []string) (names []string) {
 		}
 		id, agent, _ := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
 		name := id
-		if e := u.runs.entry(id); e.State != ledger.Unreadable {
+		if e := u.runs.entry(id); e.State != history.Unreadable {
 			name = cmp.Or(e.Called(id), id)
 		}
 		switch {
@@ -174,7 +174,7 @@ func (u *UI) openSide(ctx context.Context, s *side, now *snapshot) error {
 		return s.open(name, now)
 	}
 	id, agent, _ := strings.Cut(strings.TrimPrefix(s.Ref, runPrefix), "/")
-	past, err := u.Ledger.Find(id)
+	past, err := u.History.Find(id)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (u *UI) facts(ctx context.Context, s *side, sides []*side) sideFacts {
 	if one == nil {
 		return f
 	}
-	past, err := u.Ledger.Open(one.RunID)
+	past, err := u.History.Open(one.RunID)
 	if err != nil {
 		return f
 	}

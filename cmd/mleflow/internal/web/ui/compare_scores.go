@@ -104,7 +104,7 @@ func (u *UI) draw(d *compareData) {
 	for _, s := range d.Sides {
 		all = append(all, s.compared...)
 	}
-	points := curves(u.Ledger, all...)
+	points := curves(u.History, all...)
 	for i := range d.Competitions[:min(len(d.Competitions), plotsShown)] {
 		c := &d.Competitions[i]
 		curves := page.Curves{People: c.People}

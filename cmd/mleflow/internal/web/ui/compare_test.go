@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // TestCompareLeadsWithDifferences compares agents that differ in one figure and at one
@@ -55,7 +55,7 @@ func TestCompareThree(t *testing.T) {
 	}
 	q["of"] = q["of"][:3]
 	_, body := l.get("/compare?" + q.Encode())
-	for _, want := range []string{"The first of each pair minus the second", "Sides", "variable note", "another note", "<del>-# x</del>", "as in " + ledger.Nickname(r.ID()), "remove", "Only <bdi>aide in " + ledger.Nickname(first)} {
+	for _, want := range []string{"The first of each pair minus the second", "Sides", "variable note", "another note", "<del>-# x</del>", "as in " + history.Nickname(r.ID()), "remove", "Only <bdi>aide in " + history.Nickname(first)} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the comparison lacks %q", want)
 		}

@@ -86,7 +86,7 @@ func (u *UI) definition(id string, list []*results.Attempt) (*competitions.Defin
 		return def, err
 	}
 	newest := slices.MaxFunc(list, func(a, b *results.Attempt) int { return cmp.Compare(a.RunID, b.RunID) })
-	past, openErr := u.Ledger.Open(newest.RunID)
+	past, openErr := u.History.Open(newest.RunID)
 	if openErr != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // describeEnd ends the one address that changes something.
@@ -14,7 +14,7 @@ const describeEnd = "/describe"
 // descriptionForm is the form with what people say of a run.
 type descriptionForm struct{ Action, Token, Name, Tags, Note string }
 
-func (u *UI) descriptionForm(past *ledger.Past) descriptionForm {
+func (u *UI) descriptionForm(past *history.Past) descriptionForm {
 	about := past.About()
 	var tags []string
 	for _, key := range sortedKeys(about.Tags) {
@@ -32,9 +32,9 @@ func (u *UI) describe(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The page is of an earlier start of mleflow ui. Load it again.", http.StatusForbidden)
 		return
 	}
-	past, err := u.Ledger.Open(r.PathValue("run"))
+	past, err := u.History.Open(r.PathValue("run"))
 	if err == nil {
-		_, err = past.Describe(func(a *ledger.About) {
+		_, err = past.Describe(func(a *history.About) {
 			a.RunName, a.Tags = strings.TrimSpace(r.PostFormValue("name")), tagsIn(r.PostFormValue("tags"))
 			a.Note = strings.TrimSpace(strings.ReplaceAll(r.PostFormValue("note"), "\r\n", "\n"))
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // TestDescribe changes what people say of a run, with the token of the form alone.
@@ -23,7 +23,7 @@ func TestDescribe(t *testing.T) {
 		l.ui.ServeHTTP(w, r)
 		return w.Code
 	}
-	about := func() ledger.About { return must(l.ledger.Open(id)).About() }
+	about := func() history.About { return must(l.history.Open(id)).About() }
 	for _, token := range []string{"", "x", l.ui.token + "x"} {
 		if status := send(token, "evil", "", ""); status != 403 || about().RunName != "" {
 			t.Errorf("the token %q: status %d, %+v", token, status, about())
@@ -32,7 +32,7 @@ func TestDescribe(t *testing.T) {
 	if status := send(l.ui.token, "lion", "set=lite\r\nempty=\nmodel = gpt", "one\r\ntwo"); status != 303 {
 		t.Errorf("status %d", status)
 	}
-	want := ledger.About{RunName: "lion", Tags: map[string]string{"set": "lite", "model": "gpt"}, Note: "one\ntwo"}
+	want := history.About{RunName: "lion", Tags: map[string]string{"set": "lite", "model": "gpt"}, Note: "one\ntwo"}
 	if diff := cmp.Diff(want, about()); diff != "" {
 		t.Error(diff)
 	}
@@ -62,7 +62,7 @@ func TestDescribeInTheBrowser(t *testing.T) {
 	tab.Run(`window.before = true; document.querySelector('[name=name]').value = 'lion'; document.querySelector('[name=tags]').value = 'set=lite'`)
 	tab.Click(".describe button")
 	tab.Wait(`!window.before && document.querySelector('.describe') && document.querySelector('[name=tags]').value === 'set=lite'`)
-	if got := must(l.ledger.Open(id)).About(); got.RunName != "lion" || got.Tags["set"] != "lite" {
+	if got := must(l.history.Open(id)).About(); got.RunName != "lion" || got.Tags["set"] != "lite" {
 		t.Errorf("the run is %+v", got)
 	}
 	tab.Go(base + "/runs?tag=set%3Dlite")

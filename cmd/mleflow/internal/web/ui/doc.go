@@ -1,7 +1,7 @@
 // Package ui serves a local page over the runs of a cache: what runs now, what
 // ran, every attempt's story, agents and competitions compared.
 //
-// It only reads: the ledger, the cache and the remote cache behind it. Another
+// It only reads: the run history, the cache and the remote cache behind it. Another
 // process may apply pipelines meanwhile; the page follows its journal.
 //
 // # What it lets in

@@ -15,7 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // overview is the first page of a run.
@@ -45,7 +45,7 @@ type overview struct {
 const tailLines = 12
 
 // runPage is a run's leaderboard, what went wrong, and how it went.
-func (u *UI) runPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
+func (u *UI) runPage(r *http.Request, m *model, sum *history.Summary, c *content) error {
 	o := overview{Live: c.live, Address: runAddress(sum.ID), Done: m.state.Done(), Total: m.total(), Waiting: view.WaitsText(m.state.Waiting), Outcomes: m.state.Outcomes.Lines()}
 	o.Facts = u.runFacts(m, sum)
 	o.Part = progressBar(o.Done, o.Total)
@@ -78,7 +78,7 @@ type shownScreen struct {
 
 // screen fills in the leaderboard, the matrix, the causes of failure and the other outputs.
 // What was made of the same events, with all reports, is taken again.
-func (u *UI) screen(ctx context.Context, m *model, sum *ledger.Summary, o *overview) error {
+func (u *UI) screen(ctx context.Context, m *model, sum *history.Summary, o *overview) error {
 	if m.shown == nil || m.shown.events != m.events || m.shown.live != o.Live {
 		if err := u.makeScreen(ctx, m, sum, o.Live); err != nil {
 			return err
@@ -96,7 +96,7 @@ func (u *UI) screen(ctx context.Context, m *model, sum *ledger.Summary, o *overv
 	return nil
 }
 
-func (u *UI) makeScreen(ctx context.Context, m *model, sum *ledger.Summary, live bool) error {
+func (u *UI) makeScreen(ctx context.Context, m *model, sum *history.Summary, live bool) error {
 	catalog, err := u.Catalog(m.past)
 	if err != nil {
 		return err
@@ -180,18 +180,18 @@ func (m *model) explained(u *UI) (list []view.Problem, more bool) {
 }
 
 // graph draws the blocks of the run with their counts.
-func (m *model) graph(sum *ledger.Summary) template.HTML {
+func (m *model) graph(sum *history.Summary) template.HTML {
 	if m.plan == nil {
 		return ""
 	}
-	live, bad := sum.State == ledger.Running, map[string]int{}
+	live, bad := sum.State == history.Running, map[string]int{}
 	for _, p := range m.state.Outcomes.Problems {
 		bad[p.Address]++
 	}
 	var blocks page.Blocks
 	for i := range m.plan.Steps {
 		p := &m.plan.Steps[i]
-		s := cmp.Or(m.sums.Step(p.Name), &ledger.StepSummary{})
+		s := cmp.Or(m.sums.Step(p.Name), &history.StepSummary{})
 		var after []string
 		for _, b := range p.After {
 			after = append(after, m.plan.Steps[b].Address.Step.String())
@@ -204,7 +204,7 @@ func (m *model) graph(sum *ledger.Summary) template.HTML {
 }
 
 // timeline draws when each step ran.
-func (u *UI) timeline(sum *ledger.Summary) (template.HTML, []string) {
+func (u *UI) timeline(sum *history.Summary) (template.HTML, []string) {
 	var bars []page.Bar
 	for i := range sum.Steps {
 		if s := &sum.Steps[i]; !s.Started.IsZero() {

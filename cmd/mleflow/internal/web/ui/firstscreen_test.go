@@ -10,7 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // solve and score are the steps of an attempt of a lab.
@@ -18,7 +18,7 @@ func solve(a attempt) string { return fmt.Sprintf("step.agent-run.solve[%q]", a.
 func score(a attempt) string { return fmt.Sprintf("step.grade.score[%q]", a.key()) }
 
 // crash ends an attempt whose agent printed a traceback and left nothing.
-func (l *lab) crash(r *ledger.Run, a attempt, said string) {
+func (l *lab) crash(r *history.Run, a attempt, said string) {
 	w := r.Log(solve(a), 1)
 	_, _ = w.Write([]byte("epoch 1\nTraceback (most recent call last):\n  File \"/home/agent/main.py\", line 7, in <module>\n    train()\n" + said + "\n"))
 	_ = w.Close()

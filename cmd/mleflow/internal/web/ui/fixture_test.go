@@ -25,7 +25,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
@@ -35,14 +35,14 @@ import (
 
 func readAll(w io.Writer, res *http.Response) (int64, error) { return io.Copy(w, res.Body) }
 
-// lab is a cache and a ledger with runs made by hand, and the pages over them.
+// lab is a cache and a run history with runs made by hand, and the pages over them.
 type lab struct {
-	t      testing.TB
-	ctx    context.Context
-	cache  *disk.Cache
-	ledger *ledger.Ledger
-	ui     *UI
-	start  time.Time
+	t       testing.TB
+	ctx     context.Context
+	cache   *disk.Cache
+	history *history.Store
+	ui      *UI
+	start   time.Time
 	// made stands in the keys of the steps that end next in place of their run, and program
 	// is a field of theirs.
 	made, program string
@@ -65,11 +65,11 @@ func newLab(t testing.TB) *lab {
 		defer used.Unlock()
 		_ = c.Close()
 	})
-	l := &lab{t: t, ctx: ctx, cache: c, ledger: ledger.New(dir), start: time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)}
+	l := &lab{t: t, ctx: ctx, cache: c, history: history.New(dir), start: time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC)}
 	l.ui = New(ctx, Source{
-		Ledger: l.ledger, Version: "0.1.0",
+		History: l.history, Version: "0.1.0",
 		Kept: func(key string) (string, error) { return KeptIn(ctx, c, key) },
-		Results: func(_ *ledger.Past, use func(Results) error) error {
+		Results: func(_ *history.Past, use func(Results) error) error {
 			if used.RLock(); ctx.Err() != nil {
 				used.RUnlock()
 				return ctx.Err()
@@ -77,7 +77,7 @@ func newLab(t testing.TB) *lab {
 			defer used.RUnlock()
 			return use(c)
 		},
-		Catalog: func(*ledger.Past) (*competitions.Catalog, error) { return competitions.Shipped() },
+		Catalog: func(*history.Past) (*competitions.Catalog, error) { return competitions.Shipped() },
 	})
 	return l
 }
@@ -138,7 +138,7 @@ func steps(attempts ...attempt) int {
 
 // write begins a run of attempts, each an agent-run step, a grade step and, if
 // something was found, a step that checks it.
-func (l *lab) write(pipeline string, started time.Time, attempts []attempt) *ledger.Run {
+func (l *lab) write(pipeline string, started time.Time, attempts []attempt) *history.Run {
 	p := &plan.Plan{Pipeline: pipeline}
 	for _, a := range attempts {
 		solve, score := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, a.key()), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key())
@@ -151,13 +151,13 @@ func (l *lab) write(pipeline string, started time.Time, attempts []attempt) *led
 			p.Steps = append(p.Steps, plan.Step{Address: rules, Name: rules.String(), Kind: checkKind, Action: plan.Deferred, After: []int{first}})
 		}
 	}
-	return must(l.ledger.Begin(ledger.Opening{Plan: p, Info: ledger.Info{Pipeline: "/home/me/" + pipeline, Started: started, Version: "0.1.0", CPUs: 8, MemoryBytes: 64 << 30, GPUs: []string{"nvidia.com/gpu=0"},
+	return must(l.history.Begin(history.Opening{Plan: p, Info: history.Info{Pipeline: "/home/me/" + pipeline, Started: started, Version: "0.1.0", CPUs: 8, MemoryBytes: 64 << 30, GPUs: []string{"nvidia.com/gpu=0"},
 		Argv: []string{"mleflow", "apply", pipeline, "-var", "note=" + attempts[0].message}, Variables: map[string]json.RawMessage{"note": must(json.Marshal(attempts[0].message))}},
 		Sources: map[string][]byte{pipeline: []byte("# " + attempts[0].message)}}))
 }
 
 // finish stores the results of an attempt and tells the run.
-func (l *lab) finish(r *ledger.Run, i int, a attempt) {
+func (l *lab) finish(r *history.Run, i int, a attempt) {
 	solve, score := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, a.key()).String(), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key()).String()
 	when := func(s int) event.At { return event.At{Time: l.start.Add(time.Duration(s) * time.Second)} }
 	conditions := []string{"isolation=none", "runtime=process", "task=own"}
@@ -217,7 +217,7 @@ func (l *lab) finish(r *ledger.Run, i int, a attempt) {
 }
 
 // end records an action and tells the run that its step ran.
-func (l *lab) end(r *ledger.Run, address, kind string, out cache.Outputs, conditions []string, from, to event.At) {
+func (l *lab) end(r *history.Run, address, kind string, out cache.Outputs, conditions []string, from, to event.At) {
 	h := digest.NewHasher(kind, "1")
 	h.String("address", address)
 	h.String("run", cmp.Or(l.made, r.ID()))
@@ -277,7 +277,7 @@ func (l *lab) stored(dir string) cache.Ref {
 }
 
 // close ends a run.
-func (l *lab) close(r *ledger.Run, ran int) {
+func (l *lab) close(r *history.Run, ran int) {
 	r.Emit(event.OutputValue{At: event.At{Time: l.start}, Name: "board", Value: "agent  score", IsString: true})
 	r.Emit(event.RunFinished{At: event.At{Time: l.start.Add(time.Hour)}, Run: r.ID(), Status: event.Ran, Ran: ran, DurationMillis: 3_600_000})
 	if err := r.Close(); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -32,7 +32,7 @@ func kinLinks(a *shownAttempt) (links []page.Link) {
 	from, at := forkedFrom(a.result)
 	origin := page.Link{Text: from + ", which no run here has"}
 	for _, other := range a.kin {
-		l := page.Link{Text: other.Address + " of " + ledger.Nickname(other.RunID), Address: stepAddress(other.RunID, other.Address, "")}
+		l := page.Link{Text: other.Address + " of " + history.Nickname(other.RunID), Address: stepAddress(other.RunID, other.Address, "")}
 		if shortKey(other) == from {
 			origin = l
 			continue
@@ -63,7 +63,7 @@ func kinLines(a *shownAttempt) (lines []page.Line) {
 		if shortKey(other) == from {
 			line.Name = "the attempt that was forked"
 		}
-		if points := curves(a.Ledger, other)[other]; len(points) > 0 {
+		if points := curves(a.History, other)[other]; len(points) > 0 {
 			line.Moments = scoreLines(points, 0, nil, false)[1].Moments
 			lines = append(lines, line)
 		}
@@ -72,7 +72,7 @@ func kinLines(a *shownAttempt) (lines []page.Line) {
 }
 
 // curves returns the scores over time of attempts, as the journals of their runs have them.
-func curves(runs *ledger.Ledger, list ...*results.Attempt) map[*results.Attempt][]grading.Moment {
+func curves(runs *history.Store, list ...*results.Attempt) map[*results.Attempt][]grading.Moment {
 	out, wanted := map[*results.Attempt][]grading.Moment{}, map[string]map[string]*results.Attempt{}
 	for _, a := range list {
 		if wanted[a.RunID] == nil {

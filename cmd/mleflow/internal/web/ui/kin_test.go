@@ -23,7 +23,7 @@ func TestForksAreShown(t *testing.T) {
 	}
 	first := attempt{agent: "first", seed: "0", competition: "demo-digits", score: 0.6, curve: curve("0.6")}
 	id, origin := write(0, first)
-	past, err := l.ui.Ledger.Open(id)
+	past, err := l.ui.History.Open(id)
 	if err != nil {
 		t.Fatal(err)
 	}

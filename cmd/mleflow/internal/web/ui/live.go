@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // navigation are the pages that every page leads to.
@@ -44,7 +44,7 @@ func (u *UI) fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	status, text := http.StatusInternalServerError, err.Error()
-	if errors.Is(err, errNothing) || errors.Is(err, ledger.ErrNoRun) {
+	if errors.Is(err, errNothing) || errors.Is(err, history.ErrNoRun) {
 		status = http.StatusNotFound
 	}
 	c := &content{title: "Not found"}

@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 const (
@@ -161,7 +161,7 @@ func (d *logView) listed(ctx context.Context, s *shownStep, list fileList, e tre
 // stepLog is the step's log in the run that executed it.
 func stepLog(s *shownStep, tab string) logFile {
 	f := logFile{fileRow: fileRow{Name: "the step's log", Link: s.link(tab, "step", "1")}}
-	var past *ledger.Past
+	var past *history.Past
 	if past, f.note, f.missing = s.executedBy(); f.missing != "" {
 		return f
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
@@ -30,14 +30,14 @@ type models struct {
 }
 
 // expect reads a run that is likely to be opened next, so that its page is there at once.
-func (m *models) expect(l *ledger.Ledger, id string) {
+func (m *models) expect(l *history.Store, id string) {
 	if m.likely.Swap(id) != id {
 		go func() { _, _ = m.of(l, id) }() // an error is shown to whoever opens it
 	}
 }
 
 // of returns the model of a run, brought up to date.
-func (m *models) of(l *ledger.Ledger, id string) (*model, error) {
+func (m *models) of(l *history.Store, id string) (*model, error) {
 	opened, err := m.open(l, id)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (m *models) of(l *ledger.Ledger, id string) (*model, error) {
 }
 
 // open returns the model of a run as it was read last.
-func (m *models) open(l *ledger.Ledger, id string) (*model, error) {
+func (m *models) open(l *history.Store, id string) (*model, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var opened *model
@@ -67,10 +67,10 @@ func (m *models) open(l *ledger.Ledger, id string) (*model, error) {
 // model holds a run's plan and its journal as far as it has been read. Everything in it
 // is read under its lock.
 type model struct {
-	past  *ledger.Past
+	past  *history.Past
 	mu    sync.Mutex
-	watch *ledger.Watch
-	sums  *ledger.Summariser
+	watch *history.Watch
+	sums  *history.Summariser
 	state *view.State
 	// plan is nil if it cannot be read; planned are the indexes of its steps.
 	once    sync.Once
@@ -97,7 +97,7 @@ type model struct {
 	made     attemptsMade
 }
 
-func newModel(past *ledger.Past) *model {
+func newModel(past *history.Past) *model {
 	return &model{past: past, watch: past.Watch(), sums: past.Summarise(), state: view.NewState(), planned: map[string]int{}, grades: map[string]string{}, checks: map[string]string{}, used: map[string]*usage{}, reports: map[string]grading.Graded{}, tried: map[string]bool{}}
 }
 
@@ -159,8 +159,8 @@ func (m *model) readPlan() {
 }
 
 // journal reads the attempts of the run as they are now.
-func (m *model) journal(sum *ledger.Summary, catalog *competitions.Catalog) attempts.Journal {
-	return attempts.Journal{Run: sum.Info, Live: sum.State == ledger.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names}
+func (m *model) journal(sum *history.Summary, catalog *competitions.Catalog) attempts.Journal {
+	return attempts.Journal{Run: sum.Info, Live: sum.State == history.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names}
 }
 
 // addresses are the steps of the run by block, in the order of the plan, or, without
@@ -223,8 +223,8 @@ func (m *model) kind(address string) string {
 	return kind
 }
 
-// took returns a step's duration so far; see ledger.Summary.Took.
-func took(s *ledger.StepSummary, now time.Time, sum *ledger.Summary) string {
+// took returns a step's duration so far; see history.Summary.Took.
+func took(s *history.StepSummary, now time.Time, sum *history.Summary) string {
 	switch {
 	case s == nil || s.Started.IsZero():
 		return ""

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/hostiletest"
-	"github.com/mleflow/mleflow/engine/ledger"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -102,11 +102,11 @@ func TestSearch(t *testing.T) {
 		l.finish(r, 0, a)
 		l.close(r, steps(a))
 		l.get("/runs") // what people say of a run may come after it was listed
-		past, err := l.ui.Ledger.Open(r.ID())
+		past, err := l.ui.History.Open(r.ID())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := past.Describe(func(a *ledger.About) { a.Tags["n"], a.RunName, a.Note = strconv.Itoa(i/2), "lion-"+name, "said" }); err != nil {
+		if _, err := past.Describe(func(a *history.About) { a.Tags["n"], a.RunName, a.Note = strconv.Itoa(i/2), "lion-"+name, "said" }); err != nil {
 			t.Fatal(err)
 		}
 	}

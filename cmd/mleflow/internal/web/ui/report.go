@@ -10,7 +10,7 @@ import (
 
 // report answers with the report of a run, the file that mleflow report writes.
 func (u *UI) report(w http.ResponseWriter, r *http.Request) {
-	past, err := u.Ledger.Open(r.PathValue("run"))
+	past, err := u.History.Open(r.PathValue("run"))
 	if err != nil {
 		u.fail(w, r, err)
 		return
@@ -38,7 +38,7 @@ func (u *UI) report(w http.ResponseWriter, r *http.Request) {
 
 // tail is the end of the log of a step in a run.
 func (u *UI) tail(run, address string, n int) []string {
-	past, err := u.Ledger.Open(run)
+	past, err := u.History.Open(run)
 	if err != nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/lockfile"
 )
 
@@ -93,7 +93,7 @@ func (x *resultIndex) run(ctx context.Context) {
 }
 
 func (x *resultIndex) refresh(ctx context.Context, c Results) {
-	ids, err := x.src.Ledger.IDs()
+	ids, err := x.src.History.IDs()
 	if err != nil {
 		return
 	}
@@ -123,7 +123,7 @@ func (x *resultIndex) tally(ctx context.Context, c Results, id string) runTally 
 	if run.done || run.known && c == nil {
 		return run.tally
 	}
-	past, err := x.src.Ledger.Open(id)
+	past, err := x.src.History.Open(id)
 	if err != nil {
 		return tallyOf(nil)
 	}
@@ -161,10 +161,10 @@ func (x *resultIndex) enter(id string, list []*results.Attempt, ended, changed b
 // runAttempts reads the attempts of a run.
 type runAttempts struct {
 	attempts.Journal
-	past *ledger.Past
+	past *history.Past
 	// watch and sums follow a run that goes on; nil of one that has ended.
-	watch *ledger.Watch
-	sums  *ledger.Summariser
+	watch *history.Watch
+	sums  *history.Summariser
 	// planned means that the plan says what the pairs are.
 	planned bool
 	// list are the attempts that were read last, whole means that all reports were.
@@ -173,9 +173,9 @@ type runAttempts struct {
 }
 
 // open reads the plan and the journal of a run.
-func (x *resultIndex) open(past *ledger.Past, ended bool) *runAttempts {
+func (x *resultIndex) open(past *history.Past, ended bool) *runAttempts {
 	p, _ := past.Plan() // without it, keys tell what belongs together
-	sum := &ledger.Summary{}
+	sum := &history.Summary{}
 	r := &runAttempts{past: past, planned: p != nil}
 	if ended {
 		if all, err := past.Summary(conditions.AttemptKind, conditions.GradeKind); err == nil {
@@ -226,7 +226,7 @@ func (x *resultIndex) read(ctx context.Context, c Results, r *runAttempts, ended
 }
 
 // report returns the report of a step, from the cache if it is not known.
-func (x *resultIndex) report(ctx context.Context, c Results, s *ledger.StepSummary) (g grading.Graded, ok bool) {
+func (x *resultIndex) report(ctx context.Context, c Results, s *history.StepSummary) (g grading.Graded, ok bool) {
 	if g, ok = x.known(s.Action); ok || c == nil {
 		return g, ok
 	}
@@ -285,7 +285,7 @@ func (x *resultIndex) explain(list []*results.Attempt, most int) {
 			cause = known.(string)
 		} else if most > 0 {
 			most--
-			if past, err := x.src.Ledger.Open(key[0]); err == nil {
+			if past, err := x.src.History.Open(key[0]); err == nil {
 				cause, _ = view.Excerpt(past.Tail(key[1], view.TailLines))
 				cause = strings.ToValidUTF8(cause[:min(len(cause), causeBytes)], "")
 			}

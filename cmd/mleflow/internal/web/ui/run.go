@@ -12,12 +12,12 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
 // tab is a page of a run, which fill completes.
-func (u *UI) tab(name string, fill func(*http.Request, *model, *ledger.Summary, *content) error) func(*http.Request) (*content, error) {
+func (u *UI) tab(name string, fill func(*http.Request, *model, *history.Summary, *content) error) func(*http.Request) (*content, error) {
 	return func(r *http.Request) (*content, error) {
 		m, unlock, err := u.openRun(r)
 		if err != nil {
@@ -36,7 +36,7 @@ func (u *UI) tab(name string, fill func(*http.Request, *model, *ledger.Summary, 
 // openRun returns the model of the run that an address names, locked, and the function
 // that unlocks it.
 func (u *UI) openRun(r *http.Request) (*model, func(), error) {
-	m, err := u.models.of(u.Ledger, r.PathValue("run"))
+	m, err := u.models.of(u.History, r.PathValue("run"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,8 +52,8 @@ type runHead struct {
 }
 
 // runContent begins a page of a run.
-func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, error) {
-	live := sum.State == ledger.Running
+func (u *UI) runContent(m *model, sum *history.Summary, tab string) (*content, error) {
+	live := sum.State == history.Running
 	h := runHead{ID: sum.ID, Pipeline: filepath.Base(cmp.Or(sum.Pipeline, "?")), Started: page.Date(sum.Started), Live: live}
 	bad, all := m.state.Outcomes.Unscored()
 	h.State, h.Class = page.Verdict(sum.State, bad, all)
@@ -69,10 +69,10 @@ func (u *UI) runContent(m *model, sum *ledger.Summary, tab string) (*content, er
 	return c, c.add("head", "run head", h)
 }
 
-func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
+func (u *UI) runFacts(m *model, sum *history.Summary) []page.Fact {
 	counts := m.state.Counts
 	facts := []page.Fact{{Name: "took", Value: view.Duration(max(0, sum.Last.Sub(sum.Started)))}, {Name: "steps done", Value: fmt.Sprintf("%s of %s", view.Count(int64(m.state.Done())), view.Count(int64(m.total())))}}
-	if sum.State == ledger.Running {
+	if sum.State == history.Running {
 		facts[0] = page.Fact{Name: "so far", Value: view.Duration(u.Now().Sub(sum.Started).Round(time.Second))}
 	}
 	for _, s := range []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled, event.Unneeded} {
@@ -83,14 +83,14 @@ func (u *UI) runFacts(m *model, sum *ledger.Summary) []page.Fact {
 	if bad, all := m.state.Outcomes.Unscored(); all > 0 {
 		scored := page.Fact{Name: "attempts scored", Value: fraction(all-bad, all)}
 		switch {
-		case sum.State == ledger.Running:
+		case sum.State == history.Running:
 			scored.Name = "ended attempts scored"
 		case bad > 0:
 			scored.Class = "bad"
 		}
 		facts = append(facts, scored)
 	}
-	if sum.State == ledger.Running {
+	if sum.State == history.Running {
 		end := page.Fact{Name: "expected end", Value: "not known"}
 		if e := m.state.Expected; !e.End.IsZero() {
 			end.Value = e.End.Local().Format("Mon 15:04")
@@ -132,8 +132,8 @@ func progressBar(done, total int) template.HTML {
 // shownRunning is the largest number of running attempts on a page.
 const shownRunning = 60
 
-func (u *UI) runningRows(m *model, sum *ledger.Summary, o *overview) {
-	if sum.State != ledger.Running {
+func (u *UI) runningRows(m *model, sum *history.Summary, o *overview) {
+	if sum.State != history.Running {
 		return
 	}
 	now := u.Now()
@@ -204,7 +204,7 @@ func runningRowOf(e event.StepStarted, p step.Phase, now time.Time) runningRow {
 }
 
 // aboutPage lists a run's command, variables and machine.
-func (u *UI) aboutPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
+func (u *UI) aboutPage(r *http.Request, m *model, sum *history.Summary, c *content) error {
 	sources, err := m.past.Sources()
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ func (u *UI) aboutPage(r *http.Request, m *model, sum *ledger.Summary, c *conten
 		files = append(files, page.Fact{Name: name, Value: bounded(sources[name], 256<<10)})
 	}
 	return c.add("about", "about", struct {
-		Info  ledger.Info
+		Info  history.Info
 		Files []page.Fact
 		Form  descriptionForm
 	}{m.past.Info, files, u.descriptionForm(m.past)})

@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // choice is an option of a form.
@@ -53,7 +53,7 @@ func paged(r *http.Request, total, size int) (from, to int, p pager) {
 
 // runRow is a run in the list.
 type runRow struct {
-	ledger.Entry
+	history.Entry
 	end   event.RunFinished // zero if it did not end by itself
 	tally runTally
 	// why is why it did not finish.
@@ -96,19 +96,19 @@ var runColumns = []page.Column[runRow]{
 func (r runRow) took() cell {
 	sofar := r.now.Sub(r.Started).Round(time.Second)
 	if r.Finish == nil {
-		return cell{Text: view.Duration(sofar) + " so far", Value: sofar.Seconds()}.If(r.State == ledger.Running)
+		return cell{Text: view.Duration(sofar) + " so far", Value: sofar.Seconds()}.If(r.State == history.Running)
 	}
 	return cell{Value: float64(r.end.DurationMillis) / 1000}
 }
 
 // runsPage lists the runs, newest first.
 func (u *UI) runsPage(r *http.Request) (*content, error) {
-	ids, err := u.Ledger.IDs()
+	ids, err := u.History.IDs()
 	if err != nil {
 		return nil, err
 	}
 	if len(ids) > 0 {
-		u.models.expect(u.Ledger, ids[0])
+		u.models.expect(u.History, ids[0])
 	}
 	q := r.URL.Query()
 	tags := strings.Fields(strings.Join(q["tag"], " "))
@@ -132,7 +132,7 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 			continue
 		}
 		rows = append(rows, runRow{e, *cmp.Or(e.Finish, &event.RunFinished{}), u.results.tally(r.Context(), nil, e.ID), u.runs.reason(e), u.Now()})
-		c.live = c.live || e.State == ledger.Running
+		c.live = c.live || e.State == history.Running
 	}
 	fillTable(t, runColumns, rows, func(r runRow) line {
 		return line{Address: r.ID, Also: r.Host + " " + r.Name, Compare: compareAddress(runPrefix + r.ID)}
@@ -151,7 +151,7 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 const allRuns = 300
 
 // tagged reports whether a run has a tag, with that value if one is named.
-func tagged(e ledger.Entry, tag string) bool {
+func tagged(e history.Entry, tag string) bool {
 	key, want, exact := strings.Cut(tag, "=")
 	value, ok := e.Tags[key]
 	return ok && (!exact || value == want)

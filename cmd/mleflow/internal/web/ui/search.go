@@ -21,7 +21,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // searchData is the page of a search.
@@ -66,7 +66,7 @@ type logged struct {
 // inLogs searches the logs of attempts, of mleflow and of the agents, the newest run first.
 func (u *UI) inLogs(ctx context.Context, q query) *logged {
 	found := &logged{hits: hits{Kind: "line"}, q: q, left: searchBytes, seen: map[string]bool{}}
-	ids, err := u.Ledger.IDs()
+	ids, err := u.History.IDs()
 	if err != nil {
 		return found
 	}
@@ -74,7 +74,7 @@ func (u *UI) inLogs(ctx context.Context, q query) *logged {
 	defer stop()
 	err = u.Results(nil, func(c Results) error {
 		for _, id := range ids {
-			past, err := u.Ledger.Open(id)
+			past, err := u.History.Open(id)
 			if err != nil {
 				continue
 			}
@@ -98,7 +98,7 @@ func (u *UI) inLogs(ctx context.Context, q query) *logged {
 
 // attempt searches the logs of an attempt for the first line with the words: the step's in
 // the run that executed it, then what the agent left.
-func (l *logged) attempt(ctx context.Context, c Results, past *ledger.Past, e event.StepFinished) {
+func (l *logged) attempt(ctx context.Context, c Results, past *history.Past, e event.StepFinished) {
 	who, at := page.Name(e.Address), stepAddress(past.Info.ID, e.Address, "logs")
 	if e.MadeIn == "" || e.MadeIn == past.Info.ID {
 		if r, err := past.OpenLog(e.Address, max(e.LastTry, 1)); err == nil && l.read(ctx, r, who, at+"&step=1") {
@@ -204,7 +204,7 @@ func (u *UI) named(text string, most int) []hits {
 			found[1].find(q, most, hit{Text: title, Note: id, Link: competitionAddress(id)}, id, title)
 		}
 	}
-	if ids, err := u.Ledger.IDs(); err == nil {
+	if ids, err := u.History.IDs(); err == nil {
 		for _, e := range u.runs.entries(ids) {
 			note := strings.TrimSpace(e.PipelineName() + " " + string(e.State) + " " + e.Said())
 			found[2].find(q, most, hit{Text: e.Called(e.ID), Note: note, Link: runAddress(e.ID)}, e.ID, e.Called(e.ID), e.Said(), e.PipelineName(), e.Name, string(e.State), e.Host, view.GivenVariables(e.Argv))
@@ -213,7 +213,7 @@ func (u *UI) named(text string, most int) []hits {
 	for _, a := range now.all {
 		end, _ := a.Ended()
 		name, note := a.Agent+" · "+rest(a), strings.Join(strings.Fields(end+" "+results.Medal(a.Report)+" "+brief(a.Reason())), " ")
-		found[3].find(q, most, hit{Text: name, Note: note, Link: attemptAddress(a)}, name, note, a.Address, ledger.Nickname(a.RunID))
+		found[3].find(q, most, hit{Text: name, Note: note, Link: attemptAddress(a)}, name, note, a.Address, history.Nickname(a.RunID))
 	}
 	return found
 }

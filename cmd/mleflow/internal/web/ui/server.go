@@ -12,7 +12,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // Results is the cache that results are read from.
@@ -23,12 +23,12 @@ type Results interface {
 
 // Source provides the data of pages.
 type Source struct {
-	Ledger *ledger.Ledger
+	History *history.Store
 	// Results gives use the cache of a run, with the remote cache of its pipeline
 	// behind it; without a run, the local one.
-	Results func(past *ledger.Past, use func(Results) error) error
+	Results func(past *history.Past, use func(Results) error) error
 	// Catalog are the competitions that are known for a run, or without one.
-	Catalog func(past *ledger.Past) (*competitions.Catalog, error)
+	Catalog func(past *history.Past) (*competitions.Catalog, error)
 	// Kept is the folder of the local cache that is kept under a key.
 	Kept    func(key string) (string, error)
 	Version string
@@ -69,7 +69,7 @@ func New(ctx context.Context, src Source) *UI {
 		src.Now = time.Now
 	}
 	u := &UI{Source: src, mux: http.NewServeMux(), models: &models{}, turns: &outlines{}, token: secret()}
-	u.runs = newRunIndex(src.Ledger)
+	u.runs = newRunIndex(src.History)
 	u.results = newResultIndex(ctx, src)
 	u.routes()
 	return u

@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
@@ -26,13 +26,13 @@ import (
 type shownStep struct {
 	Source
 	store   Results
-	past    *ledger.Past
-	run     *ledger.Summary
+	past    *history.Past
+	run     *history.Summary
 	address string
 	// live reports whether the step may still change.
 	live    bool
 	status  string
-	journal *ledger.StepSummary
+	journal *history.StepSummary
 	// record has the outputs. Without it, missing says why there are none.
 	record  *cache.Record
 	missing string
@@ -56,7 +56,7 @@ type shownAttempt struct {
 	// grader and checker are the addresses of the steps that grade and check the attempt;
 	// graded and checked are nil if they have not begun.
 	grader, checker string
-	graded, checked *ledger.StepSummary
+	graded, checked *history.StepSummary
 	// siblings are the other attempts of the block.
 	siblings []string
 	// running is what the attempt does now, and growing locates its files so far; nil if
@@ -70,7 +70,7 @@ type shownAttempt struct {
 // openStep loads a step of a run.
 func openStep(ctx context.Context, src Source, m *model, store Results, address string) *shownStep {
 	s := &shownStep{Source: src, store: store, past: m.past, run: m.sums.Summary(), address: address, journal: m.sums.Step(address), after: m.after(address)}
-	s.live, s.status = s.run.State == ledger.Running && (s.journal == nil || s.journal.Status == ""), s.run.StatusOf(s.journal)
+	s.live, s.status = s.run.State == history.Running && (s.journal == nil || s.journal.Status == ""), s.run.StatusOf(s.journal)
 	if i, ok := m.planned[address]; ok {
 		for _, r := range m.plan.Steps[i].Reasons {
 			s.reasons = append(s.reasons, r.Text)
@@ -81,7 +81,7 @@ func openStep(ctx context.Context, src Source, m *model, store Results, address 
 }
 
 // recordOf returns the record of a step of a run, or why there is none.
-func recordOf(ctx context.Context, store Results, run *ledger.Summary, address string) (rec *cache.Record, missing string) {
+func recordOf(ctx context.Context, store Results, run *history.Summary, address string) (rec *cache.Record, missing string) {
 	rec, err := (&outputs.Source{Store: store, Index: store, Run: run}).Record(ctx, address)
 	s := run.Step(address)
 	switch {
@@ -89,7 +89,7 @@ func recordOf(ctx context.Context, store Results, run *ledger.Summary, address s
 		return rec, ""
 	case s != nil && s.Action != "":
 		return nil, err.Error()
-	case run.State == ledger.Running:
+	case run.State == history.Running:
 		return nil, "The step has not ended, and its outputs appear when it does."
 	}
 	return nil, "The step gave no outputs in this run."
@@ -144,13 +144,13 @@ func (s *shownStep) fields() (facts []page.Fact) {
 
 // executedBy returns the run that executed the step with a note if it is another, or why
 // it cannot be read.
-func (s *shownStep) executedBy() (past *ledger.Past, note, missing string) {
+func (s *shownStep) executedBy() (past *history.Past, note, missing string) {
 	if s.journal == nil || s.journal.MadeIn == "" || s.journal.MadeIn == s.run.ID {
 		return s.past, "", ""
 	}
-	other, err := s.Ledger.Open(s.journal.MadeIn)
+	other, err := s.History.Open(s.journal.MadeIn)
 	if err != nil {
-		return nil, "", "The run " + s.journal.MadeIn + ", which executed the step, is not in this ledger."
+		return nil, "", "The run " + s.journal.MadeIn + ", which executed the step, is not in this run history."
 	}
 	return other, "From the run " + s.journal.MadeIn + ", which executed the step. ", ""
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // stepRow is a step in the list of those of a run.
 type stepRow struct {
-	*ledger.StepSummary
+	*history.StepSummary
 	address, status, class, took, reason string
 
 	seconds float64
 }
 
 // stepsPage lists the steps of a run.
-func (u *UI) stepsPage(r *http.Request, m *model, sum *ledger.Summary, c *content) error {
+func (u *UI) stepsPage(r *http.Request, m *model, sum *history.Summary, c *content) error {
 	t := &table{Noun: "step", Path: runAddress(sum.ID) + "/steps", Placeholder: "address, error", Facets: []string{"status", "kind"}}
 	var rows []stepRow
 	for _, address := range m.addresses() {
@@ -47,8 +47,8 @@ func (m *model) stepColumns(run string) []page.Column[stepRow] {
 	}
 }
 
-func (u *UI) stepRow(m *model, sum *ledger.Summary, address string) stepRow {
-	s := cmp.Or(m.sums.Step(address), &ledger.StepSummary{})
+func (u *UI) stepRow(m *model, sum *history.Summary, address string) stepRow {
+	s := cmp.Or(m.sums.Step(address), &history.StepSummary{})
 	row := stepRow{StepSummary: s, address: address, status: sum.StatusOf(s), took: took(s, u.Now(), sum), seconds: math.NaN(), reason: brief(s.Error)}
 	if row.class = row.status; s.Status != "" && row.took != "" {
 		row.seconds = s.Duration.Seconds()
@@ -71,7 +71,7 @@ func (m *model) why(address string) string {
 }
 
 // unsuccessful is why a step that ran brought no score, "" if it did or never does.
-func unsuccessful(s *ledger.StepSummary) string {
+func unsuccessful(s *history.StepSummary) string {
 	pair := attempts.Pair{Attempt: s.Address}
 	switch {
 	case s.Status != event.Ran && s.Status != event.Cached, s.Kind != conditions.AttemptKind && s.Kind != conditions.GradeKind:
@@ -79,7 +79,7 @@ func unsuccessful(s *ledger.StepSummary) string {
 	case s.Kind == conditions.GradeKind:
 		pair = attempts.Pair{Grade: s.Address}
 	}
-	a := (&attempts.Journal{Pairs: []attempts.Pair{pair}, Step: func(address string) *ledger.StepSummary {
+	a := (&attempts.Journal{Pairs: []attempts.Pair{pair}, Step: func(address string) *history.StepSummary {
 		if address == s.Address {
 			return s
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // trial is an attempt of which only a table tells.
@@ -160,7 +160,7 @@ func TestAttemptsWithoutGrades(t *testing.T) {
 	for _, agent := range []string{"failing", "alone", "ungraded", "later"} {
 		all = append(all, attempt{agent: agent, competition: "demo-digits", seed: "7", score: 0.5, curve: "[]"})
 	}
-	end := func(r *ledger.Run, address, kind string, status event.Status, message string) {
+	end := func(r *history.Run, address, kind string, status event.Status, message string) {
 		e := event.StepFinished{At: event.At{Time: l.start}, Address: address, Kind: kind, Status: status, Error: message, Action: address}
 		if status != event.Failed {
 			e.Outputs = map[string]string{"outcome": `"finished"`}
@@ -278,7 +278,7 @@ func TestRunsTable(t *testing.T) {
 // run names.
 func TestOwnCompetition(t *testing.T) {
 	l := newLab(t)
-	l.ui.Catalog = func(past *ledger.Past) (*competitions.Catalog, error) {
+	l.ui.Catalog = func(past *history.Past) (*competitions.Catalog, error) {
 		if past == nil {
 			return competitions.Load(fstest.MapFS{})
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // ran writes a run whose attempts have all ended.
@@ -192,12 +192,12 @@ func TestCausesAreFound(t *testing.T) {
 func TestRunsSayWhyTheyStopped(t *testing.T) {
 	l := newLab(t)
 	a := attempt{agent: "aide", competition: "demo-digits", seed: "0", message: "x"}
-	begin := func(after time.Duration) *ledger.Run {
+	begin := func(after time.Duration) *history.Run {
 		r := l.write("p.hcl", l.start.Add(after), []attempt{a})
 		r.Emit(event.RunStarted{At: event.At{Time: l.start}, Run: r.ID(), Steps: 2})
 		return r
 	}
-	end := func(r *ledger.Run, e event.RunFinished) {
+	end := func(r *history.Run, e event.RunFinished) {
 		e.Run = r.ID()
 		r.Emit(e)
 		if err := r.Close(); err != nil {

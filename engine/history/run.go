@@ -1,4 +1,4 @@
-package ledger
+package history
 
 import (
 	"bytes"
@@ -44,7 +44,7 @@ type Run struct {
 	dir     string
 	secrets *secret.Set
 	lock    *os.File
-	// describing adds the facts of the ledger to run.json.
+	// describing adds the facts of the run history to run.json.
 	describing sync.WaitGroup
 
 	mu       sync.Mutex
@@ -56,7 +56,7 @@ type Run struct {
 }
 
 // Begin writes the folder of a new run and locks it.
-func (l *Ledger) Begin(o Opening) (*Run, error) {
+func (l *Store) Begin(o Opening) (*Run, error) {
 	r, err := l.begin(o)
 	if err != nil {
 		return nil, fmt.Errorf("begin run: %w", err)
@@ -64,7 +64,7 @@ func (l *Ledger) Begin(o Opening) (*Run, error) {
 	return r, nil
 }
 
-func (l *Ledger) begin(o Opening) (*Run, error) {
+func (l *Store) begin(o Opening) (*Run, error) {
 	if err := os.MkdirAll(l.runs(), 0o777); err != nil {
 		return nil, err
 	}

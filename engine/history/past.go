@@ -1,4 +1,4 @@
-package ledger
+package history
 
 import (
 	"bufio"
@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// Past is a run in the ledger. It may still be running.
+// Past is a run in the run history. It may still be running.
 type Past struct {
 	Info Info
 	dir  string
@@ -27,7 +27,7 @@ type Past struct {
 	own bool
 }
 
-func (l *Ledger) open(id string) (*Past, error) {
+func (l *Store) open(id string) (*Past, error) {
 	p := &Past{dir: filepath.Join(l.runs(), id)}
 	if err := p.readJSON("run.json", &p.Info); err != nil {
 		return nil, fmt.Errorf("open run %s: %w", id, err)
@@ -173,7 +173,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return line[:len(line)-1], nil
 }
 
-// Chain returns the text of the chain of the run's ledger; see Ledger.Chain.
+// Chain returns the text of the chain of the run history; see Store.Chain.
 func (p *Past) Chain() ([]byte, error) { return New(filepath.Dir(filepath.Dir(p.dir))).Chain() }
 
 func (p *Past) journal() string { return filepath.Join(p.dir, "events.jsonl") }

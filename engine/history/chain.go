@@ -1,4 +1,4 @@
-package ledger
+package history
 
 import (
 	"bytes"
@@ -154,11 +154,11 @@ func ParseChain(text []byte) ([]Link, error) {
 	return list, nil
 }
 
-func (l *Ledger) chain() string { return filepath.Join(l.dir, "chain.jsonl") }
+func (l *Store) chain() string { return filepath.Join(l.dir, "chain.jsonl") }
 
 // Chain returns the text of the chain without an incomplete last line. It is
 // empty if there is no chain.
-func (l *Ledger) Chain() ([]byte, error) {
+func (l *Store) Chain() ([]byte, error) {
 	text, err := nolink.ReadFile(l.chain())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read chain: %w", err)
@@ -167,7 +167,7 @@ func (l *Ledger) Chain() ([]byte, error) {
 }
 
 // Begun returns how many attempts at a subject the chain has.
-func (l *Ledger) Begun(subject string) (n int, err error) {
+func (l *Store) Begun(subject string) (n int, err error) {
 	text, err := l.Chain()
 	mark := []byte(`"` + Mark(subject) + `"`)
 	for line := range bytes.Lines(text) {
@@ -179,7 +179,7 @@ func (l *Ledger) Begun(subject string) (n int, err error) {
 }
 
 // Head returns the SHA-256 of the chain's last line, or zero if there is none.
-func (l *Ledger) Head() (head digest.ContentID, err error) {
+func (l *Store) Head() (head digest.ContentID, err error) {
 	f, err := nolink.Open(l.chain())
 	if errors.Is(err, fs.ErrNotExist) {
 		return head, nil
@@ -196,7 +196,7 @@ func (l *Ledger) Head() (head digest.ContentID, err error) {
 
 // Extend appends a link. It is on disk when Extend returns. Prev and Time are
 // filled in.
-func (l *Ledger) Extend(link Link) error {
+func (l *Store) Extend(link Link) error {
 	err := os.MkdirAll(l.dir, 0o777)
 	if err == nil {
 		err = l.extend(link)
@@ -207,7 +207,7 @@ func (l *Ledger) Extend(link Link) error {
 	return nil
 }
 
-func (l *Ledger) extend(link Link) (err error) {
+func (l *Store) extend(link Link) (err error) {
 	f, err := nolink.OpenFile(l.chain(), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package ledger
+package history
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ type Pipeline struct {
 
 // Pipeline reads the state of the pipeline with this absolute path. Nothing is
 // written before the first Put.
-func (l *Ledger) Pipeline(path string) (*Pipeline, error) {
+func (l *Store) Pipeline(path string) (*Pipeline, error) {
 	s := &Pipeline{file: l.stateFile(path)}
 	text, err := nolink.ReadFile(s.file.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +58,7 @@ func (l *Ledger) Pipeline(path string) (*Pipeline, error) {
 // newline, so that an incomplete line does not damage the next.
 type stateFile struct{ path, pipeline string }
 
-func (l *Ledger) stateFile(pipeline string) stateFile {
+func (l *Store) stateFile(pipeline string) stateFile {
 	name := strings.TrimSuffix(filepath.Base(pipeline), filepath.Ext(pipeline))
 	if len(name) > 100 {
 		name = name[:100]
@@ -199,7 +199,7 @@ func compacted(text []byte) []byte {
 
 // Unfinished returns the newest run of the pipeline if it was interrupted, or
 // nil.
-func (l *Ledger) Unfinished(s *Pipeline) *Past {
+func (l *Store) Unfinished(s *Pipeline) *Past {
 	if s.LastRun() == "" {
 		return nil
 	}

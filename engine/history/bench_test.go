@@ -1,4 +1,4 @@
-package ledger
+package history
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 var sizes = []int{1_000, 10_000, 100_000}
 
-func remembered(b *testing.B, n int) *Ledger {
+func remembered(b *testing.B, n int) *Store {
 	b.Helper()
 	l := New(b.TempDir())
 	s, err := l.Pipeline(pipeline)

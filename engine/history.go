@@ -12,31 +12,31 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/local"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// memory loads the ledger's knowledge about the pipeline's addresses. Without a
-// ledger it is nil.
-func (e *Engine) memory(p *Program) (*ledger.Pipeline, error) {
-	if e.opts.Ledger == nil {
+// memory loads the run history's knowledge about the pipeline's addresses. Without a
+// run history it is nil.
+func (e *Engine) memory(p *Program) (*history.Pipeline, error) {
+	if e.opts.History == nil {
 		return nil, nil
 	}
 	path, err := filepath.Abs(p.Pipeline.Path)
 	if err != nil {
 		return nil, fmt.Errorf("find pipeline: %w", err)
 	}
-	return e.opts.Ledger.Pipeline(path)
+	return e.opts.History.Pipeline(path)
 }
 
-// open begins the run in the ledger and adds the journal to the sink.
+// open begins the run in the run history and adds the journal to the sink.
 func (r *run) open() error {
-	if r.e.opts.Ledger == nil {
+	if r.e.opts.History == nil {
 		r.sink = serial(r.sink)
 		return nil
 	}
-	if past := r.e.opts.Ledger.Unfinished(r.pl.memory); past != nil {
+	if past := r.e.opts.History.Unfinished(r.pl.memory); past != nil {
 		r.resumed = past.Info.ID
 	}
 	o, err := opening(r.p, &r.pl.Plan)
@@ -46,7 +46,7 @@ func (r *run) open() error {
 	c := r.e.opts.Capacity
 	o.Info.Argv, o.Info.Version, o.Info.Started, o.Info.Resumed = r.p.Pipeline.HideSensitive(r.opts.Args), r.e.opts.Version, r.started, r.resumed
 	o.Info.CPUs, o.Info.MemoryBytes, o.Info.GPUs, o.About = c.CPUs, c.MemoryBytes, c.Devices, r.opts.About
-	r.journal, err = r.e.opts.Ledger.Begin(o)
+	r.journal, err = r.e.opts.History.Begin(o)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
 			err = fmt.Errorf("%w: %w", cache.ErrReadOnly, err)
@@ -64,7 +64,7 @@ func (r *run) open() error {
 }
 
 // opening describes what a run of the pipeline would do.
-func opening(p *Program, pl *plan.Plan) (o ledger.Opening, err error) {
+func opening(p *Program, pl *plan.Plan) (o history.Opening, err error) {
 	path, err := filepath.Abs(p.Pipeline.Path)
 	if err != nil {
 		return o, fmt.Errorf("find pipeline: %w", err)
@@ -80,7 +80,7 @@ func opening(p *Program, pl *plan.Plan) (o ledger.Opening, err error) {
 	if sources[local.RecordName], err = local.Encode(p.Pipeline.LocalFiles().Answers()); err != nil {
 		return o, err
 	}
-	o = ledger.Opening{Info: ledger.Info{Pipeline: path, Name: name, Variables: vars}, Plan: pl, Sources: sources, Secrets: secret.New(p.hidden...)}
+	o = history.Opening{Info: history.Info{Pipeline: path, Name: name, Variables: vars}, Plan: pl, Sources: sources, Secrets: secret.New(p.hidden...)}
 	for i := range pl.Steps {
 		if at, found := p.Find(pl.Steps[i].Address); found && p.Instances[at].Step.Kind.Counted != nil {
 			o.Counted = append(o.Counted, pl.Steps[i].Name)
@@ -97,7 +97,7 @@ func (r *run) warnUnrecorded() {
 	}
 }
 
-// close ends the run in the ledger.
+// close ends the run in the run history.
 func (r *run) close() error {
 	if r.journal == nil {
 		return nil
@@ -120,7 +120,7 @@ func (r *run) remember(n *node, status event.Status) {
 	if r.journal == nil {
 		return
 	}
-	m := ledger.Memory{Action: n.decision.id}
+	m := history.Memory{Action: n.decision.id}
 	if status == event.Ran {
 		// At least a millisecond, because zero means that it was not executed.
 		m.Duration = time.Duration(max(1, n.decision.record.DurationMillis)) * time.Millisecond

@@ -1,4 +1,4 @@
-package ledger
+package history
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
-// TestMain lets the test binary be a process that uses a ledger as hard as it
+// TestMain lets the test binary be a process that uses a run history as hard as it
 // can until it is killed: with MLEFLOW_TEST_LEDGER set to a folder.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("MLEFLOW_TEST_LEDGER")
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 
 // useLedger runs one made-up pipeline after the other. After each thing that
 // must not be lost it prints what that was.
-func useLedger(l *Ledger) error {
+func useLedger(l *Store) error {
 	for n := 0; ; n++ {
 		s, err := l.Pipeline(pipeline)
 		if err != nil {
@@ -58,7 +58,7 @@ func useLedger(l *Ledger) error {
 	}
 }
 
-func useRun(l *Ledger, r *Run, s *Pipeline, n int) error {
+func useRun(l *Store, r *Run, s *Pipeline, n int) error {
 	for i := range 5 {
 		address := fmt.Sprintf("step.exec.s[%d]", i)
 		log := newLog(r.dir+"/logs/"+logName(address, 1), 50, 25)
@@ -126,7 +126,7 @@ func (p *promises) hear(out io.Reader, lines int, kill func()) error {
 	}
 }
 
-// TestKill kills a process that uses the ledger, again and again, and checks
+// TestKill kills a process that uses the run history, again and again, and checks
 // after each time that all is readable and nothing promised is lost.
 func TestKill(t *testing.T) {
 	const kills = 110
@@ -166,7 +166,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills, states seen %v", kills, states)
 }
 
-func (p *promises) check(t *testing.T, l *Ledger, states map[State]int) {
+func (p *promises) check(t *testing.T, l *Store, states map[State]int) {
 	t.Helper()
 	list, err := l.List()
 	if err != nil {
@@ -208,7 +208,7 @@ func (p *promises) check(t *testing.T, l *Ledger, states map[State]int) {
 }
 
 // checkChain checks that no link of a step or run is lost.
-func (p *promises) checkChain(t *testing.T, l *Ledger) {
+func (p *promises) checkChain(t *testing.T, l *Store) {
 	t.Helper()
 	text, err := l.Chain()
 	if err != nil {
@@ -251,7 +251,7 @@ func checkLogs(t *testing.T, past *Past, sum *Summary) {
 	}
 }
 
-func (p *promises) checkState(t *testing.T, l *Ledger) {
+func (p *promises) checkState(t *testing.T, l *Store) {
 	t.Helper()
 	s := open(t, l)
 	for address, m := range s.byAddr {

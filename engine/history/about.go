@@ -1,4 +1,4 @@
-package ledger
+package history
 
 import (
 	"cmp"
@@ -112,7 +112,7 @@ func (p *Past) About() (a About) {
 }
 
 // About reads the About of the run with this ID.
-func (l *Ledger) About(id string) About {
+func (l *Store) About(id string) About {
 	return (&Past{dir: filepath.Join(l.runs(), id)}).About()
 }
 
@@ -162,7 +162,7 @@ func Nickname(id string) string {
 
 // named returns the IDs of the runs with a name or, if there are none, those
 // with it as a nickname.
-func (l *Ledger) named(name string, ids []string) []string {
+func (l *Store) named(name string, ids []string) []string {
 	if !aboutName.Regexp().MatchString(name) {
 		return nil
 	}

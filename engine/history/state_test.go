@@ -1,4 +1,4 @@
-package ledger
+package history
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 
 func action(text string) digest.ActionID { return digest.ActionID(digest.Of([]byte(text))) }
 
-func open(t *testing.T, l *Ledger) *Pipeline {
+func open(t *testing.T, l *Store) *Pipeline {
 	t.Helper()
 	s, err := l.Pipeline(pipeline)
 	if err != nil {
@@ -249,7 +249,7 @@ func TestConcurrentStates(t *testing.T) {
 }
 
 func TestStateFileName(t *testing.T) {
-	l := New("ledger")
+	l := New("history")
 	name := filepath.Base(l.stateFile("/a/" + strings.Repeat("x", 300) + ".hcl").path)
 	if len(name) > 200 {
 		t.Errorf("name of %d bytes", len(name))

@@ -1,4 +1,4 @@
-package ledger
+package history
 
 import (
 	"cmp"
@@ -21,23 +21,23 @@ import (
 // ErrNoRun means that there is no such run.
 var ErrNoRun = errors.New("no such run")
 
-// errNoRuns is ErrNoRun for a ledger without runs.
+// errNoRuns is ErrNoRun for a run history without runs.
 var errNoRuns = fmt.Errorf("%w: nothing has been applied with this cache", ErrNoRun)
 
-// Ledger is a folder with runs and the states of pipelines.
-type Ledger struct {
+// Store is a folder with runs and the states of pipelines.
+type Store struct {
 	dir   string
 	facts func() map[string]string
 }
 
-// New returns the ledger in a folder, which need not exist yet.
-func New(dir string) *Ledger { return &Ledger{dir: nolink.Folder(dir)} }
+// New returns the run history in a folder, which need not exist yet.
+func New(dir string) *Store { return &Store{dir: nolink.Folder(dir)} }
 
 // Describe sets a function that returns Info.Environment. Each run has it at the latest
 // when it is closed.
-func (l *Ledger) Describe(facts func() map[string]string) { l.facts = facts }
+func (l *Store) Describe(facts func() map[string]string) { l.facts = facts }
 
-func (l *Ledger) runs() string { return filepath.Join(l.dir, "runs") }
+func (l *Store) runs() string { return filepath.Join(l.dir, "runs") }
 
 // Info describes a run at its beginning.
 type Info struct {
@@ -107,7 +107,7 @@ func (e Entry) PipelineName() string {
 
 // List returns all runs, newest first. Of an unreadable run, only the ID and
 // the time in it are known. Other folders are skipped.
-func (l *Ledger) List() ([]Entry, error) {
+func (l *Store) List() ([]Entry, error) {
 	ids, err := l.ids()
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
@@ -126,7 +126,7 @@ func (l *Ledger) List() ([]Entry, error) {
 }
 
 // IDs returns the IDs of all runs, newest first, without reading the runs.
-func (l *Ledger) IDs() ([]string, error) {
+func (l *Store) IDs() ([]string, error) {
 	ids, err := l.ids()
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
@@ -135,7 +135,7 @@ func (l *Ledger) IDs() ([]string, error) {
 }
 
 // Open opens the run with exactly this ID, or returns ErrNoRun.
-func (l *Ledger) Open(id string) (*Past, error) {
+func (l *Store) Open(id string) (*Past, error) {
 	if id == "" || len(id) > 255 || strings.HasPrefix(id, ".") || strings.ContainsAny(id, "/\\\x00") {
 		return nil, fmt.Errorf("open run %.60q: %w", id, ErrNoRun)
 	}
@@ -146,7 +146,7 @@ func (l *Ledger) Open(id string) (*Past, error) {
 	return p, err
 }
 
-func (l *Ledger) ids() ([]string, error) {
+func (l *Store) ids() ([]string, error) {
 	found, err := os.ReadDir(l.runs())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -164,7 +164,7 @@ func (l *Ledger) ids() ([]string, error) {
 // Find opens a run by its ID, a unique prefix of its ID, or its unique name.
 // "latest" and "" mean the newest run, and "latest~N" the Nth run before it.
 // The error is ErrNoRun, or it names the candidates.
-func (l *Ledger) Find(ref string) (*Past, error) {
+func (l *Store) Find(ref string) (*Past, error) {
 	ids, err := l.ids()
 	if err != nil {
 		return nil, fmt.Errorf("find run: %w", err)
@@ -197,7 +197,7 @@ func (l *Ledger) Find(ref string) (*Past, error) {
 	return nil, fmt.Errorf("find run %.60q: %w", ref, ErrNoRun)
 }
 
-func (l *Ledger) newest(ids []string) (*Past, error) {
+func (l *Store) newest(ids []string) (*Past, error) {
 	for _, id := range ids {
 		p, err := l.open(id)
 		if _, ok := idTime(id); err == nil || ok && !errors.Is(err, fs.ErrNotExist) {

@@ -1,4 +1,4 @@
-package ledger
+package history
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ func at(second int) event.At {
 	return event.At{Time: time.Date(2026, 11, 20, 23, 30, second, 0, time.UTC)}
 }
 
-func begin(t *testing.T, l *Ledger, o Opening) *Run {
+func begin(t *testing.T, l *Store, o Opening) *Run {
 	t.Helper()
 	if o.Info.Pipeline == "" {
 		o.Info.Pipeline = pipeline
@@ -36,7 +36,7 @@ func begin(t *testing.T, l *Ledger, o Opening) *Run {
 	return r
 }
 
-func find(t *testing.T, l *Ledger, ref string) *Past {
+func find(t *testing.T, l *Store, ref string) *Past {
 	t.Helper()
 	p, err := l.Find(ref)
 	if err != nil {
@@ -149,11 +149,11 @@ func TestFind(t *testing.T) {
 	l := New(t.TempDir())
 	for _, ref := range []string{"", "latest", "2026"} {
 		if _, err := l.Find(ref); !errors.Is(err, ErrNoRun) {
-			t.Errorf("Find(%q) in an empty ledger: %v", ref, err)
+			t.Errorf("Find(%q) in an empty history: %v", ref, err)
 		}
 	}
 	if got, err := l.List(); err != nil || len(got) != 0 {
-		t.Errorf("List of an empty ledger: %v, %v", got, err)
+		t.Errorf("List of an empty history: %v, %v", got, err)
 	}
 	for i, id := range []string{"20261120T000001Z-00aa", "20261120T000001Z-00ab", "20261121T000000Z-0000"} {
 		begin(t, l, Opening{Info: Info{ID: id, Started: at(i).Time}})

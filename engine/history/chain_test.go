@@ -1,4 +1,4 @@
-package ledger
+package history
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
-// chained returns a ledger whose chain has a run with n attempts, and the lines.
-func chained(t *testing.T, n int) (*Ledger, [][]byte) {
+// chained returns a run history whose chain has a run with n attempts, and the lines.
+func chained(t *testing.T, n int) (*Store, [][]byte) {
 	t.Helper()
 	l := New(t.TempDir())
 	links := []Link{{Type: Declared, Run: "r", Text: digest.Of([]byte("text")), Plan: digest.Of([]byte("plan")), Steps: []string{Mark("a"), Mark("b")}}}

@@ -1,4 +1,4 @@
-package ledger_test
+package history_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mleflow/mleflow/engine/ledger"
+	"github.com/mleflow/mleflow/engine/history"
 )
 
 // TestNickname: two words follow from an id, and name a run.
@@ -15,8 +15,8 @@ func TestNickname(t *testing.T) {
 	form, seen := regexp.MustCompile(`^[a-z]+-[a-z]+$`), map[string]bool{}
 	for n := range 1000 {
 		id := fmt.Sprintf("20261125T1212%02dZ-%04x", n%60, n)
-		name := ledger.Nickname(id)
-		if err := (ledger.About{RunName: name}).Check(); err != nil || !form.MatchString(name) || name != ledger.Nickname(id) {
+		name := history.Nickname(id)
+		if err := (history.About{RunName: name}).Check(); err != nil || !form.MatchString(name) || name != history.Nickname(id) {
 			t.Fatalf("%s: %q, %v", id, name, err)
 		}
 		seen[name] = true
@@ -25,7 +25,7 @@ func TestNickname(t *testing.T) {
 		t.Errorf("only %d names of 1000 ids differ", len(seen))
 	}
 	// The words of an id never change, since people write them down.
-	if got := ledger.Nickname("20260101T000000Z-0001"); got != stableName {
+	if got := history.Nickname("20260101T000000Z-0001"); got != stableName {
 		t.Errorf("the words have changed: %s", got)
 	}
 }
@@ -34,7 +34,7 @@ const stableName = "keen-camel"
 
 func TestAboutCheck(t *testing.T) {
 	long := strings.Repeat("a", 65)
-	for _, bad := range []ledger.About{
+	for _, bad := range []history.About{
 		{RunName: "latest"}, {RunName: "2026"}, {RunName: long}, {RunName: "a b"}, {RunName: "../x"}, {RunName: "a\x1b[m"},
 		{Tags: map[string]string{"a=b": "c"}}, {Tags: map[string]string{"": "c"}}, {Tags: map[string]string{"a": "\n"}},
 		{Tags: map[string]string{"a": "\u202e"}}, {Tags: map[string]string{"a": strings.Repeat("b", 201)}},
@@ -44,7 +44,7 @@ func TestAboutCheck(t *testing.T) {
 			t.Errorf("%+.80v is accepted", bad)
 		}
 	}
-	for _, good := range []ledger.About{{}, {RunName: "a.b-C_1"}, {Note: "größer\n\tals"}, {Tags: map[string]string{"lr": "1e-3", "who": "Ann B."}}} {
+	for _, good := range []history.About{{}, {RunName: "a.b-C_1"}, {Note: "größer\n\tals"}, {Tags: map[string]string{"lr": "1e-3", "who": "Ann B."}}} {
 		if err := good.Check(); err != nil {
 			t.Errorf("%+v: %v", good, err)
 		}
@@ -53,8 +53,8 @@ func TestAboutCheck(t *testing.T) {
 
 // TestDescribeAtOnce: taggers at the same time don't lose each other's tags.
 func TestDescribeAtOnce(t *testing.T) {
-	l := ledger.New(t.TempDir())
-	r, err := l.Begin(ledger.Opening{Info: ledger.Info{Pipeline: "p.hcl"}, About: ledger.About{RunName: "first"}})
+	l := history.New(t.TempDir())
+	r, err := l.Begin(history.Opening{Info: history.Info{Pipeline: "p.hcl"}, About: history.About{RunName: "first"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestDescribeAtOnce(t *testing.T) {
 		wg.Go(func() {
 			p, err := l.Find("first")
 			if err == nil {
-				_, err = p.Describe(func(a *ledger.About) { a.Tags[fmt.Sprintf("t%d", n)] = "x" })
+				_, err = p.Describe(func(a *history.About) { a.Tags[fmt.Sprintf("t%d", n)] = "x" })
 			}
 			if err != nil {
 				t.Error(err)
@@ -79,7 +79,7 @@ func TestDescribeAtOnce(t *testing.T) {
 	if about := p.About(); len(about.Tags) != 20 || about.RunName != "first" {
 		t.Errorf("got %+v", about)
 	}
-	if p, err := l.Find(ledger.Nickname(r.ID())); err != nil || p.Info.ID != r.ID() {
+	if p, err := l.Find(history.Nickname(r.ID())); err != nil || p.Info.ID != r.ID() {
 		t.Errorf("by its two words: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package ledger keeps the history of runs in a folder:
+// Package history keeps the history of runs in a folder:
 //
 //	runs/<run>/run.json          what was run, where and by which version
 //	runs/<run>/plan.json         the plan it followed
@@ -17,7 +17,7 @@
 // is ignored. A run without an end in its journal is running while its lock is
 // held, and was interrupted otherwise. The state of a pipeline is a log of
 // complete lines. It is compacted into a new file, which is renamed. Several
-// processes may use a ledger at once. Only the end of a run and the lines of the
+// processes may use a run history at once. Only the end of a run and the lines of the
 // chain are synced to disk to survive a power failure. Removing runs does not
 // change the chain.
 //
@@ -25,6 +25,6 @@
 // variables) are masked in everything that is written. Steps mask the secrets
 // that they resolve themselves.
 //
-// The ledger is not a cache. Losing it loses history, explanations and expected
+// The run history is not a cache. Losing it loses history, explanations and expected
 // durations, but no results.
-package ledger
+package history
