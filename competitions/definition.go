@@ -235,7 +235,7 @@ func (d *Definition) PinsVersion() string { return d.pinsVersion }
 
 // ManifestName returns the name of the file next to the definition that records
 // the prepared files of PinsVersion when they were pinned: manifest.json, of later
-// versions such as manifest.v2.json. See package competitions/verify. No output depends on it.
+// versions such as manifest.v2.json. See package competitions/pins. No output depends on it.
 func (d *Definition) ManifestName() string { return manifestName(d.pinsVersion) }
 
 func manifestName(version string) string {

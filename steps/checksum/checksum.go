@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/competitions/pins"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -30,7 +30,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 		Outputs: []step.Output{
 			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The private files, unchanged."},
 			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files, unchanged."},
-			{Name: "report", Type: step.TypeOf[verify.Report](), Doc: "The numbers of pins and matches, the manifest's digest, the numbers of wrong, missing and unexpected files, and the first mismatches with digests, sizes and explanations."},
+			{Name: "report", Type: step.TypeOf[pins.Report](), Doc: "The numbers of pins and matches, the manifest's digest, the numbers of wrong, missing and unexpected files, and the first mismatches with digests, sizes and explanations."},
 			{Name: "verdict", Type: cty.String, Secrecy: step.Public, Doc: `verified, unpinned (nothing to compare with), or mismatch (with on_mismatch = "warn").`},
 		},
 		New: func(args step.Args) (step.Step, error) { return newCheck(args, catalog) },
@@ -113,26 +113,26 @@ func (c *check) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	return cache.Outputs{"public": {Ref: public}, "private": {Ref: private}, "report": {JSON: text}, "verdict": {JSON: verdict}}, err
 }
 
-func (c *check) verify(ctx context.Context, env *step.Env, public, private cache.Ref) (verify.Report, error) {
-	data, err := verify.InStore(ctx, env.Store, public, private)
+func (c *check) verify(ctx context.Context, env *step.Env, public, private cache.Ref) (pins.Report, error) {
+	data, err := pins.InStore(ctx, env.Store, public, private)
 	if err != nil {
-		return verify.Report{}, err
+		return pins.Report{}, err
 	}
 	expected, err := c.expected(env)
 	if err != nil {
-		return verify.Report{}, err
+		return pins.Report{}, err
 	}
 	work := new(progress.Work)
 	defer env.Follow(work)()
-	return verify.Run(ctx, verify.Request{Definition: c.def, Data: data, Expected: expected, Store: env.Store, Work: work})
+	return pins.Run(ctx, pins.Request{Definition: c.def, Data: data, Expected: expected, Store: env.Store, Work: work})
 }
 
 // expected returns a function that opens the data for explaining differences, or nil if
 // there are none.
-func (c *check) expected(env *step.Env) (func(context.Context) (*verify.Data, error), error) {
+func (c *check) expected(env *step.Env) (func(context.Context) (*pins.Data, error), error) {
 	if e := c.args.Expected; e != nil {
-		return func(ctx context.Context) (*verify.Data, error) {
-			return verify.InStore(ctx, env.Store, e.Public.Ref, e.Private.Ref)
+		return func(ctx context.Context) (*pins.Data, error) {
+			return pins.InStore(ctx, env.Store, e.Public.Ref, e.Private.Ref)
 		}, nil
 	}
 	if c.args.ExpectedDir == nil {
@@ -144,18 +144,18 @@ func (c *check) expected(env *step.Env) (func(context.Context) (*verify.Data, er
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("expected_dir: %s is not a folder", dir)
 	}
-	return func(context.Context) (*verify.Data, error) { return verify.OnDisk(os.DirFS(dir), c.def), nil }, nil
+	return func(context.Context) (*pins.Data, error) { return pins.OnDisk(os.DirFS(dir), c.def), nil }, nil
 }
 
 // most is the maximum number of files that an error lists; the report has all of them.
 const most = 20
 
 // judge turns mismatches into a failure or a warning.
-func (c *check) judge(env *step.Env, report verify.Report) error {
-	if report.Verdict == verify.Unpinned && !c.def.Rehearsal {
+func (c *check) judge(env *step.Env, report pins.Report) error {
+	if report.Verdict == pins.Unpinned && !c.def.Rehearsal {
 		env.Warn(fmt.Sprintf("competition %s %s has no pins, so nothing was compared", c.def.ID, c.def.Version))
 	}
-	if report.Verdict != verify.Differs {
+	if report.Verdict != pins.Differs {
 		return nil
 	}
 	text := fmt.Sprintf("%s: the files do not match the pins (%s):\n  %s", c.def.ID, report.Counts(),

@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/competitions/pins"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/steps/checksum"
 	"github.com/mleflow/mleflow/steps/steptest"
@@ -62,7 +62,7 @@ func TestMatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var report verify.Report
+	var report pins.Report
 	steptest.Decode(t, out["report"], &report)
 	if report.Pinned != 3 || report.Matched != 3 || len(report.Mismatches) != 0 || len(b.Warnings()) != 0 {
 		t.Errorf("report %+v, warnings %q", report, b.Warnings())
@@ -109,7 +109,7 @@ func TestMismatch(t *testing.T) {
 	if err != nil {
 		t.Fatalf("on_mismatch = warn: %v", err)
 	}
-	var report verify.Report
+	var report pins.Report
 	steptest.Decode(t, out["report"], &report)
 	if len(report.Mismatches) != 5 || report.Matched != 1 || len(b.Warnings()) != 1 {
 		t.Errorf("report %+v, warnings %q", report, b.Warnings())

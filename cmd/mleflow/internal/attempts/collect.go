@@ -51,7 +51,7 @@ type Run struct {
 	Tried func(attempts map[string]*cache.Record) *bundle.Chain
 }
 
-// The standings of records besides those of package audit.
+// The standings of records besides those of package proof/verify.
 const (
 	// Recorded: the run itself graded it, and its cache has the report.
 	Recorded = "recorded"

@@ -12,8 +12,8 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/mask"
+	"github.com/mleflow/mleflow/competitions/pins"
 	"github.com/mleflow/mleflow/competitions/prep"
-	"github.com/mleflow/mleflow/competitions/verify"
 )
 
 // Job is one competition to prepare.
@@ -51,7 +51,7 @@ type Outcome struct {
 	// Checked is the number of files whose pins were checked.
 	Checked int `json:"checked"`
 	// Report is the result of a verification.
-	Report verify.Report `json:"report,omitzero"`
+	Report pins.Report `json:"report,omitzero"`
 }
 
 // Prepare makes the prepared folder of a competition from its raw one.
@@ -76,7 +76,7 @@ func Prepare(ctx context.Context, j Job) (Outcome, error) {
 	if err := j.verify(ctx, &out); err != nil {
 		return out, err
 	}
-	if own && !j.KeepRaw && out.Report.Verdict != verify.Differs {
+	if own && !j.KeepRaw && out.Report.Verdict != pins.Differs {
 		if err := os.RemoveAll(j.Layout.Raw(j.Def.ID)); err != nil {
 			return out, fmt.Errorf("remove raw data: %w", err)
 		}
@@ -92,7 +92,7 @@ func (j Job) mask(ctx context.Context, out *Outcome) error {
 		of := *j.Masks
 		of.Fetched, of.Parallelism, of.Progress = j.Fetched, j.Parallelism, j.Progress
 		var done Outcome
-		if done, err = Prepare(ctx, of); done.Report.Verdict == verify.Differs {
+		if done, err = Prepare(ctx, of); done.Report.Verdict == pins.Differs {
 			*out = done
 			return err
 		}

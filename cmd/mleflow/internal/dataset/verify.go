@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/competitions/pins"
 	"github.com/mleflow/mleflow/competitions/prep"
-	"github.com/mleflow/mleflow/competitions/verify"
 )
 
 // verify checks the prepared folder against the competition's pins.
@@ -26,11 +26,11 @@ func (j Job) verify(ctx context.Context, out *Outcome) error {
 		work = new(progress.Work)
 		defer progress.Follow(work, j.Progress)()
 	}
-	report, err := verify.Run(ctx, verify.Request{Definition: j.Def, Data: verify.OnDisk(prep.DirFS(out.Path), j.Def), Work: work})
+	report, err := pins.Run(ctx, pins.Request{Definition: j.Def, Data: pins.OnDisk(prep.DirFS(out.Path), j.Def), Work: work})
 	if err != nil {
 		return err
 	}
-	if report.Verdict == verify.Unpinned {
+	if report.Verdict == pins.Unpinned {
 		out.Why = "the competition has no pins"
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/competitions/pins"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -59,13 +59,13 @@ func newCompetitionLock(a *app.App) *cobra.Command {
 
 // LockedJSON is one competition in competition lock --json.
 type LockedJSON struct {
-	Competition string          `json:"competition"`
-	Version     string          `json:"version"`
-	Path        string          `json:"path"`
-	Changed     bool            `json:"changed"`
-	Written     bool            `json:"written"`
-	Pins        int             `json:"pins"`
-	Changes     []verify.Change `json:"changes"`
+	Competition string        `json:"competition"`
+	Version     string        `json:"version"`
+	Path        string        `json:"path"`
+	Changed     bool          `json:"changed"`
+	Written     bool          `json:"written"`
+	Pins        int           `json:"pins"`
+	Changes     []pins.Change `json:"changes"`
 }
 
 func lockCompetitions(ctx context.Context, a *app.App, o competitionLockOptions, ids []string) error {
@@ -100,7 +100,7 @@ func lockCompetitions(ctx context.Context, a *app.App, o competitionLockOptions,
 	defer data.close()
 	work, stop := a.MeterWork("lock")
 	defer stop()
-	locks := make([]*verify.Lock, len(defs))
+	locks := make([]*pins.Lock, len(defs))
 	for i, def := range defs {
 		if locks[i], err = lockOne(ctx, o, def, data, work); err != nil {
 			return err
@@ -120,7 +120,7 @@ func lockCompetitions(ctx context.Context, a *app.App, o competitionLockOptions,
 
 // lockable gives the prepared data of competitions.
 type lockable struct {
-	of    func(ctx context.Context, def *competitions.Definition) (*verify.Data, error)
+	of    func(ctx context.Context, def *competitions.Definition) (*pins.Data, error)
 	close func()
 }
 
@@ -129,7 +129,7 @@ func dataToLock(ctx context.Context, a *app.App, o competitionLockOptions) (lock
 		return checkedByRun(ctx, a.Store, o.run, o.version)
 	}
 	layout, err := o.data.Layout(a)
-	return lockable{close: func() {}, of: func(_ context.Context, def *competitions.Definition) (*verify.Data, error) {
+	return lockable{close: func() {}, of: func(_ context.Context, def *competitions.Definition) (*pins.Data, error) {
 		id, layout := def.ID, layout
 		if below := layout.At(def); app.IsFolder(below.Competition(id)) {
 			layout = below
@@ -149,7 +149,7 @@ func dataToLock(ctx context.Context, a *app.App, o competitionLockOptions) (lock
 				return nil, app.Usagef("nothing is prepared in %s; see mleflow prepare -c %s, or name a run with --from-run", dir, id)
 			}
 		}
-		return verify.OnDisk(os.DirFS(dir), def), nil
+		return pins.OnDisk(os.DirFS(dir), def), nil
 	}}, err
 }
 
@@ -181,18 +181,18 @@ func checkedByRun(ctx context.Context, s *app.Store, run, version string) (locka
 			found[rec.Field("competition")] = rec.Outputs
 		}
 	}
-	return lockable{close: func() { _ = store.Close() }, of: func(ctx context.Context, def *competitions.Definition) (*verify.Data, error) {
+	return lockable{close: func() { _ = store.Close() }, of: func(ctx context.Context, def *competitions.Definition) (*pins.Data, error) {
 		id := def.ID
 		out, ok := found[id]
 		if !ok {
 			return nil, app.Usagef("no checksum step of run %s passed data of version %s of %s that are still in the cache", past.Info.ID, version, id)
 		}
-		return verify.InStore(ctx, store, out["public"].Ref, out["private"].Ref)
+		return pins.InStore(ctx, store, out["public"].Ref, out["private"].Ref)
 	}}, nil
 }
 
 // lockOne makes a competition's lock without writing it.
-func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.Definition, data lockable, work *progress.Work) (*verify.Lock, error) {
+func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.Definition, data lockable, work *progress.Work) (*pins.Lock, error) {
 	prepared, err := data.of(ctx, def)
 	if err != nil {
 		return nil, err
@@ -201,15 +201,15 @@ func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.De
 	if err != nil {
 		return nil, err
 	}
-	lock, err := verify.NewLock(ctx, def, prepared, verify.LockOptions{Reference: reference, Force: o.force, Work: work})
-	if _, ok := errors.AsType[*verify.ReferenceError](err); ok {
+	lock, err := pins.NewLock(ctx, def, prepared, pins.LockOptions{Reference: reference, Force: o.force, Work: work})
+	if _, ok := errors.AsType[*pins.ReferenceError](err); ok {
 		err = step.Mismatch(fmt.Errorf("%w\nNothing was written; --force changes them anyway", err))
 	}
 	return lock, err
 }
 
 // write writes a lock, unless that changes nothing or is not asked for.
-func (o competitionLockOptions) write(def *competitions.Definition, lock *verify.Lock) (LockedJSON, error) {
+func (o competitionLockOptions) write(def *competitions.Definition, lock *pins.Lock) (LockedJSON, error) {
 	folder := filepath.Dir(def.FilePath())
 	out := LockedJSON{Competition: def.ID, Version: def.Version, Path: filepath.Join(folder, competitions.LockName), Changed: lock.Changed(), Changes: lock.Changes, Pins: lock.Pins}
 	if o.check || !lock.Changed() {

@@ -21,7 +21,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/mask"
-	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/competitions/pins"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -279,7 +279,7 @@ func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing er
 			return outcome.Path, err
 		})
 	}
-	if err == nil && outcome.Report.Verdict == verify.Differs {
+	if err == nil && outcome.Report.Verdict == pins.Differs {
 		err = step.Mismatch(fmt.Errorf("the files do not match the pins (%s)", outcome.Report.Counts()))
 	}
 	p.results[i] = Prepared{Outcome: outcome, err: err}
@@ -330,7 +330,7 @@ func (p *preparation) show(r Prepared) {
 	default:
 		fmt.Fprintf(a.Stdout, "%s: %s (not verified: %s)\n", r.Competition, r.Path, r.Why)
 	}
-	if r.Report.Verdict == verify.Differs {
+	if r.Report.Verdict == pins.Differs {
 		limit := 20
 		if a.Verbose {
 			limit = 0

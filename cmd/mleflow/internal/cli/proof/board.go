@@ -16,8 +16,8 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/site"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -235,7 +235,7 @@ func judgeHere(ctx context.Context, a *app.App, o boardOptions, path string) (er
 	if err != nil {
 		return err
 	}
-	own := audit.Request{Rounds: app.Evaluate, Metrics: metric.All(), Catalog: catalog, Done: func(engine.Verified) {}}
+	own := verify.Request{Rounds: app.Evaluate, Metrics: metric.All(), Catalog: catalog, Done: func(engine.Verified) {}}
 	closeOwn, err := ownData(a.Store, verifyOptions{bundle: bundleChecks{dataDir: o.dataDir}}, &own)
 	if err != nil {
 		return err
@@ -263,11 +263,11 @@ func judgeHere(ctx context.Context, a *app.App, o boardOptions, path string) (er
 
 // checkBundle checks one bundle. What is known to be wrong with the bundle is said in
 // it.
-func checkBundle(ctx context.Context, a *app.App, o boardOptions, path string, q audit.Request) (*site.Bundle, error) {
+func checkBundle(ctx context.Context, a *app.App, o boardOptions, path string, q verify.Request) (*site.Bundle, error) {
 	out := &site.Bundle{File: filepath.Base(path)}
 	refuse := func(err error) (*site.Bundle, error) {
 		var bad *bundle.Damage
-		var other *audit.OtherVersion
+		var other *verify.OtherVersion
 		var diags *app.DiagError
 		refused := &site.Bundle{File: out.File, OtherVersion: errors.As(err, &other)}
 		switch {
@@ -309,11 +309,11 @@ func checkBundle(ctx context.Context, a *app.App, o boardOptions, path string, q
 
 // BuiltJSON is what board build --json prints.
 type BuiltJSON struct {
-	Path      string                 `json:"path"`
-	Agents    int                    `json:"agents"`
-	Standings map[audit.Standing]int `json:"standings"`
-	Findings  []site.Finding         `json:"findings"`
-	Status    int                    `json:"exit_status"`
+	Path      string                  `json:"path"`
+	Agents    int                     `json:"agents"`
+	Standings map[verify.Standing]int `json:"standings"`
+	Findings  []site.Finding          `json:"findings"`
+	Status    int                     `json:"exit_status"`
 }
 
 func showBuilt(a *app.App, o boardOptions, s *site.Site) error {
@@ -329,7 +329,7 @@ func showBuilt(a *app.App, o boardOptions, s *site.Site) error {
 		}
 		fmt.Fprintf(a.Stdout, "%s holds the board of %s from %s: %d recomputed, %d matched by digest, %d only claimed.\n",
 			filepath.Join(o.output, "index.html"), view.Plural(agents, "agent"), view.Plural(len(s.Bundles), "bundle"),
-			s.Standings[audit.Recomputed], s.Standings[site.Matched], s.Standings[audit.Claimed])
+			s.Standings[verify.Recomputed], s.Standings[site.Matched], s.Standings[verify.Claimed])
 	}), err)
 }
 
@@ -343,7 +343,7 @@ func builtError(s *site.Site) error {
 			others++
 		}
 	}
-	claimed := s.Standings[audit.Claimed]
+	claimed := s.Standings[verify.Claimed]
 	switch {
 	case refused > 0:
 		return step.Mismatch(fmt.Errorf("%s refused; the board names them", view.Verb(refused, "bundle or score", "is", "are")))

@@ -11,8 +11,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/sched"
@@ -74,7 +74,7 @@ func verifyBundle(ctx context.Context, a *app.App, o verifyOptions, path string)
 	if err != nil {
 		return fmt.Errorf("check bundle %s: %w", path, err)
 	}
-	q := audit.Request{Bundle: b, Chain: x.Chain, Summary: x.Summary, Rounds: app.Evaluate, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
+	q := verify.Request{Bundle: b, Chain: x.Chain, Summary: x.Summary, Rounds: app.Evaluate, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
 	if o.bundle.regrade {
 		close, err := ownData(a.Store, o, &q)
 		if err != nil {
@@ -113,13 +113,13 @@ func committed(x *bundle.Examined, text string) (string, error) {
 
 // ownData opens what the verifier has of his own: his cache, and with it the
 // data folder.
-func ownData(s *app.Store, o verifyOptions, q *audit.Request) (func() error, error) {
+func ownData(s *app.Store, o verifyOptions, q *verify.Request) (func() error, error) {
 	store, err := s.OpenCache()
 	if err != nil {
 		return nil, err
 	}
 	runs := history.New(store.Dir())
-	q.Data = &audit.Data{Cache: store, Dir: o.bundle.dataDir, Ran: func(run string) bool {
+	q.Data = &verify.Data{Cache: store, Dir: o.bundle.dataDir, Ran: func(run string) bool {
 		past, err := runs.Find(run)
 		return err == nil && past.Info.ID == run
 	}}
@@ -128,13 +128,13 @@ func ownData(s *app.Store, o verifyOptions, q *audit.Request) (func() error, err
 
 // recompute reads the pipeline with this program's kinds and definitions, makes again
 // what the bundle derives from it, and judges the scores.
-func recompute(ctx context.Context, a *app.App, o verifyOptions, x *bundle.Examined, q audit.Request) (*audit.Report, error) {
+func recompute(ctx context.Context, a *app.App, o verifyOptions, x *bundle.Examined, q verify.Request) (*verify.Report, error) {
 	a.Network.Offline = true
 	parts, err := a.Concretes()
 	if err != nil {
 		return nil, err
 	}
-	if err := audit.CheckVersions(x, parts.Kinds); err != nil {
+	if err := verify.CheckVersions(x, parts.Kinds); err != nil {
 		return nil, err
 	}
 	q.Options = engine.Options{Kinds: parts.Kinds, Functions: parts.Functions, Version: app.ThisVersion().Version, Capacity: sched.Machine()}
@@ -156,5 +156,5 @@ func recompute(ctx context.Context, a *app.App, o verifyOptions, x *bundle.Exami
 	if err := confineMemory(a.Terminal, math.MaxInt64); err != nil { // grading takes more than reading
 		return nil, err
 	}
-	return audit.Run(ctx, q)
+	return verify.Run(ctx, q)
 }

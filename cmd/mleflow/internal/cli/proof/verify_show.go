@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -18,7 +18,7 @@ import (
 // verdict is what is known of a bundle in the end.
 type verdict struct {
 	*bundle.Examined
-	report *audit.Report
+	report *verify.Report
 	// regrade says that grading again was asked for.
 	regrade bool
 	// committed says where the chain has the given commitment; empty if none was given.
@@ -37,23 +37,23 @@ type VerdictJSON struct {
 	Matched    []string `json:"matched"`
 	Claimed    []string `json:"claimed"`
 	ClaimedBy  string   `json:"claimed_by"`
-	*audit.Report
+	*verify.Report
 }
 
 // count returns how many rows have a standing.
-func (v verdict) count(s audit.Standing) int {
-	return number(v.report.Rows, func(r audit.Row) bool { return r.Standing == s })
+func (v verdict) count(s verify.Standing) int {
+	return number(v.report.Rows, func(r verify.Row) bool { return r.Standing == s })
 }
 
 // boards returns how many boards have a standing.
-func (v verdict) boards(s audit.Standing) int {
-	return number(v.report.Boards, func(b audit.Board) bool { return b.Standing == s })
+func (v verdict) boards(s verify.Standing) int {
+	return number(v.report.Boards, func(b verify.Board) bool { return b.Standing == s })
 }
 
 // unchecked returns how many scores there are whose agent was given public data that
 // were compared with nothing.
 func (v verdict) unchecked() int {
-	return number(v.report.Rows, func(r audit.Row) bool { return r.Unchecked != "" && r.Standing != audit.Refused })
+	return number(v.report.Rows, func(r verify.Row) bool { return r.Unchecked != "" && r.Standing != verify.Refused })
 }
 
 func number[T any](list []T, is func(T) bool) int {
@@ -65,16 +65,16 @@ func number[T any](list []T, is func(T) bool) int {
 func (v verdict) err() error {
 	var bad []error
 	for _, r := range v.report.Rows {
-		if r.Standing == audit.Refused {
+		if r.Standing == verify.Refused {
 			bad = append(bad, fmt.Errorf("%s: %s", r.Address, r.Why))
 		}
 	}
 	for _, b := range v.report.Boards {
-		if b.Standing == audit.Refused {
+		if b.Standing == verify.Refused {
 			bad = append(bad, fmt.Errorf("%s: %s", b.Address, b.Why))
 		}
 	}
-	claimed := v.count(audit.Claimed)
+	claimed := v.count(verify.Claimed)
 	switch {
 	case len(bad) > 0:
 		return step.Mismatch(fmt.Errorf("its scores are wrong:\n%w", errors.Join(bad[:min(len(bad), 20)]...)))
@@ -95,8 +95,8 @@ func (v verdict) recomputed() []string {
 		"lock, disclosure and provenance, from the records",
 	}
 	if n := len(v.report.Boards); n > 0 {
-		text := fmt.Sprintf("%d of %s, from the reports in the bundle", v.boards(audit.Claimed)+v.boards(audit.Recomputed), view.Plural(n, "leaderboard"))
-		if m := v.boards(audit.Recomputed); m > 0 {
+		text := fmt.Sprintf("%d of %s, from the reports in the bundle", v.boards(verify.Claimed)+v.boards(verify.Recomputed), view.Plural(n, "leaderboard"))
+		if m := v.boards(verify.Recomputed); m > 0 {
 			text = fmt.Sprintf("%d of %s, from reports made here", m, view.Plural(n, "leaderboard"))
 		}
 		list = append(list, text)
@@ -104,11 +104,11 @@ func (v verdict) recomputed() []string {
 	if e := v.report.Evaluation; e != nil {
 		list = append(list, "evaluation "+e.Name+", from the reports and the chain: "+view.Evaluation(*e))
 	}
-	if n := v.count(audit.Recomputed); n > 0 {
+	if n := v.count(verify.Recomputed); n > 0 {
 		list = append(list, fmt.Sprintf("%d of %s, graded again with the answers on this machine", n, view.Plural(len(v.report.Rows), "score")))
 	}
-	return v.each(list, func(r audit.Row) string {
-		if r.Standing != audit.Recomputed {
+	return v.each(list, func(r verify.Row) string {
+		if r.Standing != verify.Recomputed {
 			return ""
 		}
 		return "answers of " + r.Competition + " " + r.Version + ": " + r.Answers
@@ -116,7 +116,7 @@ func (v verdict) recomputed() []string {
 }
 
 // each adds what a function says of the rows, each text once.
-func (v verdict) each(list []string, says func(audit.Row) string) []string {
+func (v verdict) each(list []string, says func(verify.Row) string) []string {
 	for _, r := range v.report.Rows {
 		if text := says(r); text != "" && !slices.Contains(list, text) {
 			list = append(list, text)
@@ -143,27 +143,27 @@ func (v verdict) matched() []string {
 // claimed are the statements that nothing was found for or against.
 func (v verdict) claimed() []string {
 	var list []string
-	if n := v.count(audit.Claimed); n > 0 {
+	if n := v.count(verify.Claimed); n > 0 {
 		list = append(list, view.Plural(n, "score")+" and what leaderboards say of them")
 	}
-	list = v.each(list, func(r audit.Row) string {
-		if r.Standing != audit.Claimed || r.Why == "" {
+	list = v.each(list, func(r verify.Row) string {
+		if r.Standing != verify.Claimed || r.Why == "" {
 			return ""
 		}
 		return r.Competition + " " + r.Version + ": " + r.Why
 	})
-	list = v.each(list, func(r audit.Row) string {
-		if r.Unchecked == "" || r.Standing == audit.Refused {
+	list = v.each(list, func(r verify.Row) string {
+		if r.Unchecked == "" || r.Standing == verify.Refused {
 			return ""
 		}
 		return "public data of " + r.Competition + " " + r.Version + ": not checked: " + r.Unchecked
 	})
 	for _, b := range v.report.Boards {
-		if b.Why == audit.OtherWords {
+		if b.Why == verify.OtherWords {
 			list = append(list, "the words of "+b.Address+": "+b.Why)
 		}
 	}
-	list = v.each(list, func(r audit.Row) string {
+	list = v.each(list, func(r verify.Row) string {
 		if r.Money == nil {
 			return ""
 		}
@@ -261,7 +261,7 @@ func (v verdict) flags() (list []string) {
 		if r.Others > 0 {
 			list = append(list, fmt.Sprintf("%s: %s in its place or of the same agent before it", r.Address, view.Plural(r.Others, "other attempt")))
 		}
-		if r.Attempt == "" && r.Standing != audit.Refused {
+		if r.Attempt == "" && r.Standing != verify.Refused {
 			list = append(list, r.Address+": no attempt made the submission")
 		}
 	}

@@ -151,7 +151,7 @@ var homes = []struct {
 	{"github.com/charmbracelet", []string{"cmd/mleflow/internal/view"}},
 	{"github.com/hashicorp/go-version", []string{"engine/config"}},
 	{"github.com/bmatcuk/doublestar", []string{"engine/local"}},
-	{"github.com/dustin/go-humanize", []string{"engine/step", "plugins/data/compare", "competitions/verify", "cmd/mleflow/internal/view"}},
+	{"github.com/dustin/go-humanize", []string{"engine/step", "plugins/data/compare", "competitions/pins", "cmd/mleflow/internal/view"}},
 	{"github.com/agext/levenshtein", []string{"engine/diag"}},
 	{"github.com/rogpeppe/go-internal", []string{"cmd"}},
 	{"github.com/santhosh-tekuri/jsonschema", []string{"cmd"}},

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui/browsertest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/evidence"
@@ -94,7 +94,7 @@ func TestBoardInTheBrowser(t *testing.T) {
 	b := browsertest.Open(t)
 	claimed := told("careful", "plain", 3, func(seed int) bool { return seed > 0 })
 	for _, r := range claimed.Rows {
-		r.Verdict.Standing, r.Verdict.Flags = audit.Claimed, nil
+		r.Verdict.Standing, r.Verdict.Flags = verify.Claimed, nil
 		r.Report.MadeUnder([]string{"isolation=none", "runtime=process", "task=own"})
 	}
 	for i := range claimed.Rows {

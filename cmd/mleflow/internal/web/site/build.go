@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -53,7 +53,7 @@ type Site struct {
 	// Lock is the order in which bundles were taken, with those of this build.
 	Lock *Lock `json:"-"`
 	// Standings counts the rows that count.
-	Standings map[audit.Standing]int `json:"standings"`
+	Standings map[verify.Standing]int `json:"standings"`
 
 	rows    []*Row
 	stops   []time.Duration
@@ -96,11 +96,11 @@ type Agent struct {
 	Stopped []Stopped `json:"stopped,omitempty"`
 
 	// Key is the key of its bundles' signatures, if they are signed.
-	Key       string                 `json:"key,omitempty"`
-	Standings map[audit.Standing]int `json:"standings"`
-	Models    []string               `json:"models,omitempty"`
-	Runtimes  []string               `json:"runtimes"`
-	Limits    []string               `json:"limits"`
+	Key       string                  `json:"key,omitempty"`
+	Standings map[verify.Standing]int `json:"standings"`
+	Models    []string                `json:"models,omitempty"`
+	Runtimes  []string                `json:"runtimes"`
+	Limits    []string                `json:"limits"`
 	// Outside lists its attempts' inputs from outside their competitions.
 	Outside []string `json:"outside,omitempty"`
 	// Tries counts the attempts that the chains of its bundles say it began.
@@ -120,7 +120,7 @@ type Agent struct {
 // Build judges the bundles together and makes the tables.
 func Build(q Request) (*Site, error) {
 	sortBundles(q.Bundles)
-	s := &Site{Title: q.Title, Version: q.Version, Bundles: q.Bundles, Reported: q.Reported, Standings: map[audit.Standing]int{}, catalog: q.Catalog, stops: q.Stops, Tables: []*Table{}}
+	s := &Site{Title: q.Title, Version: q.Version, Bundles: q.Bundles, Reported: q.Reported, Standings: map[verify.Standing]int{}, catalog: q.Catalog, stops: q.Stops, Tables: []*Table{}}
 	s.rows, s.Findings, s.Lock = check(q)
 	s.misreported()
 	s.exclude(q.Exclude)
@@ -285,7 +285,7 @@ const shownFigure = "any_medal_percentage"
 func (a *Agent) path() string { return agentPath(a.rows[0].Agent) }
 
 func newAgent(a aggregate.Agent, rows []*Row) *Agent {
-	out := &Agent{Agent: a, Standings: map[audit.Standing]int{}, Runtimes: []string{}, Limits: []string{}, rows: rows}
+	out := &Agent{Agent: a, Standings: map[verify.Standing]int{}, Runtimes: []string{}, Limits: []string{}, rows: rows}
 	for _, r := range rows {
 		out.Key = r.Bundle.Signer
 		out.Outside = append(out.Outside, channels(r.Outside)...)

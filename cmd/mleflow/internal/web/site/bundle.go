@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -53,7 +53,7 @@ type Bundle struct {
 
 	Disclosure *bundle.Disclosure `json:"-"`
 	Rows       []*Row             `json:"-"`
-	Boards     []audit.Board      `json:"boards,omitempty"`
+	Boards     []verify.Board     `json:"boards,omitempty"`
 
 	taken int // the build that took it
 }
@@ -63,7 +63,7 @@ type Row struct {
 	*results.Attempt
 	Bundle *Bundle `json:"-"`
 	// Verdict is the audit's verdict on it.
-	Verdict audit.Row
+	Verdict verify.Row
 	// Aside explains why it does not count; empty if it does.
 	Aside string
 	// Outside lists the attempt's inputs from outside its competition.
@@ -76,11 +76,11 @@ type Row struct {
 
 // Matched is the standing of a claimed row whose grade is, by its key and report,
 // one that was recomputed for another row.
-const Matched audit.Standing = "matched"
+const Matched verify.Standing = "matched"
 
 // Take enters the findings of a bundle's audit. The records have the submissions; the
 // audit, which follows the pipeline, judges them.
-func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examined, report *audit.Report, catalog *competitions.Catalog) error {
+func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examined, report *verify.Report, catalog *competitions.Catalog) error {
 	records, _, err := attempts.FromBundle(ctx, open, x, catalog, "")
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 	if err != nil {
 		return err
 	}
-	audited := map[string]audit.Row{}
+	audited := map[string]verify.Row{}
 	for _, r := range report.Rows {
 		audited[r.Address] = r
 	}
@@ -117,7 +117,7 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 			continue
 		case !found:
 			return fmt.Errorf("%s was graded, but is not in the pipeline", rec.GradeAddress)
-		case row.Attempt != rec.Address && row.Standing != audit.Refused:
+		case row.Attempt != rec.Address && row.Standing != verify.Refused:
 			return fmt.Errorf("%s is said to grade %q, but the pipeline says %q", rec.GradeAddress, rec.Address, row.Attempt)
 		}
 		rec.Standing = string(row.Standing)
@@ -137,9 +137,9 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 }
 
 // aside returns the reason why a row does not count.
-func aside(r audit.Row) string {
+func aside(r verify.Row) string {
 	switch {
-	case r.Standing == audit.Refused:
+	case r.Standing == verify.Refused:
 		return "refused: " + r.Why
 	case r.Attempt == "":
 		return "no agent-run step made the submission"

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 )
@@ -111,12 +111,12 @@ func (c *checker) refused() {
 			c.find(Refused, b.File, []*Bundle{b}, "the bundle is refused: %s", b.Refused)
 		}
 		for _, r := range b.Rows {
-			if r.Verdict.Standing == audit.Refused {
+			if r.Verdict.Standing == verify.Refused {
 				c.find(Refused, r.Agent, []*Bundle{b}, "%s is refused: %s", r.GradeAddress, r.Verdict.Why)
 			}
 		}
 		for _, l := range b.Boards {
-			if l.Standing == audit.Refused {
+			if l.Standing == verify.Refused {
 				c.find(Refused, b.File, []*Bundle{b}, "its leaderboard %s is refused: %s", l.Address, l.Why)
 			}
 		}
@@ -156,12 +156,12 @@ func (c *checker) duplicates() {
 func (c *checker) matched() {
 	graded := map[string]bool{}
 	for _, r := range c.rows {
-		if r.Verdict.Standing == audit.Recomputed {
+		if r.Verdict.Standing == verify.Recomputed {
 			graded[r.GradeAction+r.ReportDigest] = true
 		}
 	}
 	for _, r := range c.rows {
-		if r.Verdict.Standing == audit.Claimed && graded[r.GradeAction+r.ReportDigest] {
+		if r.Verdict.Standing == verify.Claimed && graded[r.GradeAction+r.ReportDigest] {
 			r.Verdict.Standing, r.Standing = Matched, string(Matched)
 		}
 	}
@@ -173,7 +173,7 @@ func (c *checker) marked() {
 		for _, flag := range r.Verdict.Flags {
 			c.find(Suspicious, r.Agent, []*Bundle{r.Bundle}, "%s: %s", r.GradeAddress, flag)
 		}
-		if r.Aside != "" && r.Verdict.Standing != audit.Refused {
+		if r.Aside != "" && r.Verdict.Standing != verify.Refused {
 			c.find(SetAside, r.Agent, []*Bundle{r.Bundle}, "%s does not count: %s", r.GradeAddress, r.Aside)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
@@ -115,7 +115,7 @@ func (s *Site) results(caption, up string, rows []*Row, agents, competitions boo
 func (r *Row) scoreAt(at time.Duration) string {
 	s := r.Stopped(at)
 	switch {
-	case s == nil || r.Verdict.Standing == audit.Refused:
+	case s == nil || r.Verdict.Standing == verify.Refused:
 		return "–"
 	case s.ExactScore == nil:
 		return strings.ReplaceAll(string(s.Outcome), "_", " ")
@@ -127,14 +127,14 @@ func (r *Row) scoreAt(at time.Duration) string {
 
 // shown is the report of the row; an empty one if it is refused.
 func (r *Row) shown() grading.Report {
-	if r.Verdict.Standing == audit.Refused {
+	if r.Verdict.Standing == verify.Refused {
 		return grading.Report{}
 	}
 	return r.Report
 }
 
 func (r *Row) score() string {
-	if r.Verdict.Standing == audit.Refused {
+	if r.Verdict.Standing == verify.Refused {
 		return "–"
 	}
 	if score := r.Report.ExactScore; score != nil {
@@ -161,14 +161,14 @@ func (r *Row) percentile() string {
 
 // checked says how the row was checked.
 func (r *Row) checked() cell {
-	class := map[audit.Standing]string{audit.Claimed: "warn", audit.Refused: "bad"}[r.Verdict.Standing]
+	class := map[verify.Standing]string{verify.Claimed: "warn", verify.Refused: "bad"}[r.Verdict.Standing]
 	return pill(standingWords[r.Verdict.Standing], cmp.Or(class, "good"))
 }
 
 // remarks are what a reader must know of the row.
 func (r *Row) remarks() []string {
 	list := slices.Clone(r.Verdict.Flags)
-	if r.Verdict.Unchecked != "" && r.Verdict.Standing != audit.Refused {
+	if r.Verdict.Unchecked != "" && r.Verdict.Standing != verify.Refused {
 		list = append(list, "public data: not checked: "+r.Verdict.Unchecked)
 	}
 	if r.Unproven != "" {
@@ -179,7 +179,7 @@ func (r *Row) remarks() []string {
 	}
 	if r.Aside != "" {
 		list = append(list, "Does not count: "+r.Aside)
-	} else if r.Verdict.Standing == audit.Claimed {
+	} else if r.Verdict.Standing == verify.Claimed {
 		list = append(list, "no answers, or not all files, to grade it again with")
 	}
 	return append(list, channels(r.Outside)...)
@@ -357,7 +357,7 @@ type bundlePage struct {
 func (s *Site) bundlePage(b *Bundle) document {
 	answers := map[string]bool{}
 	for _, r := range b.Rows {
-		if r.Verdict.Answers != "" && r.Verdict.Standing == audit.Recomputed {
+		if r.Verdict.Answers != "" && r.Verdict.Standing == verify.Recomputed {
 			answers[r.Verdict.Competition+" "+r.Verdict.Version] = true
 		}
 	}

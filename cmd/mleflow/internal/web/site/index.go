@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -255,7 +255,7 @@ func (s *Site) BundleGrid() page.Grid {
 
 // scores says how the scores of the bundle were checked.
 func (b *Bundle) scores() cell {
-	n := map[audit.Standing]int{}
+	n := map[verify.Standing]int{}
 	for _, r := range b.Rows {
 		n[r.Verdict.Standing]++
 	}
@@ -265,9 +265,9 @@ func (b *Bundle) scores() cell {
 		return pill("of another version", "warn")
 	case b.Refused != "":
 		return pill("refused", "bad")
-	case n[audit.Refused] > 0:
-		return pill(fmt.Sprintf("%d refused", n[audit.Refused]), "bad")
-	case n[audit.Claimed] > 0:
+	case n[verify.Refused] > 0:
+		return pill(fmt.Sprintf("%d refused", n[verify.Refused]), "bad")
+	case n[verify.Claimed] > 0:
 		return pill(text, "warn")
 	}
 	return pill(text, "good")

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -150,7 +150,7 @@ func (a *Agent) published(b board.Board) publishedRow {
 
 // checked says how the agent's rows were checked.
 func (a *Agent) checked() cell {
-	if a.Standings[audit.Claimed] > 0 {
+	if a.Standings[verify.Claimed] > 0 {
 		return pill(standingText(a.Standings), "warn")
 	}
 	return pill(standingText(a.Standings), "good")

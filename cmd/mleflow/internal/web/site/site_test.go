@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -42,7 +42,7 @@ func made(agent, task string, seeds int, gold func(seed int) bool) *Bundle {
 				Agent: agent, Seed: fmt.Sprint(seed), Report: rep, Graded: true, RunID: b.Run, MadeIn: b.Run, Address: fmt.Sprintf("step.agent-run.solve[%q]", fmt.Sprint(seed)),
 				GradeAddress: address, AttemptAction: fmt.Sprint(agent, task, seed), GradeAction: fmt.Sprint("grade", agent, task, seed), ReportDigest: fmt.Sprint("report", agent, task, seed),
 			},
-			Bundle: b, Verdict: audit.Row{Address: address, Attempt: "step.agent-run.solve", Standing: audit.Recomputed},
+			Bundle: b, Verdict: verify.Row{Address: address, Attempt: "step.agent-run.solve", Standing: verify.Recomputed},
 		})
 	}
 	return b
@@ -236,14 +236,14 @@ func TestClassesOfAnAgent(t *testing.T) {
 func TestMatched(t *testing.T) {
 	one, other := made("a", "own", 1, always), made("b", "own", 2, always)
 	for i, r := range other.Rows {
-		r.Verdict.Standing = audit.Claimed
+		r.Verdict.Standing = verify.Claimed
 		if i == 0 {
 			r.GradeAction, r.ReportDigest = one.Rows[0].GradeAction, one.Rows[0].ReportDigest
 		}
 	}
 	other.Rows[1].GradeAction = one.Rows[0].GradeAction // with another report
 	s := built(t, one, other)
-	if diff := cmp.Diff(map[audit.Standing]int{audit.Recomputed: 1, Matched: 1, audit.Claimed: 1}, s.Standings); diff != "" {
+	if diff := cmp.Diff(map[verify.Standing]int{verify.Recomputed: 1, Matched: 1, verify.Claimed: 1}, s.Standings); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -322,13 +322,13 @@ func TestExclude(t *testing.T) {
 
 func TestAside(t *testing.T) {
 	b := made("a", "own", 3, always)
-	b.Rows[0].Verdict.Standing, b.Rows[0].Verdict.Why = audit.Refused, "grading it again gives a different report"
+	b.Rows[0].Verdict.Standing, b.Rows[0].Verdict.Why = verify.Refused, "grading it again gives a different report"
 	b.Rows[1].Verdict.Attempt = ""
 	for _, r := range b.Rows {
 		r.Aside = aside(r.Verdict)
 	}
 	s := built(t, b)
-	if diff := cmp.Diff([]Kind{Refused, Selection, SetAside}, kinds(s)); diff != "" || s.Standings[audit.Recomputed] != 1 {
+	if diff := cmp.Diff([]Kind{Refused, Selection, SetAside}, kinds(s)); diff != "" || s.Standings[verify.Recomputed] != 1 {
 		t.Errorf("%+v %v\n%s", s.Findings, s.Standings, diff)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/audit"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
 )
@@ -50,9 +50,9 @@ func count(v float64, what string) string {
 }
 
 // standingText counts the rows by standing.
-func standingText(n map[audit.Standing]int) string {
+func standingText(n map[verify.Standing]int) string {
 	var parts []string
-	for _, s := range []audit.Standing{audit.Recomputed, Matched, audit.Claimed} {
+	for _, s := range []verify.Standing{verify.Recomputed, Matched, verify.Claimed} {
 		if n[s] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n[s], standingWords[s]))
 		}
@@ -61,8 +61,8 @@ func standingText(n map[audit.Standing]int) string {
 }
 
 // standingWords are the pages' words for standings.
-var standingWords = map[audit.Standing]string{
-	audit.Recomputed: "recomputed", Matched: "matched by digest", audit.Claimed: "only claimed", audit.Refused: "refused",
+var standingWords = map[verify.Standing]string{
+	verify.Recomputed: "recomputed", Matched: "matched by digest", verify.Claimed: "only claimed", verify.Refused: "refused",
 }
 
 // amount writes a sum that may not be known.

@@ -1,4 +1,4 @@
-package audit
+package verify
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/competitions/pins"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -39,7 +39,7 @@ type answers struct {
 	// half is the public half. If it is zero, it is read from data, or lacks gives the
 	// reason why there is none.
 	half  cache.Ref
-	data  *verify.Data
+	data  *pins.Data
 	lacks error
 }
 
@@ -61,7 +61,7 @@ type noAnswers struct{ error }
 func (e noAnswers) Unwrap() error { return e.error }
 
 // answersOf finds the verifier's own answers for a chain.
-func (a *audit) answersOf(ctx context.Context, l chain) (*answers, error) {
+func (a *verifier) answersOf(ctx context.Context, l chain) (*answers, error) {
 	if a.Data == nil {
 		return nil, noAnswers{errors.New("there are no answers on this machine")}
 	}
@@ -84,7 +84,7 @@ func (a *audit) answersOf(ctx context.Context, l chain) (*answers, error) {
 	return &own, err
 }
 
-func (a *audit) definition(l chain) (*competitions.Definition, error) {
+func (a *verifier) definition(l chain) (*competitions.Definition, error) {
 	def, err := a.Catalog.Get(l.competition)
 	if err == nil {
 		def, err = def.At(l.version)
@@ -96,7 +96,7 @@ func (a *audit) definition(l chain) (*competitions.Definition, error) {
 }
 
 // fromFolder takes prepared data. If a half of them is missing, it prepares the raw data.
-func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l chain) (answers, error) {
+func (a *verifier) fromFolder(ctx context.Context, def *competitions.Definition, l chain) (answers, error) {
 	data := a.Data.Dir
 	if def.Rehearsal {
 		data = filepath.Join(data, conditions.Rehearsal)
@@ -133,7 +133,7 @@ func (a *audit) fromFolder(ctx context.Context, def *competitions.Definition, l 
 }
 
 // fromRaw prepares raw data in a folder of its own, which is removed.
-func (a *audit) fromRaw(ctx context.Context, job dataset.Job, l chain) (own answers, err error) {
+func (a *verifier) fromRaw(ctx context.Context, job dataset.Job, l chain) (own answers, err error) {
 	dir, err := a.Data.Cache.TempDir("verify-prepare")
 	if err != nil {
 		return own, fmt.Errorf("make a folder to prepare %s in: %w", job.Def.ID, err)
@@ -152,8 +152,8 @@ func (a *audit) fromRaw(ctx context.Context, job dataset.Job, l chain) (own answ
 }
 
 // taken takes the private half of a folder with both.
-func (a *audit) taken(ctx context.Context, def *competitions.Definition, l chain, dir string) (own answers, err error) {
-	own.data = verify.OnDisk(os.DirFS(dir), def)
+func (a *verifier) taken(ctx context.Context, def *competitions.Definition, l chain, dir string) (own answers, err error) {
+	own.data = pins.OnDisk(os.DirFS(dir), def)
 	if own.private, err = tree.Import(ctx, a.Data.Cache, filepath.Join(dir, "private"), tree.ImportOptions{}); err != nil {
 		return own, fmt.Errorf("take answers of %s from %s: %w", def.ID, dir, err)
 	}
@@ -163,7 +163,7 @@ func (a *audit) taken(ctx context.Context, def *competitions.Definition, l chain
 
 // fromCache computes the actions of download and prepare, each from the outputs of the
 // one before in this cache, and takes their outputs.
-func (a *audit) fromCache(ctx context.Context, def *competitions.Definition, l chain) (own answers, err error) {
+func (a *verifier) fromCache(ctx context.Context, def *competitions.Definition, l chain) (own answers, err error) {
 	raw, err := a.ranHere(ctx, l.download)
 	if err != nil {
 		return own, err
@@ -178,7 +178,7 @@ func (a *audit) fromCache(ctx context.Context, def *competitions.Definition, l c
 		return own, err
 	}
 	own.half, own.private = prepared.Outputs["public"].Ref, prepared.Outputs["private"].Ref
-	if own.data, err = verify.InStore(ctx, a.Data.Cache, own.half, own.private); err != nil {
+	if own.data, err = pins.InStore(ctx, a.Data.Cache, own.half, own.private); err != nil {
 		return own, err
 	}
 	own.lacks = a.foreign(def, l, raw)
@@ -189,7 +189,7 @@ func (a *audit) fromCache(ctx context.Context, def *competitions.Definition, l c
 
 // foreign returns an error if the pipeline brought its own raw data. Nothing shows that
 // these are the competition's: the author of the pipeline may have written them.
-func (a *audit) foreign(def *competitions.Definition, l chain, raw *cache.Record) error {
+func (a *verifier) foreign(def *competitions.Definition, l chain, raw *cache.Record) error {
 	if a.argument(l.download, "from").IsNull() && a.argument(l.download, "source").IsNull() {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (a *audit) foreign(def *competitions.Definition, l chain, raw *cache.Record
 }
 
 // ranHere returns the outputs of a step in this cache.
-func (a *audit) ranHere(ctx context.Context, i int) (*cache.Record, error) {
+func (a *verifier) ranHere(ctx context.Context, i int) (*cache.Record, error) {
 	at := a.Program.Instances[i].Addr
 	h, err := a.key(i)
 	if err != nil {
@@ -232,7 +232,7 @@ func (a *audit) ranHere(ctx context.Context, i int) (*cache.Record, error) {
 // pins compares the verifier's own data with the pins of his definition and names the
 // pins. The public half is not used for grading and may have terabytes. If it is needed,
 // it is compared with the agent's data.
-func (a *audit) pins(ctx context.Context, def *competitions.Definition, l chain, own answers) (string, error) {
+func (a *verifier) pins(ctx context.Context, def *competitions.Definition, l chain, own answers) (string, error) {
 	only := *def
 	if a.altered(l.prepare) {
 		return "not checked, since the pins apply only to the default parameters", nil
@@ -240,20 +240,20 @@ func (a *audit) pins(ctx context.Context, def *competitions.Definition, l chain,
 	if len(def.Checksums.Private) > 0 {
 		only.Checksums = competitions.Checksums{Private: def.Checksums.Private}
 	}
-	report, err := verify.Run(ctx, verify.Request{Definition: &only, Data: own.data})
+	report, err := pins.Run(ctx, pins.Request{Definition: &only, Data: own.data})
 	switch {
 	case err != nil:
 		return "", err
-	case report.Verdict == verify.Differs:
+	case report.Verdict == pins.Differs:
 		return "", step.Mismatch(fmt.Errorf("the answers of %s on this machine do not match the pins of its definition: %s", def.ID, strings.Join(report.Lines(1), "")))
-	case report.Verdict == verify.Unpinned:
+	case report.Verdict == pins.Unpinned:
 		return "not checked, since the definition has no pins", nil
 	}
 	return "matching the definition's pins", nil
 }
 
 // recorded is the content of a step's output by its record.
-func (a *audit) recorded(i int, output string) cache.Ref {
+func (a *verifier) recorded(i int, output string) cache.Ref {
 	if rec := a.records[i]; rec != nil {
 		return rec.Outputs[output].Ref
 	}
@@ -262,7 +262,7 @@ func (a *audit) recorded(i int, output string) cache.Ref {
 
 // manifest reports whether the recorded data of a chain have the digest that
 // the verifier's definition pins for all files. That needs no data.
-func (a *audit) manifest(l chain, def *competitions.Definition) bool {
+func (a *verifier) manifest(l chain, def *competitions.Definition) bool {
 	public, private := a.recorded(l.prepare, "public"), a.recorded(l.prepare, "private")
 	if public.Kind != cache.Tree || private.Kind != cache.Tree {
 		return false

@@ -1,4 +1,4 @@
-package verify_test
+package pins_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mleflow/mleflow/cache/memory"
-	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/competitions/pins"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -54,24 +54,24 @@ func TestContentPins(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, checksums, file string
-		verdict               verify.Verdict
+		verdict               pins.Verdict
 		says                  string
 	}{
-		{"same bytes", pin("content:" + sum), one, verify.Verified, ""},
-		{"other bytes", pin("content:" + sum), two, verify.Verified, ""},
-		{"other cell", pin("content:" + sum), other, verify.Differs, "it holds another table"},
-		{"no table", pin("content:" + sum), "PAR1", verify.Differs, "it cannot be read as Parquet"},
-		{"missing", pin("content:" + sum), gone, verify.Differs, "missing"},
-		{"not known", pin("content:"), two, verify.Unpinned, "public/t.parquet holds content:" + sum},
-		{"MD5", pin(strings.Repeat("0", 32)), one, verify.Differs, "it holds content:" + sum + "; the bytes of a Parquet file depend on the library"},
+		{"same bytes", pin("content:" + sum), one, pins.Verified, ""},
+		{"other bytes", pin("content:" + sum), two, pins.Verified, ""},
+		{"other cell", pin("content:" + sum), other, pins.Differs, "it holds another table"},
+		{"no table", pin("content:" + sum), "PAR1", pins.Differs, "it cannot be read as Parquet"},
+		{"missing", pin("content:" + sum), gone, pins.Differs, "missing"},
+		{"not known", pin("content:"), two, pins.Unpinned, "public/t.parquet holds content:" + sum},
+		{"MD5", pin(strings.Repeat("0", 32)), one, pins.Differs, "it holds content:" + sum + "; the bytes of a Parquet file depend on the library"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			data := prepared{"public/t.parquet": tt.file, "private/a.csv": "a"}.with(prepared{})
 			if tt.file == gone {
 				delete(data, "public/t.parquet")
 			}
-			for place, d := range map[string]*verify.Data{"disk": data.onDisk(), "store": data.inStore(t, memory.New())} {
-				report, err := verify.Run(t.Context(), verify.Request{Definition: definition(t, tt.checksums, nil), Data: d})
+			for place, d := range map[string]*pins.Data{"disk": data.onDisk(), "store": data.inStore(t, memory.New())} {
+				report, err := pins.Run(t.Context(), pins.Request{Definition: definition(t, tt.checksums, nil), Data: d})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,4 +1,4 @@
-package audit
+package verify
 
 import (
 	"bufio"
@@ -54,7 +54,7 @@ func (m *Money) String() string {
 
 // money adds to a row what its attempt's models used. A budget that list prices exceed is
 // a finding.
-func (a *audit) money(ctx context.Context, agent int, row *Row) error {
+func (a *verifier) money(ctx context.Context, agent int, row *Row) error {
 	listed, err := a.listed(ctx, a.recorded(agent, "transcript"))
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ const maxLine = 16 << 20
 
 // listed adds up what the exchanges of a transcript cost by the list, by model block. What
 // cannot be read costs nothing.
-func (a *audit) listed(ctx context.Context, ref cache.Ref) (map[string]*gateway.Dollars, error) {
+func (a *verifier) listed(ctx context.Context, ref cache.Ref) (map[string]*gateway.Dollars, error) {
 	by := map[string]*gateway.Dollars{}
 	if ref.Kind != cache.Tree {
 		return by, nil

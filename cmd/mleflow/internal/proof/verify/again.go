@@ -1,4 +1,4 @@
-package audit
+package verify
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 )
 
 // again repeats the chosen steps and returns the verdicts by address.
-func (a *audit) again(ctx context.Context, chosen func(address string) bool) (map[string]engine.Verified, error) {
+func (a *verifier) again(ctx context.Context, chosen func(address string) bool) (map[string]engine.Verified, error) {
 	opts := a.Options
 	opts.Cache = a.store
 	list, diags := engine.New(opts).Verify(ctx, a.Program, a.Summary, engine.VerifyOptions{Chosen: chosen, Done: a.Done})
@@ -43,7 +43,7 @@ func (a *audit) again(ctx context.Context, chosen func(address string) bool) (ma
 
 // regrade grades again every row for which the verifier has answers. Their digest is the
 // one that the bundle names, so the engine finds their content.
-func (a *audit) regrade(ctx context.Context) error {
+func (a *verifier) regrade(ctx context.Context) error {
 	able := map[string]int{}
 	for i := range a.trusted {
 		able[a.address(i)] = i
@@ -81,7 +81,7 @@ func (a *audit) regrade(ctx context.Context) error {
 
 // reboard makes the boards again from the reports. Reports that were graded again have
 // the same bytes as the bundle's.
-func (a *audit) reboard(ctx context.Context) error {
+func (a *verifier) reboard(ctx context.Context) error {
 	boards := map[string]bool{}
 	for _, b := range a.report.Boards {
 		boards[b.Address] = b.Standing != Refused
@@ -149,7 +149,7 @@ func sameFigures(ctx context.Context, store cache.Store, v engine.Verified) (boo
 }
 
 // boardOf returns the standing of a board: the worst among its reports.
-func (a *audit) boardOf(address string, standing map[string]Standing) (Standing, string) {
+func (a *verifier) boardOf(address string, standing map[string]Standing) (Standing, string) {
 	i := slices.IndexFunc(a.Program.Instances, func(inst *config.Instance) bool { return inst.Addr.String() == address })
 	rows, err := a.chains.rows(i)
 	if err != nil {
@@ -169,7 +169,7 @@ func (a *audit) boardOf(address string, standing map[string]Standing) (Standing,
 }
 
 // flag marks a submission that equals the answers, and a score that only the answers get.
-func (a *audit) flag(ctx context.Context, i int, row *Row, perfect map[int]*grading.Report) error {
+func (a *verifier) flag(ctx context.Context, i int, row *Row, perfect map[int]*grading.Report) error {
 	l, err := a.of(i)
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func (a *audit) flag(ctx context.Context, i int, row *Row, perfect map[int]*grad
 }
 
 // submits reports whether a grade's submission is a file.
-func (a *audit) submits(ctx context.Context, i int, file tree.Entry) (bool, error) {
+func (a *verifier) submits(ctx context.Context, i int, file tree.Entry) (bool, error) {
 	ref := a.argument(i, "submission").EncapsulatedValue().(*step.Artifact).Ref
 	if ref.Kind == cache.Tree {
 		e, err := tree.Find(ctx, a.store, ref, filepath.ToSlash(filepath.Clean(a.text(i, "file"))))
@@ -217,7 +217,7 @@ func (a *audit) submits(ctx context.Context, i int, file tree.Entry) (bool, erro
 }
 
 // perfect grades the answers as a submission; nil if they are no submission.
-func (a *audit) perfect(ctx context.Context, def *competitions.Definition, answers tree.Entry) (_ *grading.Report, err error) {
+func (a *verifier) perfect(ctx context.Context, def *competitions.Definition, answers tree.Entry) (_ *grading.Report, err error) {
 	dir, err := os.MkdirTemp("", "mleflow-verify-")
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package audit
+package verify
 
 import (
 	"context"
@@ -81,7 +81,7 @@ type Board struct {
 	Why      string   `json:"why,omitempty"`
 }
 
-// Report holds the findings of an audit.
+// Report holds the findings of a verification.
 type Report struct {
 	Boards []Board `json:"boards"`
 	Rows   []Row   `json:"rows"`
@@ -91,13 +91,13 @@ type Report struct {
 	// Pinned are the competitions whose data have the digest that the
 	// verifier's definitions pin.
 	Pinned []string `json:"pinned"`
-	// Other are the steps of kinds that an audit proves nothing about.
+	// Other are the steps of kinds that a verification proves nothing about.
 	Other []string `json:"other"`
 	// Evaluation is the answer of the pipeline's evaluation; nil without one.
 	Evaluation *plan.Evaluation `json:"evaluation,omitempty"`
 }
 
-// Request holds the inputs of an audit.
+// Request holds the inputs of a verification.
 type Request struct {
 	Bundle *bundle.Bundle
 	// Chain is the account of the bundle's chain.
@@ -116,8 +116,8 @@ type Request struct {
 	Done func(engine.Verified)
 }
 
-// audit is a running audit.
-type audit struct {
+// verifier verifies one bundle.
+type verifier struct {
 	Request
 	chains
 	store   *bundle.Store
@@ -131,7 +131,7 @@ type audit struct {
 	disclosed *bundle.Disclosure
 }
 
-// Run audits an examined bundle.
+// Run verifies an examined bundle.
 func Run(ctx context.Context, q Request) (*Report, error) {
 	var behind cache.Store
 	if q.Data != nil {
@@ -141,7 +141,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &audit{
+	a := &verifier{
 		Request: q, chains: chains{q.Program.Graph}, store: store, records: make([]*cache.Record, len(q.Program.Instances)),
 		report: &Report{Boards: []Board{}, Rows: []Row{}, Pinned: []string{}, Other: []string{}}, trusted: map[int]*answers{},
 	}
@@ -174,7 +174,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 }
 
 // refuseMixed refuses the rows of a rehearsal if others are of real data.
-func (a *audit) refuseMixed() {
+func (a *verifier) refuseMixed() {
 	var sets [][]string
 	for i := range a.Program.Instances {
 		if a.kind(i) == conditions.GradeKind && a.records[i] != nil {
@@ -190,7 +190,7 @@ func (a *audit) refuseMixed() {
 }
 
 // recall gives the pipeline the outputs of the run.
-func (a *audit) recall(ctx context.Context) error {
+func (a *verifier) recall(ctx context.Context) error {
 	at := make(map[string]int, len(a.Program.Instances))
 	var left []int
 	for i := range a.Program.Instances {
@@ -225,7 +225,7 @@ func (a *audit) recall(ctx context.Context) error {
 }
 
 // evaluate repeats the run's evaluation, and compares its answer with the run's.
-func (a *audit) evaluate(ctx context.Context, left []int) error {
+func (a *verifier) evaluate(ctx context.Context, left []int) error {
 	was := a.Summary.Evaluation
 	if was == nil && len(left) == 0 {
 		return nil
@@ -262,7 +262,7 @@ func (a *audit) evaluate(ctx context.Context, left []int) error {
 
 // key computes the key of an instance. Where the pipeline leaves a choice to the machine,
 // it takes the recorded one.
-func (a *audit) key(i int) (*digest.Hasher, error) {
+func (a *verifier) key(i int) (*digest.Hasher, error) {
 	inst := a.Program.Instances[i]
 	args, diags := a.Program.Args(i)
 	if diags.HasErrors() {
@@ -285,7 +285,7 @@ var machineFields = []string{"image digest", "comparison", "classes"}
 
 // keys compares the keys of the steps behind scores with those computed by the verifier's
 // own kinds, definitions and leaderboards.
-func (a *audit) keys() error {
+func (a *verifier) keys() error {
 	var errs []error
 	for i, rec := range a.records {
 		if rec == nil {
@@ -322,7 +322,7 @@ func (a *audit) keys() error {
 }
 
 // boards follows the boards to their rows and returns which grades are on one.
-func (a *audit) boards() map[int]bool {
+func (a *verifier) boards() map[int]bool {
 	on := map[int]bool{}
 	for i, rec := range a.records {
 		if rec == nil || a.kind(i) != conditions.AggregateKind {
@@ -345,7 +345,7 @@ func (a *audit) boards() map[int]bool {
 }
 
 // mislabelled returns an error if a grade's seed label differs from its attempt's seed.
-func (a *audit) mislabelled(grade int) error {
+func (a *verifier) mislabelled(grade int) error {
 	l, _ := a.of(grade)
 	labels := a.argument(grade, "labels")
 	if l.agent < 0 || a.kind(l.agent) != conditions.AttemptKind || labels.IsNull() || !labels.CanIterateElements() {
@@ -359,13 +359,13 @@ func (a *audit) mislabelled(grade int) error {
 }
 
 // altered reports whether a step has parameters other than its definition's.
-func (a *audit) altered(i int) bool {
+func (a *verifier) altered(i int) bool {
 	v := a.argument(i, "params")
 	return !v.IsNull() && v.CanIterateElements() && v.LengthInt() > 0
 }
 
 // row judges the chain of one grade.
-func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
+func (a *verifier) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 	l, err := a.of(i)
 	row := Row{Address: a.address(i), Competition: l.competition, Version: l.version, Standing: Claimed, Evaluated: slices.Contains(a.asked, i)}
 	refuse := func(format string, args ...any) (Row, error) {
@@ -425,7 +425,7 @@ func (a *audit) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 }
 
 // trust finds own answers for a row.
-func (a *audit) trust(ctx context.Context, l chain, row Row) (Row, error) {
+func (a *verifier) trust(ctx context.Context, l chain, row Row) (Row, error) {
 	own, err := a.answersOf(ctx, l)
 	var none noAnswers
 	switch {

@@ -1,4 +1,4 @@
-package verify_test
+package pins_test
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/competitions/pins"
 )
 
 const head = `competition "toy" {
@@ -70,15 +70,15 @@ func (p prepared) with(changes prepared) prepared {
 
 const gone = "(gone)"
 
-func (p prepared) onDisk() *verify.Data {
+func (p prepared) onDisk() *pins.Data {
 	files := fstest.MapFS{"public": {Mode: fs.ModeDir | 0o755}, "private": {Mode: fs.ModeDir | 0o755}}
 	for name, text := range p {
 		files[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
 	}
-	return verify.OnDisk(files, &competitions.Definition{})
+	return pins.OnDisk(files, &competitions.Definition{})
 }
 
-func (p prepared) inStore(t *testing.T, store cache.Cache) *verify.Data {
+func (p prepared) inStore(t *testing.T, store cache.Cache) *pins.Data {
 	t.Helper()
 	dir := t.TempDir()
 	for _, half := range []string{"public", "private"} {
@@ -103,7 +103,7 @@ func (p prepared) inStore(t *testing.T, store cache.Cache) *verify.Data {
 		}
 		refs = append(refs, ref)
 	}
-	data, err := verify.InStore(t.Context(), store, refs[0], refs[1])
+	data, err := pins.InStore(t.Context(), store, refs[0], refs[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,16 +117,16 @@ func right() prepared {
 		"public/doc/a.txt": "a", "public/doc/b.txt": "b",
 	}
 	p["public/images/labels.csv"] = "id,x\n1,2\n"
-	for i := range verify.MaxListed + 1 {
+	for i := range pins.MaxListed + 1 {
 		p[fmt.Sprintf("public/images/%03d.png", i)] = fmt.Sprint("image ", i)
 	}
 	return p
 }
 
 // locked returns a definition that pins the data.
-func locked(t *testing.T, data *verify.Data) *competitions.Definition {
+func locked(t *testing.T, data *pins.Data) *competitions.Definition {
 	t.Helper()
-	l, err := verify.NewLock(t.Context(), definition(t, "", nil), data, verify.LockOptions{})
+	l, err := pins.NewLock(t.Context(), definition(t, "", nil), data, pins.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,27 +173,27 @@ func TestDifferences(t *testing.T) {
 				d.withBytes = d.want
 			}
 			def, changed := locked(t, right().onDisk()), right().with(d.changes)
-			check := func(how string, r verify.Request, want []string, text string) {
+			check := func(how string, r pins.Request, want []string, text string) {
 				t.Helper()
 				r.Definition = def
-				report, err := verify.Run(t.Context(), r)
+				report, err := pins.Run(t.Context(), r)
 				if err != nil {
 					t.Fatal(err)
 				}
 				checkReport(t, how, report, want, text)
 			}
-			check("manifest", verify.Request{Data: changed.onDisk()}, d.want, byManifest)
-			expected := func(context.Context) (*verify.Data, error) { return right().onDisk(), nil }
-			check("expected", verify.Request{Data: changed.onDisk(), Expected: expected}, d.withBytes, withBytes)
+			check("manifest", pins.Request{Data: changed.onDisk()}, d.want, byManifest)
+			expected := func(context.Context) (*pins.Data, error) { return right().onDisk(), nil }
+			check("expected", pins.Request{Data: changed.onDisk(), Expected: expected}, d.withBytes, withBytes)
 			store := memory.New()
-			check("empty cache", verify.Request{Data: changed.inStore(t, store), Store: store}, d.want, byManifest)
+			check("empty cache", pins.Request{Data: changed.inStore(t, store), Store: store}, d.want, byManifest)
 			right().inStore(t, store)
-			check("cache", verify.Request{Data: changed.inStore(t, store), Store: store}, d.withBytes, withBytes)
+			check("cache", pins.Request{Data: changed.inStore(t, store), Store: store}, d.withBytes, withBytes)
 		})
 	}
 }
 
-func checkReport(t *testing.T, how string, report verify.Report, want []string, text string) {
+func checkReport(t *testing.T, how string, report pins.Report, want []string, text string) {
 	t.Helper()
 	var got []string
 	for _, m := range report.Mismatches {
@@ -203,7 +203,7 @@ func checkReport(t *testing.T, how string, report verify.Report, want []string, 
 	if diff := cmp.Diff(slices.Sorted(slices.Values(want)), got); diff != "" {
 		t.Errorf("%s: mismatches (-want +got):\n%s", how, diff)
 	}
-	if report.Verdict != verify.Differs {
+	if report.Verdict != pins.Differs {
 		t.Errorf("%s: verdict %s", how, report.Verdict)
 	}
 	if lines := strings.Join(report.Lines(0), "\n"); !strings.Contains(lines, text) {
@@ -214,12 +214,12 @@ func checkReport(t *testing.T, how string, report verify.Report, want []string, 
 func TestRightDataAreVerified(t *testing.T) {
 	store := memory.New()
 	def := locked(t, right().onDisk())
-	for how, data := range map[string]*verify.Data{"disk": right().onDisk(), "store": right().inStore(t, store)} {
-		report, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: data})
+	for how, data := range map[string]*pins.Data{"disk": right().onDisk(), "store": right().inStore(t, store)} {
+		report, err := pins.Run(t.Context(), pins.Request{Definition: def, Data: data})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if report.Verdict != verify.Verified || report.Pinned != 4 || report.Matched != 4 || len(report.Lines(0)) != 0 {
+		if report.Verdict != pins.Verified || report.Pinned != 4 || report.Matched != 4 || len(report.Lines(0)) != 0 {
 			t.Errorf("%s: %+v", how, report)
 		}
 	}
@@ -228,8 +228,8 @@ func TestRightDataAreVerified(t *testing.T) {
 // What is next to the halves is not theirs.
 func TestOtherFilesBeside(t *testing.T) {
 	def := locked(t, right().onDisk())
-	report, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: right().with(prepared{"checksums.yaml": "x"}).onDisk()})
-	if err != nil || report.Verdict != verify.Verified {
+	report, err := pins.Run(t.Context(), pins.Request{Definition: def, Data: right().with(prepared{"checksums.yaml": "x"}).onDisk()})
+	if err != nil || report.Verdict != pins.Verified {
 		t.Errorf("%v, %+v", err, report)
 	}
 }
@@ -238,10 +238,10 @@ func TestOtherFilesBeside(t *testing.T) {
 // the four files, of which three are pinned.
 func TestWork(t *testing.T) {
 	def := locked(t, small.onDisk())
-	for name, data := range map[string]*verify.Data{"disk": small.with(prepared{"other/file": "not read"}).onDisk(), "store": small.inStore(t, memory.New())} {
+	for name, data := range map[string]*pins.Data{"disk": small.with(prepared{"other/file": "not read"}).onDisk(), "store": small.inStore(t, memory.New())} {
 		var got []progress.State
 		work := &progress.Work{Ended: func(p progress.State) { got = append(got, p) }}
-		if _, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: data, Work: work}); err != nil {
+		if _, err := pins.Run(t.Context(), pins.Request{Definition: def, Data: data, Work: work}); err != nil {
 			t.Fatal(err)
 		}
 		work.Begin("", 0, 0)
@@ -262,16 +262,16 @@ func TestStaleManifestIsNotUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	def := definition(t, `prepared "v1" { manifest = "`+strings.Repeat("1", 64)+`" }`+"\n", manifest)
-	report, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: right().onDisk()})
+	report, err := pins.Run(t.Context(), pins.Request{Definition: def, Data: right().onDisk()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Verdict != verify.Differs || !strings.Contains(report.Note, "mleflow competition lock toy") {
+	if report.Verdict != pins.Differs || !strings.Contains(report.Note, "mleflow competition lock toy") {
 		t.Errorf("%+v", report)
 	}
 	for _, broken := range []string{"{", `{"format":"mleflow manifest 9"}`} {
 		def := definition(t, "", []byte(broken))
-		if _, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: right().onDisk()}); err == nil {
+		if _, err := pins.Run(t.Context(), pins.Request{Definition: def, Data: right().onDisk()}); err == nil {
 			t.Errorf("%s is accepted", broken)
 		}
 	}
@@ -279,7 +279,7 @@ func TestStaleManifestIsNotUsed(t *testing.T) {
 
 func TestManifestStaysSmall(t *testing.T) {
 	def := locked(t, right().onDisk())
-	m, err := verify.ReadManifest(def)
+	m, err := pins.ReadManifest(def)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestManyFilesAreCounted(t *testing.T) {
 	for i := range 250 {
 		changes[fmt.Sprintf("private/%03d", i)] = "x"
 	}
-	report, err := verify.Run(t.Context(), verify.Request{Definition: locked(t, right().onDisk()), Data: right().with(changes).onDisk()})
+	report, err := pins.Run(t.Context(), pins.Request{Definition: locked(t, right().onDisk()), Data: right().with(changes).onDisk()})
 	if err != nil {
 		t.Fatal(err)
 	}

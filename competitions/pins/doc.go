@@ -1,4 +1,4 @@
-// Package verify compares prepared data with a competition's pins and reports the
+// Package pins compares prepared data with a competition's pins and reports the
 // differences. The checksum step, the verb prepare and the verb competition
 // lock all use it; there is no other check.
 //
@@ -20,4 +20,4 @@
 // and the tables, so that it stays small for millions of images. It is written
 // by Lock and never decides: one of another digest than the pinned one is not
 // used, and the report says so.
-package verify
+package pins

@@ -1,4 +1,4 @@
-// Package audit judges the scores of a bundle by what the verifier has: his own
+// Package verify judges the scores of a bundle by what the verifier has: his own
 // binary with its definitions and pins, and his own data. Nothing in a bundle
 // vouches for itself.
 //
@@ -34,4 +34,4 @@
 //
 // That an agent did what a record says cannot be shown by anyone who was not
 // there. It is told as a claim, and whose.
-package audit
+package verify

@@ -1,4 +1,4 @@
-package verify_test
+package pins_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/competitions/verify"
+	"github.com/mleflow/mleflow/competitions/pins"
 )
 
 // MD5 sums by md5sum of coreutils 9.1.
@@ -25,7 +25,7 @@ var small = prepared{"public/b.csv": "x", "public/a.csv": "y", "private/test.csv
 // treeOfSmall is the digest that the edited definitions pin.
 func treeOfSmall(t *testing.T) string {
 	t.Helper()
-	l, err := verify.NewLock(t.Context(), definition(t, "", nil), small.onDisk(), verify.LockOptions{})
+	l, err := pins.NewLock(t.Context(), definition(t, "", nil), small.onDisk(), pins.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ prepared "v1" {
 		{"right already", source, first + "\n" + others + pinned, first + "\n" + others + pinned},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l, err := verify.NewLock(t.Context(), definitionWith(t, c.body, fill(c.before), nil), small.onDisk(), verify.LockOptions{})
+			l, err := pins.NewLock(t.Context(), definitionWith(t, c.body, fill(c.before), nil), small.onDisk(), pins.LockOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,11 +81,11 @@ func TestLockIsMissing(t *testing.T) {
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
-	_, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: small.onDisk()})
+	_, err := pins.Run(t.Context(), pins.Request{Definition: def, Data: small.onDisk()})
 	if err == nil || !strings.Contains(err.Error(), "toy/checksums.lock is missing") {
 		t.Errorf("got %v", err)
 	}
-	l, err := verify.NewLock(t.Context(), def, small.onDisk(), verify.LockOptions{})
+	l, err := pins.NewLock(t.Context(), def, small.onDisk(), pins.LockOptions{})
 	if err != nil || !l.Changed() || l.Pins != 3 {
 		t.Errorf("lock: %v, %+v", err, l)
 	}
@@ -93,14 +93,14 @@ func TestLockIsMissing(t *testing.T) {
 
 func TestLockIsStable(t *testing.T) {
 	def := locked(t, small.onDisk())
-	l, err := verify.NewLock(t.Context(), def, small.onDisk(), verify.LockOptions{})
+	l, err := pins.NewLock(t.Context(), def, small.onDisk(), pins.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if l.Changed() || l.Pins != 3 {
 		t.Errorf("a second lock changes %v (stale %v), %d pins", l.Changes, l.Stale, l.Pins)
 	}
-	other, err := verify.NewLock(t.Context(), def, small.with(prepared{"public/readme.md": "y"}).onDisk(), verify.LockOptions{})
+	other, err := pins.NewLock(t.Context(), def, small.with(prepared{"public/readme.md": "y"}).onDisk(), pins.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +112,8 @@ func TestLockIsStable(t *testing.T) {
 func TestPinsOfTheReference(t *testing.T) {
 	reference := map[string]string{"public/a.csv": md5One, "public/b.csv": md5X, "private/none.csv": md5X}
 	def := definition(t, "", nil)
-	_, err := verify.NewLock(t.Context(), def, small.onDisk(), verify.LockOptions{Reference: reference})
-	var against *verify.ReferenceError
+	_, err := pins.NewLock(t.Context(), def, small.onDisk(), pins.LockOptions{Reference: reference})
+	var against *pins.ReferenceError
 	if !errors.As(err, &against) {
 		t.Fatalf("got %v", err)
 	}
@@ -122,7 +122,7 @@ func TestPinsOfTheReference(t *testing.T) {
 			t.Errorf("the error lacks %q:\n%v", want, err)
 		}
 	}
-	l, err := verify.NewLock(t.Context(), def, small.onDisk(), verify.LockOptions{Reference: reference, Force: true})
+	l, err := pins.NewLock(t.Context(), def, small.onDisk(), pins.LockOptions{Reference: reference, Force: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestPinsOfAVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := verify.NewLock(t.Context(), v2, small.onDisk(), verify.LockOptions{})
+	l, err := pins.NewLock(t.Context(), v2, small.onDisk(), pins.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,15 +170,15 @@ func TestPinsOfAVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: small.onDisk()})
-		if err != nil || report.Verdict != verify.Verified || report.Note != "" {
+		report, err := pins.Run(t.Context(), pins.Request{Definition: def, Data: small.onDisk()})
+		if err != nil || report.Verdict != pins.Verified || report.Note != "" {
 			t.Errorf("%s: %v, %+v", version, err, report)
 		}
-		wrong, err := verify.Run(t.Context(), verify.Request{Definition: def, Data: small.with(prepared{"public/a.csv": "id\n1\n"}).onDisk()})
-		if err != nil || wrong.Verdict != verify.Differs || len(wrong.Mismatches) != 1 || wrong.Mismatches[0].Path != "public/a.csv" {
+		wrong, err := pins.Run(t.Context(), pins.Request{Definition: def, Data: small.with(prepared{"public/a.csv": "id\n1\n"}).onDisk()})
+		if err != nil || wrong.Verdict != pins.Differs || len(wrong.Mismatches) != 1 || wrong.Mismatches[0].Path != "public/a.csv" {
 			t.Errorf("%s: %v, %+v", version, err, wrong)
 		}
-		l, err := verify.NewLock(t.Context(), def, small.onDisk(), verify.LockOptions{})
+		l, err := pins.NewLock(t.Context(), def, small.onDisk(), pins.LockOptions{})
 		switch {
 		case version == "v2" && (err != nil || l.Changed()):
 			t.Errorf("a second lock: %v, %+v", err, l)
@@ -186,7 +186,7 @@ func TestPinsOfAVersion(t *testing.T) {
 			t.Errorf("locking v3: %v", err)
 		}
 	}
-	if report, err := verify.Run(t.Context(), verify.Request{Definition: again, Data: small.onDisk()}); err != nil || report.Verdict != verify.Differs {
+	if report, err := pins.Run(t.Context(), pins.Request{Definition: again, Data: small.onDisk()}); err != nil || report.Verdict != pins.Differs {
 		t.Errorf("v1: %v, %+v", err, report)
 	}
 }
@@ -196,7 +196,7 @@ func TestPinsOfAVersion(t *testing.T) {
 func TestLockWork(t *testing.T) {
 	var got []progress.State
 	work := &progress.Work{Ended: func(p progress.State) { got = append(got, p) }}
-	if _, err := verify.NewLock(t.Context(), definition(t, "", nil), small.with(prepared{"other/file": "not read"}).onDisk(), verify.LockOptions{Work: work}); err != nil {
+	if _, err := pins.NewLock(t.Context(), definition(t, "", nil), small.with(prepared{"other/file": "not read"}).onDisk(), pins.LockOptions{Work: work}); err != nil {
 		t.Fatal(err)
 	}
 	work.Begin("", 0, 0)
