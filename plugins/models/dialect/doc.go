@@ -17,7 +17,7 @@
 // Unknown input is refused wherever it could let the provider act beyond the
 // model itself: unknown paths, unknown types of tools, unknown fields that name
 // addresses or files. Known and harmless input is listed, one table per dialect
-// in its NAME.json. Nothing is guessed.
+// in its NAME.jsonc. Nothing is guessed.
 //
 // # One reading
 //

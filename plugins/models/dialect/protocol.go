@@ -11,7 +11,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/jsontoken"
 )
 
-// protocol implements Dialect. What the dialects have in common is in their tables, NAME.json.
+// protocol implements Dialect. What the dialects have in common is in their tables, NAME.jsonc.
 type protocol struct {
 	table
 	name string

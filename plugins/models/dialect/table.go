@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
-//go:embed openai.json anthropic.json gemini.json
+//go:embed openai.jsonc anthropic.jsonc gemini.jsonc
 var tables embed.FS
 
 // table is what a dialect has in common with the others, with its own values. Its file is JSON
@@ -90,7 +90,7 @@ var comment = pattern.New(`(?m)^ *//.*$`)
 func readTables(list []*protocol) {
 	shapes := &shapeReader{texts: map[string]json.RawMessage{}, made: map[string]*reference{}}
 	for _, d := range list {
-		text, err := tables.ReadFile(d.name + ".json")
+		text, err := tables.ReadFile(d.name + ".jsonc")
 		in := json.NewDecoder(bytes.NewReader(comment.Regexp().ReplaceAll(text, nil)))
 		in.DisallowUnknownFields()
 		if err = cmp.Or(err, in.Decode(&d.table)); err != nil {

@@ -15,13 +15,13 @@ func TestTables(t *testing.T) {
 	}
 	var phrases, values []string
 	for _, d := range dialects() {
-		file, err := tables.ReadFile(d.name + ".json")
+		file, err := tables.ReadFile(d.name + ".jsonc")
 		if err != nil {
 			t.Fatal(err)
 		}
 		doc, err := parse(comment.Regexp().ReplaceAll(file, nil))
 		if err != nil {
-			t.Fatalf("%s.json: %v", d.name, err)
+			t.Fatalf("%s.jsonc: %v", d.name, err)
 		}
 		for i := range doc.nodes {
 			if doc.nodes[i].keyEnd > 0 {
