@@ -235,6 +235,9 @@ var published = map[string]string{
 	"board.Stopped": "cli.stoppedBoard", "board.RuleTally": "cli.ruleTally",
 }
 
+// packages are the names in schemas of packages that have others now.
+var packages = map[string]string{"cmd/mleflow/internal/proof/verify": "audit", "competitions/pins": "verify"}
+
 func (g *generator) of(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -279,6 +282,9 @@ func (g *generator) of(t reflect.Type) object {
 		name := strings.ReplaceAll(t.String(), "/", ".")
 		if strings.Contains(t.PkgPath(), "/internal/cli/") {
 			name = "cli." + t.Name() // of whichever room
+		}
+		if was := packages[strings.TrimPrefix(t.PkgPath(), "github.com/mleflow/mleflow/")]; was != "" {
+			name = was + "." + t.Name()
 		}
 		if published[name] != "" {
 			name = published[name]
