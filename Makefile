@@ -101,8 +101,9 @@ demo: build ## run the demonstration and write its page to demo.html
 rehearsal: ## draw the data of rehearsals again
 	$(GO) run ./competitions/rehearsal/make -o competitions/shipped
 
-docs: ## write the reference pages and schemas in docs again
+docs: ## write the reference pages, schemas and the map in docs again
 	$(GO) run ./cmd/mleflow/internal/dev/docgen -o docs
+	UPDATE_GOLDEN=1 $(GO) test -count 1 ./cmd/mleflow/internal/dev/archtest -run TestMap
 
 # No version control in the build information, no paths, one version: the same
 # source and Go give the same bytes.

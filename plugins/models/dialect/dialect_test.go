@@ -325,7 +325,7 @@ func TestHeaders(t *testing.T) {
 		}
 		r, err := d.Read(dialect.Incoming{Method: "POST", Path: h.path, Query: url.Values{}, Header: header, Body: []byte(h.begin + h.end)}, nil)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s, with the request of hello: %v", d.Name(), err)
 		}
 		if diff := cmp.Diff(http.Header{"Content-Type": {"application/json"}, "User-Agent": {"x"}}, r.Header); diff != "" {
 			t.Errorf("%s:\n%s", d.Name(), diff)

@@ -94,7 +94,7 @@ func readTables(list []*protocol) {
 		in := json.NewDecoder(bytes.NewReader(comment.Regexp().ReplaceAll(text, nil)))
 		in.DisallowUnknownFields()
 		if err = cmp.Or(err, in.Decode(&d.table)); err != nil {
-			panic(fmt.Sprintf("%s.json: %v", d.name, err))
+			panic(fmt.Sprintf("%s.jsonc: %v", d.name, err))
 		}
 		maps.Copy(shapes.texts, d.Shapes)
 	}

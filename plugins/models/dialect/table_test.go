@@ -45,6 +45,11 @@ func TestTables(t *testing.T) {
 		}
 	}
 	for _, d := range dialects() {
+		for operations, r := range d.Reports {
+			if readers[r.Reader] == nil {
+				t.Errorf("%s: the report %q names the reader %q, which readers lacks", d.name, operations, r.Reader)
+			}
+		}
 		for name := range d.Shapes {
 			if !slices.Contains(values, name) {
 				t.Errorf("the shape %s is not used", name)

@@ -119,7 +119,7 @@ func TestMetricsSurviveAnything(t *testing.T) {
 		t.Run(m.Name, func(t *testing.T) {
 			scorer, err := All().Build(m.Name, someArgs[m.Name])
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%v: give it a value in someArgs", err)
 			}
 			rng := rand.New(rand.NewPCG(3, 4))
 			for range 300 {

@@ -81,6 +81,10 @@ func events(data ...string) string {
 }
 
 func TestResponse(t *testing.T) {
+	untested := map[string]bool{}
+	for _, d := range dialect.All() {
+		untested[d.Name()] = true
+	}
 	call := []Call{{"c1", "ls", `{"p":1}`}}
 	for _, tt := range []struct {
 		name, provider, body string
@@ -118,9 +122,13 @@ func TestResponse(t *testing.T) {
 		{"bytes", "openai", "{\"choices\":[{\"text\":\"\xff\"}]}", Message{Text: "\ufffd"}},
 	} {
 		tt.want.Role = "assistant"
+		delete(untested, tt.provider)
 		if d := cmp.Diff(tt.want, Response(tt.provider, "", []byte(tt.body))); d != "" {
 			t.Errorf("%s: %s", tt.name, d)
 		}
+	}
+	for name := range untested {
+		t.Errorf("no response of the dialect %s is tested; read its messages, or those of a chat are taken for them", name)
 	}
 }
 
@@ -129,9 +137,9 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte(events(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use"}}`, `{"type":"content_block_delta","index":0,"delta":{"partial_json":"{"}}`)))
 	f.Add([]byte(`{"contents":[{"parts":[{"functionResponse":{}}]}],"candidates":[{"content":{"parts":[{}]}}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, provider := range []string{"openai", "anthropic", "gemini"} {
-			said, _ := Request(provider, "", raw)
-			for _, m := range append(said, Response(provider, "", raw)) {
+		for _, d := range dialect.All() {
+			said, _ := Request(d.Name(), "", raw)
+			for _, m := range append(said, Response(d.Name(), "", raw)) {
 				if !strings.Contains("system user assistant tool", m.Role) || strings.ToValidUTF8(m.Text+m.Reasoning+m.Error, "") != m.Text+m.Reasoning+m.Error {
 					t.Fatalf("got %+v", m)
 				}

@@ -29,7 +29,9 @@ const (
 	// Drip sends Fault.At bytes and then nothing more, for as long as the
 	// client waits.
 	Drip
-	// Expire ends all signatures, and this request's first.
+	// Expire ends all signatures, and this request's first. It does so twice at most:
+	// a client with several connections that is refused three times in a row, each time
+	// for another one's request, rightly stops.
 	Expire
 	// Replace first replaces the archive with another one.
 	Replace

@@ -76,6 +76,7 @@ type Server struct {
 	competitions map[string]*held
 	signatures   map[string]bool
 	signed       int
+	expired      int
 
 	stats Stats
 	calls atomic.Int64

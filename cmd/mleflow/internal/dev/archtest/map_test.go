@@ -51,8 +51,12 @@ func TestMap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, err := os.ReadFile(mapFile); err != nil || string(got) != want {
-		t.Errorf("docs/map.svg is not the map of the packages: make golden (%v)", err)
+	got, err := os.ReadFile(mapFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Error("docs/map.svg is not the map of the packages, run make docs")
 	}
 }
 
