@@ -26,7 +26,7 @@ build: ## build bin/mleflow, one static binary
 SLOW = $$(grep -v '^\#' .ci/lists/slow | cut -d ' ' -f 1)
 FAST = $$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}.{{slice .ImportPath 26}}{{end}}' ./... | grep -vxF "$(SLOW)")
 
-check: ## the inner loop, two minutes of processor time: gofmt, vet, and most tests with -short
+check: ## the inner loop, two minutes on two cores or seconds after a small change: gofmt, vet, most tests
 	@unformatted="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) test -short $(FAST)
