@@ -43,7 +43,7 @@ python: build ## test the Python packages and docs/notebook.ipynb, in a virtual 
 # The packages whose tests depend on the user: permissions, mounts, containers. What
 # takes long in cache/disk are histories, which do not; and of the scripts those depend
 # on the user that change permissions or look for a runtime.
-PRIVILEGED = ./cache/tree ./plugins/sandbox/executor/... ./steps/agentrun ./steps/exec ./steps/image ./cmd/mleflow/internal/host/machine ./cmd/mleflow/internal/dev/e2e/sandbox ./cmd/mleflow/internal/dev/e2e/aide
+PRIVILEGED = ./cache/tree ./cache/leaf/wholefile ./engine/sched ./plugins/sandbox/executor/... ./steps/agentrun ./steps/exec ./steps/image ./cmd/mleflow/internal/host/machine ./cmd/mleflow/internal/dev/e2e/sandbox ./cmd/mleflow/internal/dev/e2e/aide
 SCRIPTS    = $$(paste -s -d '|' .ci/lists/root-scripts)
 
 test-root: root-packages root-rest ## as root, run the tests that depend on the user, also after make test as another
@@ -54,7 +54,7 @@ root-packages:
 root-rest:
 	$(GO) test -count 1 -short -timeout 40m ./cache/disk
 	$(GO) test -count 1 -timeout 40m -run "^TestScript$$/^($(SCRIPTS))$$" ./cmd/mleflow
-	$(GO) test -count 1 -timeout 40m -run 'Demo|FullDisk|ReadOnlyCache|Hostile|Live|Thief' ./cmd/mleflow/internal/dev/e2e
+	$(GO) test -count 1 -timeout 40m -run 'Demo|FullDisk|ReadOnlyCache|Hostile|Live|Team|Thief|DataFolder|RemoveOfOthers' ./cmd/mleflow/internal/dev/e2e
 
 race: ## run the tests of what is concurrent with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -short -timeout 40m $$(cat .ci/lists/race)

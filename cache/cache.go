@@ -2,9 +2,11 @@ package cache
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/mleflow/mleflow/cache/digest"
 )
@@ -92,6 +94,29 @@ type Value struct {
 // Outputs are an action's results by output name.
 type Outputs map[string]Value
 
+// Refs returns the content in the outputs, in no order.
+func (o Outputs) Refs() iter.Seq[Ref] {
+	return func(yield func(Ref) bool) {
+		for _, v := range o {
+			if !v.Ref.IsZero() && !yield(v.Ref) {
+				return
+			}
+		}
+	}
+}
+
+// Encode adds values to the outputs, in JSON.
+func (o Outputs) Encode(values map[string]any) error {
+	for name, value := range values {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("encode %s: %w", name, err)
+		}
+		o[name] = Value{JSON: text}
+	}
+	return nil
+}
+
 // Content returns the number and total size of the files in the named outputs.
 func (o Outputs) Content(names ...string) (files, bytes int64) {
 	for _, name := range names {
@@ -141,6 +166,8 @@ type Tries struct {
 	// SecretIn are the names of the outputs that have the value of a secret, sorted and
 	// separated by spaces.
 	SecretIn string `json:"secret_in,omitempty"`
+	// Steered is how people steered the attempt while it ran, in words separated by spaces.
+	Steered string `json:"steered,omitempty"`
 	// Begun is how many attempts of the same agent, or whatever else the kind counts, the
 	// cache that made the result had begun by then, with this one. It travels with the
 	// record where the chain that counts them does not.

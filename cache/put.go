@@ -2,8 +2,10 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/mleflow/mleflow/cache/digest"
@@ -75,4 +77,99 @@ func Get(ctx context.Context, s Store, id digest.ContentID, limit int64) ([]byte
 		return nil, fmt.Errorf("read object %s: %w", id.Short(), err)
 	}
 	return data, nil
+}
+
+// Plain adds the methods of Files to a store that can only read and ingest,
+// such as a bundle. Everything is copied.
+type Plain struct{ Store }
+
+var _ Files = Plain{}
+
+// Place implements Placer. It reads the blob into a new file, and verifies it
+// on the way.
+func (p Plain) Place(ctx context.Context, ref Ref, path string, how Placement) (Placed, error) {
+	r, err := p.Open(ctx, ref.ID)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	if _, err = Copy(ctx, f, r); err != nil {
+		err = fmt.Errorf("copy %s: %w", ref.ID.Short(), err)
+	} else {
+		err = f.Chmod(how.FileMode())
+	}
+	return Copied, errors.Join(err, f.Close())
+}
+
+// OpenAt implements RandomStore. It reads the blob into an ingest, verifies it
+// on the way, and drops it when the reader is closed.
+func (p Plain) OpenAt(ctx context.Context, id digest.ContentID) (RandomReader, error) {
+	r, err := p.Open(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	in, err := p.Ingest(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := Copy(ctx, in, r); err != nil {
+		return nil, errors.Join(fmt.Errorf("copy %s: %w", id.Short(), err), in.Close())
+	}
+	return ingested{in}, nil
+}
+
+// ingested reads an ingest that is complete.
+type ingested struct{ Ingest }
+
+// Size implements RandomReader.
+func (r ingested) Size() int64 { return r.Offset() }
+
+// HashOnly is a Store that keeps nothing. It only computes the digests of
+// content.
+type HashOnly struct{}
+
+var _ Building = HashOnly{}
+
+// Open implements Store; nothing is found.
+func (HashOnly) Open(context.Context, digest.ContentID) (io.ReadCloser, error) {
+	return nil, ErrNotFound
+}
+
+// Has implements Store; nothing is found.
+func (HashOnly) Has(context.Context, digest.ContentID) (int64, error) { return 0, ErrNotFound }
+
+// Ingest implements Store.
+func (HashOnly) Ingest(context.Context, string) (Ingest, error) {
+	return &hashed{digest.NewWriter()}, nil
+}
+
+// TempDir implements Workspace, in the system's folder of temporary files.
+func (HashOnly) TempDir(name string) (string, error) { return os.MkdirTemp("", name+"-") }
+
+// hashed is content that is hashed and dropped.
+type hashed struct{ *digest.Writer }
+
+func (h *hashed) Offset() int64 { return h.Size() }
+func (h *hashed) Close() error  { return nil }
+
+func (h *hashed) Reset() error {
+	h.Writer = digest.NewWriter()
+	return nil
+}
+
+func (h *hashed) ReadAt([]byte, int64) (int, error) {
+	return 0, errors.New("content that is only hashed cannot be read")
+}
+
+func (h *hashed) Commit(_ context.Context, want Ref) (Ref, error) {
+	ref := Ref{Kind: Blob, ID: h.ID(), Size: h.Size()}
+	if !want.IsZero() && want.ID != ref.ID {
+		return Ref{}, ErrCorrupt
+	}
+	return ref, nil
 }

@@ -1,10 +1,10 @@
 package competitions
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // RoundingStep is the smallest difference of two scores that differ after
@@ -83,26 +83,18 @@ func (m Medals) Places(score float64) (best, last int) {
 	if math.IsNaN(score) {
 		return len(m.Scores) + 1, len(m.Scores) + 1
 	}
-	order := func(a, b float64) int {
-		if m.LowerIsBetter {
-			return cmp.Compare(a, b)
-		}
-		return cmp.Compare(b, a)
-	}
 	at := steps(score)
 	ahead, behind := at+1, at-1
 	if m.LowerIsBetter {
-		ahead, behind = at-1, at+1
+		ahead, behind = behind, ahead
 	}
-	in := make([]float64, len(m.Scores))
-	for i, team := range m.Scores {
-		in[i] = steps(team)
-	}
-	slices.SortFunc(in, order)
-	best, _ = slices.BinarySearchFunc(in, ahead, order)
-	last = best
-	for last < len(in) && order(in[last], behind) <= 0 {
-		last++
+	for _, team := range lists.Of(m.Scores, steps) {
+		if m.Better(team, ahead) {
+			best++
+		}
+		if !m.Better(behind, team) {
+			last++
+		}
 	}
 	return best + 1, max(last, best+1)
 }

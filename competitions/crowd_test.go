@@ -2,6 +2,7 @@ package competitions_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -80,10 +81,8 @@ func flaggedCrowded(t *testing.T, def *competitions.Definition) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, flag := range v.Flags {
-			if flag == competitions.Crowded {
-				return true
-			}
+		if slices.Contains(v.Flags, competitions.Crowded) {
+			return true
 		}
 	}
 	return false

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -19,13 +21,13 @@ const FileName = "competition.hcl"
 // version. It is read-only after loading.
 type Definition struct {
 	ID          string
-	Title       string
-	Category    string
-	Complexity  Complexity
+	Title       string     `attr:"title,required"`
+	Category    string     `attr:"category"`
+	Complexity  Complexity `attr:"complexity,required"`
 	Version     string
-	Description string
-	Facts       Facts
-	Layout      Layout
+	Description string `attr:"description,required"`
+	Facts       Facts  `attr:""`
+	Layout      Layout `attr:""`
 	Sources     []Source
 	Params      []Param
 	Checksums   Checksums
@@ -44,7 +46,7 @@ type Definition struct {
 	Grade   Block
 	// ReplacesShipped reports whether the definition may replace the shipped one with its
 	// identifier.
-	ReplacesShipped bool
+	ReplacesShipped bool `attr:"replaces_shipped"`
 	// Rehearsal reports whether the definition is for the data of a rehearsal; see Rehearsed.
 	Rehearsal bool
 
@@ -79,16 +81,17 @@ const (
 // Facts are figures about the competition that change no output.
 type Facts struct {
 	// Kind is "simple" or "code" (a code competition on Kaggle).
-	Kind string
+	Kind string `attr:"kind"`
 	// Opened and Closed are dates as YYYY-MM-DD, or empty.
-	Opened, Closed string
+	Opened string `attr:"opened"`
+	Closed string `attr:"closed"`
 	// SizeGB is the size of the download in units of 10⁹ bytes, or 0.
-	SizeGB float64
+	SizeGB float64 `attr:"size_gb"`
 	// MetricName is the reference's name of the metric.
-	MetricName string
+	MetricName string `attr:"metric_name"`
 	// SampleScore is the score of the sample submission on the full data, as
 	// the reference rounds it; nil when it has none or it is not known.
-	SampleScore *float64
+	SampleScore *float64 `attr:"sample_score"`
 	// Description pins the reference's description, Obfuscated the one that
 	// does not name the competition. They are fetched when they are needed.
 	Description, Obfuscated Pin
@@ -105,11 +108,11 @@ const (
 // prepared folder.
 type Layout struct {
 	// Answers is the file the grader compares with.
-	Answers string
+	Answers string `attr:"answers"`
 	// Gold is the submission that gets the best score.
-	Gold string
+	Gold string `attr:"gold"`
 	// Sample is the sample submission.
-	Sample string
+	Sample string `attr:"sample"`
 }
 
 // Block is an undecoded block of a definition.
@@ -127,24 +130,25 @@ type Source struct {
 	// Kind is "kaggle", "file" or "http".
 	Kind string
 	// Slug is the competition's name on Kaggle (kaggle).
-	Slug string
+	Slug string `attr:"slug"`
 	// Path is a file of the competition's own folder (file).
-	Path string
+	Path string `attr:"path"`
 	// URL is the address to fetch (http).
-	URL string
+	URL string `attr:"url"`
 	// MD5 and SHA256 pin the archive's bytes, in hexadecimal; either may be
 	// empty.
-	MD5, SHA256 string
+	MD5    string `attr:"md5,md5"`
+	SHA256 string `attr:"sha256,sha256"`
 	// As names the file in the raw folder; empty means that the source is an
 	// archive that is unpacked into it.
-	As    string
+	As    string `attr:"as"`
 	Range hcl.Range
 }
 
 // Download returns the source whose content the raw folder is, if there is just
 // one: the others are files next to it.
 func (d *Definition) Download() (Source, bool) {
-	main := slices.DeleteFunc(slices.Clone(d.Sources), func(s Source) bool { return s.As != "" })
+	main := lists.Where(d.Sources, func(s Source) bool { return s.As == "" })
 	if len(main) != 1 {
 		return Source{}, false
 	}
@@ -156,7 +160,7 @@ func (d *Definition) Beside() []Source {
 	if _, ok := d.Download(); !ok {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(d.Sources), func(s Source) bool { return s.As == "" })
+	return lists.Where(d.Sources, func(s Source) bool { return s.As != "" })
 }
 
 // Param is a value that --param may override.
@@ -165,7 +169,7 @@ type Param struct {
 	Default cty.Value
 	// Rehearsal is the value for the data of a rehearsal; cty.NilVal is Default.
 	Rehearsal   cty.Value
-	Description string
+	Description string `attr:"description"`
 	Range       hcl.Range
 }
 
@@ -173,10 +177,11 @@ type Param struct {
 type Checksums struct {
 	// Public and Private map a file's path below that folder to the MD5 of
 	// the reference's file, or to ContentPin and a digest of its content.
-	Public, Private map[string]string
+	Public  map[string]string `attr:"public"`
+	Private map[string]string `attr:"private"`
 	// Manifest is the SHA-256 of the manifest of every prepared file on the
 	// full data, or empty when not known.
-	Manifest string
+	Manifest string `attr:"manifest,sha256"`
 }
 
 // ContentPin begins a pin of a Parquet file's content (table.ParquetContent). The
@@ -188,13 +193,12 @@ const ContentPin = "content:"
 type Erratum struct {
 	Version string
 	// Reason describes the defect of v1 and its treatment in the version.
-	Reason string
+	Reason string `attr:"reason,required"`
 	// Reference is the address of a description of the defect.
-	Reference string
-	Flags     []Flag
+	Reference string `attr:"reference,required"`
+	Flags     []Flag `attr:"flags"`
 	// Fixes names the lint rules that find the defect in earlier versions.
-	Fixes []string
-	Range hcl.Range
+	Fixes []string `attr:"fixes"`
 }
 
 // Flag is a property of a competition that no other preparation can fix. The
@@ -210,11 +214,7 @@ func flags() []Flag { return []Flag{Crowded} }
 
 // ParamNames returns the names of the parameters in order of declaration.
 func (d *Definition) ParamNames() []string {
-	names := make([]string, len(d.Params))
-	for i, p := range d.Params {
-		names[i] = p.Name
-	}
-	return names
+	return lists.Of(d.Params, func(p Param) string { return p.Name })
 }
 
 // Versions returns the versions of the competition, v1 first.

@@ -118,24 +118,13 @@ func (d *Definition) hashBlock(h *digest.Hasher, b Block, params map[string]cty.
 		}
 		h.String(name, string(text))
 	}
-	if callsLines(body) {
+	// A file that is read through a local is in the local's value.
+	if slices.Contains(names, "lines()") || slices.Contains(names, CommandFunction+"()") {
 		if err := d.hashFiles(h); err != nil {
 			return append(diags, diag.Error(b.Range, "Cannot read the competition's files", "%v.", err))
 		}
 	}
 	return diags
-}
-
-// callsLines reports whether a block reads a file of the competition's folder
-// itself, or runs one. A file read through a local is in the local's value.
-func callsLines(body *hclsyntax.Body) (found bool) {
-	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
-		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && (call.Name == "lines" || call.Name == CommandFunction) {
-			found = true
-		}
-		return nil
-	})
-	return found
 }
 
 // hashFiles adds every file of the competition's folder except the definition, the data
@@ -152,10 +141,14 @@ func (d *Definition) hashFiles(h *digest.Hasher) error {
 }
 
 // referenced returns the name of every reference below a body; of a parameter
-// with its root, as param.name, and the root alone where any may be meant.
+// with its root, as param.name, and the root alone where any may be meant; of a
+// function as name().
 func referenced(body *hclsyntax.Body) []string {
 	var names []string
 	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
+		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok {
+			names = append(names, call.Name+"()")
+		}
 		expr, ok := n.(*hclsyntax.ScopeTraversalExpr)
 		if !ok {
 			return nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -25,11 +27,7 @@ type change struct {
 
 var versionName = pattern.New(`^v[1-9][0-9]{0,3}$`)
 
-// errataSchema lists the attributes and blocks of an errata block.
-var errataSchema = bodySchema{
-	attrs:  []string{"reason", "reference", "flags", "fixes"},
-	blocks: map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}},
-}
+var errataBlocks = map[string]blockShape{"locals": {}, "prepare": {}, "grade": {}}
 
 // errata decodes
 //
@@ -44,8 +42,9 @@ var errataSchema = bodySchema{
 //	}
 func (d *decoder) errata(blocks []*hclsyntax.Block) {
 	for _, b := range blocks {
-		d.check(b.Body, errataSchema)
 		version := b.Labels[0]
+		e := Erratum{Version: version}
+		d.check(b.Body, attrNames(&e), errataBlocks)
 		if slices.Contains(d.def.Versions(), version) {
 			d.fail(b.LabelRanges[0], "Version "+version+" exists", "Write the name of the version that this block defines: v2, v3, …")
 			continue
@@ -54,7 +53,14 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 			d.fail(b.LabelRanges[0], "Wrong version "+version, "Versions are named v2, v3, …")
 			continue
 		}
-		c := change{version: version, locals: locals{}, flags: d.flags(b.Body)}
+		d.fill(b.Body, &e)
+		e.Reference = d.referenceURL(e.Reference)
+		for i, flag := range e.Flags {
+			if !slices.Contains(flags(), flag) || slices.Contains(e.Flags[:i], flag) {
+				d.fail(b.Body.Attributes["flags"].Expr.Range(), "Wrong flag "+string(flag), "Write each once, of %v.", flags())
+			}
+		}
+		c := change{version: version, locals: locals{}, flags: e.Flags}
 		for _, inner := range b.Body.Blocks {
 			switch inner.Type {
 			case "locals":
@@ -65,35 +71,18 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 				c.grade = inner
 			}
 		}
-		d.def.Errata = append(d.def.Errata, Erratum{
-			Version: version, Reason: d.text(b.Body, "reason", true), Reference: d.referenceURL(b.Body),
-			Flags: c.flags, Fixes: d.names(b.Body, "fixes"), Range: b.DefRange(),
-		})
+		d.def.Errata = append(d.def.Errata, e)
 		d.def.changes = append(d.def.changes, c)
 	}
 }
 
-// referenceURL returns the URL of the attribute reference. A value without a scheme is
+// referenceURL returns the URL of an attribute reference. A value without a scheme is
 // a file in the reference's folder of the competition.
-func (d *decoder) referenceURL(body *hclsyntax.Body) string {
-	at := d.text(body, "reference", true)
+func (d *decoder) referenceURL(at string) string {
 	if at == "" || strings.Contains(at, "://") {
 		return at
 	}
 	return "https://github.com/openai/mle-bench/blob/" + referenceCommit + "/mlebench/competitions/" + d.def.ID + "/" + at
-}
-
-// flags decodes the names of flags.
-func (d *decoder) flags(body *hclsyntax.Body) (out []Flag) {
-	for _, name := range d.names(body, "flags") {
-		flag := Flag(name)
-		if !slices.Contains(flags(), flag) || slices.Contains(out, flag) {
-			d.fail(body.Attributes["flags"].Expr.Range(), "Wrong flag "+string(flag), "Write each once, of %v.", flags())
-			continue
-		}
-		out = append(out, flag)
-	}
-	return out
 }
 
 // At returns the definition in another version: v1, one that an errata block
@@ -155,11 +144,7 @@ func (d *Definition) prepareReads(changed locals) bool {
 			return true
 		}
 		if attr, ok := d.locals[names[i]]; ok {
-			for _, name := range localNames(attr.Expr) {
-				if !slices.Contains(names, name) {
-					names = append(names, name)
-				}
-			}
+			names = append(names, lists.Where(localNames(attr.Expr), func(name string) bool { return !slices.Contains(names, name) })...)
 		}
 	}
 	return false

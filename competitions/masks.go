@@ -2,8 +2,10 @@ package competitions
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -20,7 +22,7 @@ const maskSuffix = "m"
 // competitions/mask.
 type Mask struct {
 	// Refused is the reason why the competition cannot be masked; "" if it can.
-	Refused string
+	Refused string `attr:"refuse"`
 	// Columns are the columns that hold ids besides the grade block's, in
 	// tables and in JSON records; a column inside an object is object/column.
 	// Each has the expression that finds the id in a
@@ -28,16 +30,16 @@ type Mask struct {
 	Columns []MaskColumn
 	// Order is the column whose ids decide the order of rows; "" for the grade
 	// block's, or else the first.
-	Order string
+	Order string `attr:"order"`
 	// Names is the expression that finds an id in the name of a file; nil if
 	// the name is an id, with or without suffixes.
 	Names *regexp.Regexp
 	// Tables are patterns of path.Match for the names of files that are CSV
 	// without the suffix .csv or .tsv.
-	Tables []string
+	Tables []string `attr:"tables"`
 	// Opaque are patterns for the names of files that hold no id though their
 	// format could.
-	Opaque []string
+	Opaque []string `attr:"opaque"`
 }
 
 // MaskColumn is a column of ids.
@@ -60,31 +62,31 @@ type MaskColumn struct {
 //
 //	mask { refuse = "why the ids cannot be replaced" }
 func (d *decoder) mask(body *hclsyntax.Body) {
-	d.check(body, bodySchema{attrs: []string{"columns", "order", "names", "tables", "opaque", "refuse"}})
 	m := &d.def.Mask
-	m.Refused = strings.TrimSpace(d.text(body, "refuse", false))
+	var ids struct {
+		Columns map[string]string `attr:"columns"`
+		Names   string            `attr:"names"`
+	}
+	d.check(body, []string{"columns", "order", "names", "tables", "opaque", "refuse"}, nil)
+	d.fill(body, m)
+	d.fill(body, &ids)
+	m.Refused = strings.TrimSpace(m.Refused)
 	if attr := body.Attributes["refuse"]; attr != nil && (m.Refused == "" || len(body.Attributes) > 1) {
 		d.fail(attr.Range(), "Wrong refusal", "Write refuse = \"why the ids cannot be replaced\" and nothing else in the block.")
 	}
-	if v, ok := d.value(body, "columns", cty.Map(cty.String)); ok {
-		for it := v.ElementIterator(); it.Next(); {
-			name, text := it.Element()
-			m.Columns = append(m.Columns, MaskColumn{name.AsString(), d.expression(body, "columns", text.AsString())})
-		}
+	for _, name := range slices.Sorted(maps.Keys(ids.Columns)) {
+		m.Columns = append(m.Columns, MaskColumn{name, d.expression(body, "columns", ids.Columns[name])})
 	}
-	m.Order = d.text(body, "order", false)
-	m.Names = d.expression(body, "names", d.text(body, "names", false))
-	m.Tables, m.Opaque = d.patterns(body, "tables"), d.patterns(body, "opaque")
-}
-
-func (d *decoder) patterns(body *hclsyntax.Body, name string) []string {
-	list := d.names(body, name)
-	for _, p := range list {
+	m.Names = d.expression(body, "names", ids.Names)
+	for i, p := range slices.Concat(m.Tables, m.Opaque) {
+		attr := body.Attributes["opaque"]
+		if i < len(m.Tables) {
+			attr = body.Attributes["tables"]
+		}
 		if _, err := path.Match(p, ""); err != nil {
-			d.fail(body.Attributes[name].Expr.Range(), "Malformed pattern", "%q: %v.", p, err)
+			d.fail(attr.Expr.Range(), "Malformed pattern", "%q: %v.", p, err)
 		}
 	}
-	return list
 }
 
 func (d *decoder) expression(body *hclsyntax.Body, name, text string) *regexp.Regexp {

@@ -8,6 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // Medals is the human leaderboard of a competition and what follows from it.
@@ -181,4 +189,143 @@ func readLeaderboard(folder fs.FS, name string) ([]float64, error) {
 		}
 	}
 	return scores, nil
+}
+
+var metrics = sync.OnceValue(metric.All)
+
+// Direction returns the direction of scores, by whether lower ones are better.
+func Direction(lowerIsBetter bool) metric.Direction {
+	if lowerIsBetter {
+		return metric.Lower
+	}
+	return metric.Higher
+}
+
+// undecided reports whether the leaderboard does not tell the direction of
+// scores: it has none, one team, or teams with equal scores at both ends.
+func (m Medals) undecided() bool {
+	n := len(m.Scores)
+	return n == 0 || m.Scores[0] == m.Scores[n-1]
+}
+
+// direct takes the direction of scores from the metric where the leaderboard does
+// not tell it. Lint compares the two where both do.
+func (d *Definition) direct() {
+	if !d.Medals.undecided() {
+		return
+	}
+	if lower, known := d.lowerIsBetter(); known {
+		d.Medals.LowerIsBetter = lower
+	}
+}
+
+// lowerIsBetter reads the direction of the metric from the grade block: that of
+// a metric of ours, or the attribute better of an external one.
+func (d *Definition) lowerIsBetter() (lower, known bool) {
+	body, ok := d.Grade.Body.(*hclsyntax.Body)
+	if !ok || body.Attributes["metric"] == nil {
+		return false, false
+	}
+	expr := body.Attributes["metric"].Expr
+	if call, ok := expr.(*hclsyntax.FunctionCallExpr); ok && call.Name == CommandFunction && len(call.Args) == 1 {
+		better := d.attribute(call.Args[0], "better")
+		return better == "lower", better == "lower" || better == "higher"
+	}
+	m, err := metrics().Get(d.gradeText(expr))
+	return m.Better == metric.Lower, err == nil
+}
+
+// attribute returns an attribute of an object in the grade block; "" if it is
+// no string.
+func (d *Definition) attribute(object hcl.Expression, name string) string {
+	items, diags := hcl.ExprMap(object)
+	if diags.HasErrors() {
+		return ""
+	}
+	for _, item := range items {
+		if hcl.ExprAsKeyword(item.Key) == name || d.gradeText(item.Key) == name {
+			return d.gradeText(item.Value)
+		}
+	}
+	return ""
+}
+
+// gradeText evaluates an expression of the grade block; "" if it is no string.
+// Most are literals, which need no scope.
+func (d *Definition) gradeText(expr hcl.Expression) string {
+	var scope *hcl.EvalContext
+	if len(expr.Variables()) > 0 {
+		scope, _ = d.EvalContext(nil)
+	}
+	v, diags := expr.Value(scope)
+	if diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.Type() != cty.String {
+		return ""
+	}
+	return v.AsString()
+}
+
+// FormatLeaderboard writes scores in rank order as a leaderboard file: a line
+// a score, with a count for several in a row.
+func FormatLeaderboard(scores []float64) []byte {
+	var b strings.Builder
+	for i := 0; i < len(scores); {
+		n := 1
+		for i+n < len(scores) && scores[i+n] == scores[i] {
+			n++
+		}
+		b.WriteString(strings.TrimSuffix(table.FormatFloat(scores[i]), ".0"))
+		if n > 1 {
+			fmt.Fprintf(&b, " %d", n)
+		}
+		b.WriteByte('\n')
+		i += n
+	}
+	return []byte(b.String())
+}
+
+// BoardChange is the difference between a leaderboard and an earlier one. Teams have no
+// names in leaderboard files, so scores are compared by place.
+type BoardChange struct {
+	TeamsBefore int `json:"teams_before"`
+	Teams       int `json:"teams"`
+	// Added and Removed are the scores that only one of the two has, each as
+	// often as it has it more.
+	Added   int `json:"scores_added"`
+	Removed int `json:"scores_removed"`
+	// Places is how many places that both have hold another score, First the
+	// first of them; 0 for none.
+	Places int `json:"places_changed"`
+	First  int `json:"first_place_changed"`
+
+	Before Thresholds `json:"thresholds_before"`
+	After  Thresholds `json:"thresholds"`
+}
+
+// Changed reports whether there is any difference.
+func (c BoardChange) Changed() bool { return c.Added+c.Removed+c.Places > 0 }
+
+// CompareBoards returns the difference between the second leaderboard and the first.
+func CompareBoards(before, after Medals) BoardChange {
+	c := BoardChange{
+		TeamsBefore: len(before.Scores), Teams: len(after.Scores), Before: before.Thresholds, After: after.Thresholds,
+	}
+	for i := range min(len(before.Scores), len(after.Scores)) {
+		if before.Scores[i] == after.Scores[i] {
+			continue
+		}
+		if c.Places++; c.First == 0 {
+			c.First = i + 1
+		}
+	}
+	more := map[float64]int{} // teams with a score
+	for _, score := range after.Scores {
+		more[score]++
+	}
+	for _, score := range before.Scores {
+		more[score]--
+	}
+	for _, n := range more {
+		c.Added, c.Removed = c.Added+max(n, 0), c.Removed+max(-n, 0)
+	}
+	return c
 }

@@ -173,6 +173,15 @@ func ParseAt(src []byte, id, dir string) (*Definition, hcl.Diagnostics) {
 // that ships with the program. It enters no key.
 func (d *Definition) Dir() string { return d.dir }
 
+// Own returns the labels of fields that a person wrote with the definition: all of them,
+// or none if it ships with the program.
+func (d *Definition) Own(labels ...string) []string {
+	if d.dir == "" {
+		return nil
+	}
+	return labels
+}
+
 // validID reports whether a text can be the identifier of a competition: it
 // is part of paths.
 func validID(id string) bool {

@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // RehearsalMark is the file next to prepared in a data directory that marks the data of a
@@ -23,21 +27,24 @@ const versionMark = "version.txt"
 // Mark writes the marks of the definition's data into a competition's folder of a data
 // directory.
 func (d *Definition) Mark(dir string) error {
-	write := func(name, text string) error {
-		if err := os.MkdirAll(dir, 0o777); err != nil {
+	write := func(name, text string, needed bool) error {
+		if !needed {
+			return nil
+		}
+		dir := nolink.Folder(dir)
+		err := nolink.MkdirAll(dir, 0o777)
+		if err == nil {
+			err = nolink.WriteFile(filepath.Join(dir, name), []byte(text), 0o644, false)
+		}
+		if err != nil {
 			return fmt.Errorf("mark data: %w", err)
 		}
-		return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) //nolint:gosec // for everyone to read
-	}
-	if d.Rehearsal {
-		if err := write(RehearsalMark, RehearsalText); err != nil {
-			return err
-		}
-	}
-	if d.pinsVersion == "v1" {
 		return nil
 	}
-	return write(versionMark, d.pinsVersion+"\n")
+	if err := write(RehearsalMark, RehearsalText, d.Rehearsal); err != nil {
+		return err
+	}
+	return write(versionMark, d.pinsVersion+"\n", d.pinsVersion != "v1")
 }
 
 // IsRehearsal reports whether a competition's folder of a data directory has the mark.
@@ -130,4 +137,38 @@ func (d *Definition) Amended(version string) string {
 		return version
 	}
 	return have[len(have)-1]
+}
+
+// RehearsalName is the file next to a definition with the raw data for rehearsals: small
+// and synthetic, in the layout and the formats of the real data.
+const RehearsalName = "rehearsal.tar.zst"
+
+// Rehearsable returns an error if the competition has no data for rehearsals.
+func (d *Definition) Rehearsable() error {
+	if _, err := fs.Stat(d.folder, RehearsalName); err != nil {
+		return fmt.Errorf("competition %q has no data for a rehearsal: no file %s next to its definition. mleflow competition rehearsal makes one of the shape of raw data", d.ID, RehearsalName)
+	}
+	return nil
+}
+
+// HasData reports whether all of the raw data are files of the competition's folder.
+func (d *Definition) HasData() bool {
+	return len(d.Sources) > 0 && !slices.ContainsFunc(d.Sources, func(s Source) bool { return s.Kind != "file" })
+}
+
+// Rehearsed returns the definition for the data of a rehearsal. It has no pins, no
+// leaderboard and so no medals, and the parameters have other defaults.
+func (d *Definition) Rehearsed() *Definition {
+	out := *d
+	out.Rehearsal = true
+	out.Checksums, out.Flags = Checksums{}, nil
+	out.Medals = unranked()
+	out.Medals.LowerIsBetter = d.Medals.LowerIsBetter
+	out.Params = slices.Clone(d.Params)
+	for i, p := range out.Params {
+		if p.Rehearsal != cty.NilVal {
+			out.Params[i].Default = p.Rehearsal
+		}
+	}
+	return &out
 }

@@ -8,8 +8,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
 // Unpacked lists the archives of the raw data that a download may keep as
@@ -18,23 +19,11 @@ import (
 // by its name, or as part of a pattern or a folder. Names that are computed,
 // and those of archives inside other archives, are left out.
 func (d *Definition) Unpacked() []string {
-	var bodies []*hclsyntax.Body
-	if body, ok := d.Prepare.Body.(*hclsyntax.Body); ok {
-		bodies = append(bodies, body)
-	}
-	for _, c := range d.changes {
-		if c.prepare != nil {
-			bodies = append(bodies, c.prepare.Body)
-		}
-	}
-	if len(bodies) == 0 {
-		return nil
-	}
-	names, _ := extracted(bodies[0])
+	names, _ := d.Extracted()
 	if len(names) == 0 {
 		return nil
 	}
-	uses := d.rawUses(bodies)
+	uses := d.rawUses()
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return slices.ContainsFunc(uses, func(means use) bool { return mayUse(means, name) })
 	})
@@ -48,18 +37,11 @@ func (d *Definition) Unpacked() []string {
 // Extracted returns the names of the archives that the prepare block extracts, and whether
 // they are known without computing anything.
 func (d *Definition) Extracted() (names []string, known bool) {
-	if body, ok := d.Prepare.Body.(*hclsyntax.Body); ok {
-		return extracted(body)
-	}
-	return nil, true
-}
-
-func extracted(body *hclsyntax.Body) (names []string, known bool) {
-	attr := body.Attributes["extract"]
-	if attr == nil {
+	body, ok := d.Prepare.Body.(*hclsyntax.Body)
+	if !ok || body.Attributes["extract"] == nil {
 		return nil, true
 	}
-	v, diags := attr.Expr.Value(nil)
+	v, diags := body.Attributes["extract"].Expr.Value(nil)
 	if diags.HasErrors() || v.IsNull() || !v.CanIterateElements() {
 		return nil, false
 	}
@@ -80,7 +62,7 @@ func extracted(body *hclsyntax.Body) (names []string, known bool) {
 type use func(path string) bool
 
 // rawUses returns every text that may name raw files.
-func (d *Definition) rawUses(bodies []*hclsyntax.Body) (uses []use) {
+func (d *Definition) rawUses() (uses []use) {
 	visit := func(n hclsyntax.Node) hcl.Diagnostics {
 		if t, ok := n.(*hclsyntax.TemplateExpr); ok {
 			if use := useOf(t); use != nil {
@@ -89,7 +71,7 @@ func (d *Definition) rawUses(bodies []*hclsyntax.Body) (uses []use) {
 		}
 		return nil
 	}
-	for _, body := range bodies {
+	prepare := func(body *hclsyntax.Body) {
 		for name, attr := range body.Attributes {
 			if name != "extract" {
 				_ = hclsyntax.VisitAll(attr, visit)
@@ -99,12 +81,14 @@ func (d *Definition) rawUses(bodies []*hclsyntax.Body) (uses []use) {
 			_ = hclsyntax.VisitAll(b.Body, visit)
 		}
 	}
-	all := []locals{d.locals}
-	for _, c := range d.changes {
-		all = append(all, c.locals)
+	if body, ok := d.Prepare.Body.(*hclsyntax.Body); ok {
+		prepare(body)
 	}
-	for _, l := range all {
-		for _, attr := range l {
+	for _, c := range append(slices.Clip(d.changes), change{locals: d.locals}) {
+		if c.prepare != nil {
+			prepare(c.prepare.Body)
+		}
+		for _, attr := range c.locals {
 			_ = hclsyntax.VisitAll(attr, visit)
 		}
 	}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -31,6 +33,9 @@ type ApplyOptions struct {
 	KeepGoing bool
 	// RequireCached refuses to start if anything would have to run.
 	RequireCached bool
+	// AskRepeats, if set, is asked what becomes of results that the run would repeat
+	// although nothing that a person wrote differs. Without it, they are refused.
+	AskRepeats func(*plan.Repeats) Repeats
 	// Lock, if set, is a lock that the run must match.
 	Lock *lockfile.File
 	// Sink receives the events of the run; it may be nil.
@@ -81,6 +86,8 @@ func (r *Result) Mismatch() bool {
 // Apply plans and executes the pipeline. The diagnostics report errors found
 // before anything runs. Failures of steps are in the result.
 func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Result, diag.List) {
+	opts.pins = pins{opts.Lock, opts.RequireCached}
+	ctx = p.within(ctx)
 	pl, diags := e.planToApply(ctx, p, opts)
 	if diags.HasErrors() {
 		return nil, diags
@@ -93,24 +100,30 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 			return nil, diags
 		}
 	}
+	if r := pl.Repeats; r != nil && opts.Repeats == AskRepeats {
+		if opts.AskRepeats != nil {
+			opts.Repeats = opts.AskRepeats(r)
+		}
+		switch opts.Repeats {
+		case AskRepeats:
+			return nil, append(diags, diag.Failure("Not repeated", errRepeats(r)))
+		case KeepRepeats:
+			return e.Apply(ctx, p, opts)
+		}
+	}
 	if diags = append(diags, pl.conflicts...); diags.HasErrors() {
 		return nil, diags
 	}
 	r := newRun(e, pl, opts)
 	tasks := r.tasksOf(pl.nodes)
-	if err := sched.Check(r.certain(tasks), e.opts.Capacity); err != nil {
+	// The result of a deferred task may turn out to be cached, so its resources are checked later.
+	if err := sched.Check(tasks, e.opts.Capacity); err != nil {
 		return nil, append(diags, diag.Failure("Not enough resources", err))
 	}
 	if err := r.open(); err != nil {
 		return nil, append(diags, diag.Failure("Run cannot be recorded", err))
 	}
 	return r.execute(ctx, tasks), diags
-}
-
-// certain returns the tasks that will run for certain. The result of a deferred
-// task may turn out to be cached, so its resources are checked later.
-func (r *run) certain(tasks []sched.Task) []sched.Task {
-	return slices.DeleteFunc(slices.Clone(tasks), func(t sched.Task) bool { return t.Resolve != nil })
 }
 
 func requireCached(pl *plan.Plan) (diags diag.List) {
@@ -122,9 +135,9 @@ func requireCached(pl *plan.Plan) (diags diag.List) {
 		if len(diags) == 10 {
 			return append(diags, diag.Failure("Not cached", errors.New("there are more")))
 		}
-		why := ""
-		if len(s.Reasons) > 0 {
-			why = ": " + s.Reasons[0].Text
+		why := strings.Join(lists.Of(s.Reasons, func(r plan.Reason) string { return r.Text }), "; ")
+		if why != "" {
+			why = ": " + why
 		}
 		diags = append(diags, diag.Failure("Not cached", fmt.Errorf("%s is not cached%s; to run it, apply without --require-cached", s.Name, why)))
 	}
@@ -158,12 +171,26 @@ func (r *run) tasksOf(nodes []*node) (tasks []sched.Task) {
 	return tasks
 }
 
+// needs are the resources that a step leases from the machine that runs it.
+func (n *node) needs() sched.Resources {
+	l := n.Limits
+	return sched.Resources{CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, DiskBytes: l.DiskBytes, GPUs: l.GPUs}
+}
+
+// unfitHere explains why this machine can never run a step, or returns "".
+func (e *Engine) unfitHere(n *node) string {
+	if err := e.opts.Capacity.Check("", n.needs()); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 func (r *run) task(n *node) sched.Task {
 	s, l := n.plan, n.Limits
 	t := sched.Task{
 		Name:   s.Name,
 		Weight: time.Duration(max(s.ExpectedMillis, 1)) * time.Millisecond,
-		Needs:  sched.Resources{CPUs: l.CPUs, MemoryBytes: l.MemoryBytes, DiskBytes: l.DiskBytes, GPUs: l.GPUs},
+		Needs:  n.needs(),
 		Prompt: n.Step.Kind.Results,
 		Retry:  sched.Retry{Tries: n.Retry.Tries, Base: n.Retry.Backoff, Max: n.Retry.MaxBackoff},
 		Do:     func(ctx context.Context, l sched.Lease) error { return r.do(ctx, n, l) },
@@ -187,7 +214,9 @@ func (r *run) execute(ctx context.Context, tasks []sched.Task) *Result {
 	r.preflight(ctx)
 	r.checkSpace(ctx)
 	r.refuseUnfit(ctx)
+	unsteered := r.steer(ctx)
 	sum := r.schedule(ctx)
+	unsteered()
 	if ctx.Err() == nil {
 		r.publish(ctx)
 	}
@@ -343,13 +372,17 @@ func (e *Engine) Explain(ctx context.Context, p *Program, a addr.Instance) (*Exp
 	if diags = append(diags, more...); diags.HasErrors() {
 		return x, diags
 	}
+	fields := d.fields
+	if now := pl.byIndex[i].decision; now.observed != nil {
+		fields = now.record.Fields
+	}
 	was := map[string]string{}
 	if rec, err := e.lookup(ctx, last); err == nil && rec != nil {
 		for _, f := range rec.Fields {
 			was[f.Label] = f.Value
 		}
 	}
-	for _, f := range d.fields {
+	for _, f := range fields {
 		field := Field{Label: f.Label, Value: f.Value}
 		if w, had := was[f.Label]; had && w != f.Value {
 			field.Was = w

@@ -80,7 +80,7 @@ func (c caller) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 }
 
 func (r *rig) engine() *engine.Engine {
-	return engine.New(engine.Options{Kinds: r.kinds(), Version: "0.1.0", Cache: r.cache, History: r.history, Remote: r.remote,
+	return engine.New(engine.Options{Options: config.Options{Kinds: r.kinds(), Version: "0.1.0"}, Cache: r.cache, History: r.history, Remote: r.remote,
 		Capacity: sched.Capacity{CPUs: 4, MemoryBytes: 8 << 30, Devices: r.gpus}})
 }
 

@@ -59,8 +59,8 @@ func diskEngine(tb testing.TB, dir string) *engine.Engine {
 	tb.Cleanup(func() { c.Close() })
 	rec := &enginetest.Recorder{}
 	return engine.New(engine.Options{
-		Kinds:   step.NewRegistry(enginetest.Mix("alpha", "1", rec), enginetest.Mix("beta", "1", rec)),
-		Version: "0.1.0", Cache: c, History: history.New(dir + "/history"), Capacity: sched.Capacity{CPUs: float64(runtime.NumCPU())},
+		Options: config.Options{Kinds: step.NewRegistry(enginetest.Mix("alpha", "1", rec), enginetest.Mix("beta", "1", rec)), Version: "0.1.0"},
+		Cache:   c, History: history.New(dir + "/history"), Capacity: sched.Capacity{CPUs: float64(runtime.NumCPU())},
 	})
 }
 

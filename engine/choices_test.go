@@ -112,7 +112,8 @@ func TestChoice(t *testing.T) {
 }
 
 // TestChoiceElsewhere: on a machine that chooses otherwise the step runs again,
-// and plan, explain and a lock say what is different.
+// and plan and explain say what is different. With a lock the results that it pins are
+// used, and without them it says what is different.
 func TestChoiceElsewhere(t *testing.T) {
 	r, h := newHarbour(t, "steam")
 	ctx := context.Background()
@@ -129,6 +130,12 @@ func TestChoiceElsewhere(t *testing.T) {
 	x, diags := r.engine().Explain(ctx, r.program(regatta), addr.Instance{Step: addr.Step{Kind: "ship", Name: "first"}})
 	if diags.HasErrors() || x.Fields[2].Label != "engine" || x.Fields[2].Value != "oars" || x.Fields[2].Was != "steam" {
 		t.Errorf("%+v, %v", x, diags)
+	}
+	if res := r.apply(ctx, regatta, engine.ApplyOptions{Lock: lock}); res.Counts[event.Cached] != 2 {
+		t.Errorf("locked: %v", res.Counts)
+	}
+	for _, s := range lock.Steps {
+		r.cache.Evict(s.Action, "gc")
 	}
 	_, diags = r.engine().Apply(ctx, r.program(regatta), engine.ApplyOptions{Lock: lock})
 	for _, want := range []string{

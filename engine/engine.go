@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-
-	"github.com/zclconf/go-cty/cty/function"
+	"path/filepath"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/history"
@@ -24,20 +23,9 @@ var ErrPaused = fmt.Errorf("paused: %w", context.Canceled)
 
 // Options configure an engine.
 type Options struct {
-	Kinds *step.Registry
-	// Functions are added to the language.
-	Functions map[string]function.Function
-	// Shipped has pipeline files that are used if a pipeline's folder has none
-	// of that name. It may be nil.
-	Shipped fs.FS
-	// Private are folders, such as the cache, whose content must not reach
-	// untrusted code.
-	Private []string
-	// Digests is the file in which digests of large local files are remembered, if any.
-	Digests string
-	// Version is the version of the program.
-	Version string
-	Cache   cache.Cache
+	// Options are those of the language. Files is not used.
+	config.Options
+	Cache cache.Cache
 	// Remote is the remote cache that Apply asks for results missing from the
 	// cache. It may be nil.
 	Remote Remote
@@ -69,6 +57,9 @@ type Program struct {
 	// Variables are the given values of the non-sensitive variables as strings,
 	// for the run history.
 	Variables map[string]string
+	// pins and near are those of a plan.
+	pins pins
+	near *neighbours
 	// hidden are the strings in sensitive variables. The run history masks them.
 	hidden []string
 }
@@ -76,8 +67,17 @@ type Program struct {
 // fresh returns the program for a plan.
 func (p *Program) fresh() *Program {
 	own := *p
-	own.Graph = p.Graph.Fresh()
+	own.Graph, own.near = p.Graph.Fresh(), &neighbours{}
 	return &own
+}
+
+// within returns a context in which references to secrets start at the pipeline's folder.
+func (p *Program) within(ctx context.Context) context.Context {
+	dir, err := filepath.Abs(filepath.Dir(p.Pipeline.Path))
+	if err != nil {
+		return ctx
+	}
+	return secret.In(ctx, dir)
 }
 
 // Load reads, checks and expands the pipeline file at path. The program is
@@ -95,15 +95,10 @@ func (e *Engine) Parse(path string, src []byte, in config.Inputs) (*Program, dia
 	return e.expand(p, diags, in)
 }
 
-// Build is like Load for steps listed by a program. path stands for the file in
-// messages.
-func (e *Engine) Build(path string, specs []config.StepSpec) (*Program, diag.List) {
-	p, diags := config.Build(path, specs, e.language(config.Inputs{}))
-	return e.expand(p, diags, config.Inputs{})
-}
-
 func (e *Engine) language(in config.Inputs) config.Options {
-	return config.Options{Kinds: e.opts.Kinds, Functions: e.opts.Functions, Version: e.opts.Version, Private: e.opts.Private, Digests: e.opts.Digests, Files: in.Files, Shipped: e.opts.Shipped}
+	opts := e.opts.Options
+	opts.Files = in.Files
+	return opts
 }
 
 func (e *Engine) expand(p *config.Pipeline, diags diag.List, in config.Inputs) (*Program, diag.List) {

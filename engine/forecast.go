@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/dag"
 	"github.com/mleflow/mleflow/engine/internal/minheap"
@@ -161,11 +163,7 @@ type modelled struct {
 }
 
 func (m model) graph() (*dag.Graph, error) {
-	after := make([][]int, len(m))
-	for i := range m {
-		after[i] = m[i].after
-	}
-	return dag.FromAfter(after)
+	return dag.FromAfter(lists.Of(m, func(one modelled) []int { return one.after }))
 }
 
 // fill computes the sums and bounds of a forecast.
@@ -240,25 +238,51 @@ func (m model) order(graph *dag.Graph) (list []plan.Held) {
 			chain[i] = math.MaxInt64
 		}
 	}
-	ready := minheap.New(func(a, b int) bool { return chain[a] > chain[b] || chain[a] == chain[b] && a < b })
-	missing := make([]int, len(m))
-	for i := range m {
-		if missing[i] = len(graph.Pred(i)); missing[i] == 0 {
-			ready.Push(i)
-		}
-	}
 	var held int64
-	for ready.Len() > 0 && len(list) < maxOrder {
-		i := ready.Pop()
+	graph.Walk(func(a, b int) bool { return chain[a] > chain[b] || chain[a] == chain[b] && a < b }, func(i int) bool {
 		held += m[i].CacheBytes
 		if m[i].CacheBytes+m[i].PeakBytes > 0 {
 			list = append(list, plan.Held{Name: m[i].Name, Bytes: held + m[i].PeakBytes})
 		}
-		for _, n := range graph.Succ(i) {
-			if missing[n]--; missing[n] == 0 {
-				ready.Push(n)
+		return len(list) < maxOrder
+	})
+	return list
+}
+
+// copies adds up the copies of a plan's uncached steps. A shared copy counts
+// once, or not at all if it already exists. nil means that there are none.
+func (e *Engine) copies(pl *planned) *plan.Copies {
+	var sum plan.Copies
+	shared, unknown := map[digest.ContentID]bool{}, map[string]bool{}
+	for _, n := range pl.nodes {
+		if n.plan.Action == plan.Cached {
+			continue
+		}
+		for _, c := range n.copies {
+			files, bytes := c.Ref.Files, c.Ref.Size
+			switch {
+			case c.Ref.IsZero():
+				if !c.Shared || !unknown[c.Name] {
+					sum.Unknown++
+					sum.Why = c.Why
+				}
+				unknown[c.Name] = true
+			case c.Shared && shared[c.Ref.ID]:
+				files, bytes = 0, 0
+			case c.Shared:
+				shared[c.Ref.ID] = true
+				files, bytes = e.opts.Cache.ShareCost(c.Ref)
 			}
+			if files > 0 {
+				sum.Copies++
+				sum.Why = c.Why
+			}
+			sum.Files += files
+			sum.Bytes += bytes
 		}
 	}
-	return list
+	if sum == (plan.Copies{}) {
+		return nil
+	}
+	return &sum
 }

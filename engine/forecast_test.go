@@ -133,7 +133,7 @@ type diskRig struct {
 }
 
 func (r *diskRig) engine() *engine.Engine {
-	return engine.New(engine.Options{Kinds: step.NewRegistry(bigKind(r.disk, r.fails)), Version: "0.1.0", Cache: r.disk, Capacity: sched.Capacity{CPUs: 4},
+	return engine.New(engine.Options{Options: config.Options{Kinds: step.NewRegistry(bigKind(r.disk, r.fails)), Version: "0.1.0"}, Cache: r.disk, Capacity: sched.Capacity{CPUs: 4},
 		Space: func(context.Context) (plan.Space, error) {
 			r.disk.mu.Lock()
 			defer r.disk.mu.Unlock()

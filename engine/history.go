@@ -1,20 +1,26 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/local"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // memory loads the run history's knowledge about the pipeline's addresses. Without a
@@ -36,12 +42,17 @@ func (r *run) open() error {
 		r.sink = serial(r.sink)
 		return nil
 	}
-	if past := r.e.opts.History.Unfinished(r.pl.memory); past != nil {
-		r.resumed = past.Info.ID
-	}
 	o, err := opening(r.p, &r.pl.Plan)
 	if err != nil {
 		return err
+	}
+	if past := r.e.opts.History.Unfinished(r.pl.memory); past != nil {
+		if past.Entry().State == history.Interrupted {
+			r.resumed = past.Info.ID
+		}
+		if o.Requests, err = past.Unmet(); err != nil {
+			return err
+		}
 	}
 	c := r.e.opts.Capacity
 	o.Info.Argv, o.Info.Version, o.Info.Started, o.Info.Resumed = r.p.Pipeline.HideSensitive(r.opts.Args), r.e.opts.Version, r.started, r.resumed
@@ -129,4 +140,81 @@ func (r *run) remember(n *node, status event.Status) {
 		r.memoryErr = err
 		r.sink.Emit(event.Warning{At: event.Now(), Address: n.plan.Name, Message: fmt.Sprintf("the state cannot be written, so the next plan may not be able to explain changes: %s", err)})
 	}
+}
+
+// Commitment is what an apply of a plan would declare in the run history's chain,
+// and the number of counted steps.
+func (e *Engine) Commitment(p *Program, pl *plan.Plan) (id digest.ContentID, counted int, err error) {
+	o, err := opening(p, pl)
+	if err != nil {
+		return id, 0, err
+	}
+	l := o.Declaration()
+	if e.opts.History != nil {
+		l.Prev, err = e.opts.History.Head()
+	}
+	return l.Commitment(), len(l.Steps), err
+}
+
+// counted makes a try, which does step n, and records its beginning and its
+// end in the chain if the kind is counted. Nothing is started that cannot be
+// counted.
+func (r *run) counted(ctx context.Context, n *node, attempt int, do func() error) error {
+	kind := n.Step.Kind
+	if !n.counted() || r.journal == nil {
+		return do()
+	}
+	l := history.Link{Type: history.Began, Run: r.result.RunID, Step: history.Mark(n.plan.Name), Action: n.decision.id, Try: attempt}
+	for _, name := range kind.Counted(n.decision.fields) {
+		l.Subjects = append(l.Subjects, history.Mark(name))
+	}
+	switch {
+	case n.forced:
+		l.Why = "forced"
+	case n.retried:
+		l.Why = "retried"
+	}
+	if err := r.e.opts.History.Extend(l); err != nil {
+		return err
+	}
+	err := do()
+	l.Type, l.Why, l.Status = history.Ended, "", history.StatusRan
+	switch {
+	case err != nil && (ctx.Err() != nil || errors.Is(err, step.ErrCancelled) || errors.Is(err, step.ErrRequeued)):
+		l.Status = history.StatusCancelled
+	case err != nil:
+		l.Status = history.StatusFailed
+	case n.found:
+		l.Status = history.StatusFound
+	default:
+		l.Result = ResultID(n.decision.record.Outputs)
+		if n.decision.record.Final() == nil {
+			l.Status = history.StatusNotFinal
+		}
+	}
+	if failed := r.e.opts.History.Extend(l); err == nil {
+		err = failed
+	}
+	return err
+}
+
+// ResultID identifies the content that a step gave, without its small values.
+func ResultID(outputs cache.Outputs) digest.ContentID {
+	var text []byte
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		if ref := outputs[name].Ref; !ref.IsZero() {
+			text = append(text, name+" "+string(ref.Kind)+":"+ref.ID.String()+"\n"...)
+		}
+	}
+	return digest.Of(text)
+}
+
+// serial makes a sink safe for concurrent use.
+func serial(s event.Sink) event.Sink {
+	var mu sync.Mutex
+	return event.SinkFunc(func(ev event.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		s.Emit(ev)
+	})
 }

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -43,12 +44,8 @@ func (e *Engine) Lock(ctx context.Context, p *Program, opts LockOptions) (*lockf
 			return nil, append(diags, diag.Failure("Not applied", fmt.Errorf("%s has no result to lock; apply the pipeline first", n.plan.Name)))
 		}
 	}
-	steps := make([]lockfile.Step, len(pl.nodes))
 	l := locker{results: opts.Results, varies: make([]bool, len(pl.Steps))}
-	for i, n := range pl.nodes {
-		steps[i] = l.step(n)
-	}
-	return lockfile.New(e.opts.Version, filepath.Base(p.Pipeline.Path), steps), diags
+	return lockfile.New(e.opts.Version, filepath.Base(p.Pipeline.Path), lists.Of(pl.nodes, l.step)), diags
 }
 
 // locker creates the entries of a lock, in dependency order.
@@ -65,10 +62,10 @@ func (l *locker) step(n *node) lockfile.Step {
 		s.Outputs = lockfile.Outputs(rec.Outputs)
 		return s
 	}
-	var from []*node
+	var from []lockfile.Origin
 	for _, a := range n.after {
 		if l.varies[a.at] {
-			from = append(from, a)
+			from = append(from, lockfile.Origin{Address: a.plan.Name, Outputs: a.decision.record.Outputs})
 		}
 	}
 	l.varies[n.at] = n.Step.Kind.Varies || len(from) > 0
@@ -77,36 +74,9 @@ func (l *locker) step(n *node) lockfile.Step {
 	}
 	if len(from) > 0 {
 		s.Action = digest.ActionID{}
-		vary(s.Inputs, from, n.Dynamic)
+		lockfile.MarkVarying(s.Inputs, from, n.Dynamic)
 	}
 	return s
-}
-
-// vary marks the inputs that contain outputs of a varying step. If any is true,
-// an argument depends on a small value of another step, and every input may
-// contain it.
-func vary(inputs map[string]string, from []*node, any bool) {
-	for label, value := range inputs {
-		if strings.HasPrefix(label, "kind") || step.IsCondition(label) {
-			continue
-		}
-		for _, a := range from {
-			if any || a.gave(value) {
-				inputs[label] = lockfile.Vary(a.plan.Name)
-				break
-			}
-		}
-	}
-}
-
-// gave reports whether a value names content that the step produced.
-func (n *node) gave(value string) bool {
-	for _, v := range n.decision.record.Outputs {
-		if !v.Ref.IsZero() && strings.Contains(value, v.Ref.ID.String()) {
-			return true
-		}
-	}
-	return false
 }
 
 // checkPlan compares a plan with the lock: the program, the set of steps, and
@@ -202,4 +172,53 @@ func Deviation(list []lockfile.Deviation) error {
 		errs = append(errs, errors.New(d.String()))
 	}
 	return step.Mismatch(errors.Join(errs...))
+}
+
+// warnChosen emits, before anything runs, the warnings about choices that the
+// machine made for steps that may run. It also names the steps that run again
+// because their last result is not final.
+func (r *run) warnChosen() {
+	var list plan.Remarks
+	for _, n := range r.pl.nodes {
+		if !n.cached() {
+			for _, c := range n.plan.Choices {
+				list.Add(n.plan.Agent, c.Warning)
+			}
+			for _, text := range slices.Concat(n.plan.Missing, n.plan.Unmasked) {
+				list.Add(n.plan.Agent, text)
+			}
+		}
+		if d := n.decision; d != nil && d.ignored != "" {
+			list.Add("", n.Addr.Step.String()+" "+d.ignored)
+		}
+	}
+	r.warnOnce(list)
+}
+
+// warnOnce emits each warning once in the run.
+func (r *run) warnOnce(list plan.Remarks) {
+	list.Each(func(text, neutral string) {
+		if _, told := r.warned.LoadOrStore(neutral, true); !told {
+			r.sink.Emit(event.Warning{At: event.Now(), Message: text})
+		}
+	})
+}
+
+// compareChoices compares this machine's choices for a step with the lock. For
+// a decided step, it marks the deviations that the machine chose. For an
+// undecided step, it adds deviations, because the choices are already known.
+func compareChoices(lock *lockfile.File, n *node, list []lockfile.Deviation) []lockfile.Deviation {
+	s, found := lock.Find(n.Addr)
+	for _, c := range n.plan.Choices {
+		is := fmt.Sprintf("%s, which this machine chose (%s)", c.Value, c.Why)
+		for i := range list {
+			if list[i].Field == c.Arg {
+				list[i].Is = is
+			}
+		}
+		if was := s.Inputs[c.Arg]; found && n.decision == nil && was != c.Value {
+			list = append(list, lockfile.Deviation{Address: n.Addr.String(), Field: c.Arg, Was: was, Is: is})
+		}
+	}
+	return list
 }

@@ -57,10 +57,16 @@ func (n *node) on() string {
 	return n.place.Name
 }
 
+// counted reports whether the step is an attempt, which is counted and can be steered.
+func (n *node) counted() bool { return n.Step.Kind.Counted != nil }
+
 // fresh reports whether the step must not use an earlier result.
 func (n *node) fresh() bool {
 	return n.forced || n.retried || n.Step.Kind.Volatile || n.decision != nil && n.decision.again != ""
 }
+
+// mayRepeat reports whether the step runs although nobody asked for that.
+func (n *node) mayRepeat(d *decision) bool { return d.record == nil && d.ignored == "" && !n.fresh() }
 
 // cached reports whether its outputs are already known to the plan.
 func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == nil }
@@ -70,7 +76,7 @@ func (n *node) idle() bool { return n.cached() || n.plan.Action == plan.Unneeded
 
 // decide records the step's decision. A step without a result needs space.
 func (n *node) decide(d *decision) {
-	n.decision, n.plan.Agent, n.plan.Choices = d, d.agent, d.choices
+	n.decision, n.plan.Agent, n.plan.Choices, n.plan.Observed = d, d.agent, d.choices, d.observed
 	if d.record == nil {
 		n.demands(d.demand)
 	}

@@ -34,6 +34,10 @@ type PlanOptions struct {
 	// Rounds, if set, starts the pipeline's evaluation. A plan with targets has
 	// none: what is named runs.
 	Rounds func() Rounds
+	// Repeats says what becomes of results that nothing written makes stale.
+	Repeats Repeats
+	// pins restrict the choices that are left to the machine.
+	pins pins
 	// askRemote allows results from the remote cache.
 	askRemote bool
 	// again has the instances that Retry chose.
@@ -84,6 +88,7 @@ func (pl *planned) chosen(p *Program, r *Retry) (map[int]bool, diag.List) {
 // to settle a choice; see step.Kind.Choose.
 func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.Plan, diag.List) {
 	opts.askRemote = opts.Preflight != nil && e.opts.Remote != nil
+	ctx = p.within(ctx)
 	pl, diags := e.plan(ctx, p, opts)
 	if pl == nil {
 		return nil, diags
@@ -94,7 +99,14 @@ func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.
 	pl.Forecast = e.forecast(ctx, pl, opts.Parallelism)
 	pl.Copies = e.copies(pl)
 	if !diags.HasErrors() {
-		e.placeAll(ctx, pl)
+		for _, n := range pl.nodes {
+			if n.place != nil && !n.cached() {
+				n.plan.On, n.plan.Limits, n.plan.Unfit = n.place.Name, n.Limits, e.unfit(ctx, n, digest.ActionID{})
+			}
+			if n.place == nil && !n.cached() {
+				n.plan.Unfit = e.unfitHere(n)
+			}
+		}
 		pl.Publish, _ = e.planPublications(ctx, pl, opts.askRemote)
 	}
 	return &pl.Plan, diags
@@ -104,7 +116,9 @@ func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.
 // or run knew.
 func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*planned, diag.List) {
 	p = p.fresh()
-	selected, diags := selection(p, opts.Targets)
+	p.pins = opts.pins
+	targets, diags := addresses(p, opts.Targets, "-target")
+	selected := p.reach(func(i int) bool { return len(opts.Targets) == 0 || targets[i] })
 	force, more := addresses(p, opts.Force, "-force")
 	if diags = append(diags, more...); diags.HasErrors() {
 		return nil, diags
@@ -117,7 +131,7 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 	for _, n := range pl.nodes {
 		n.retried = opts.again[n.index]
 	}
-	planner := &planner{e: e, p: p, pl: pl, askRemote: opts.askRemote, first: map[digest.ActionID]*node{}}
+	planner := &planner{e: e, p: p, pl: pl, askRemote: opts.askRemote, repeats: opts.Repeats, first: map[digest.ActionID]*node{}}
 	found := planner.run(ctx, pl.nodes)
 	if opts.Retry != nil && !found.HasErrors() {
 		if opts.again, more = pl.chosen(p, opts.Retry); len(opts.again) > 0 && !more.HasErrors() {
@@ -132,6 +146,7 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 	if opts.Rounds != nil && len(opts.Targets) == 0 && !found.HasErrors() {
 		found = append(found, planner.startRounds(ctx, opts.Rounds)...)
 	}
+	pl.SumRepeats()
 	return pl, append(diags, found...)
 }
 
@@ -141,6 +156,7 @@ type planner struct {
 	p         *Program
 	pl        *planned
 	askRemote bool
+	repeats   Repeats
 	// first has the first step that runs for each action.
 	first map[digest.ActionID]*node
 }
@@ -222,6 +238,10 @@ func (b *planner) settle(ctx context.Context, n *node) {
 		return
 	}
 	s.ActionID = d.id.String()
+	if n.mayRepeat(d) && b.first[d.id] == nil {
+		b.e.repeat(ctx, b.pl, n, d, b.repeats)
+		s.ActionID, s.Observed, s.Choices = d.id.String(), d.observed, d.choices
+	}
 	earlier := b.first[d.id]
 	switch {
 	case earlier != nil:
@@ -250,8 +270,8 @@ func (b *planner) settle(ctx context.Context, n *node) {
 		s.Reasons = []plan.Reason{{Text: volatile}}
 	case d.ignored != "":
 		s.Reasons = []plan.Reason{{Text: d.ignored}}
-	default:
-		s.Reasons = b.e.explainMiss(ctx, last.Action, d)
+	case s.Repeats == nil:
+		s.Reasons = b.e.explainMiss(ctx, b.p, n.index, last.Action, d)
 	}
 	s.Action = plan.Run
 	b.first[d.id] = n
@@ -280,12 +300,6 @@ func undecided(n *node) []plan.Reason {
 		reasons = append(reasons, plan.Reason{Text: fmt.Sprintf("waits for %d more", more)})
 	}
 	return reasons
-}
-
-// selection marks the targets and everything they depend on.
-func selection(p *Program, targets []addr.Instance) ([]bool, diag.List) {
-	roots, diags := addresses(p, targets, "-target")
-	return p.reach(func(i int) bool { return len(targets) == 0 || roots[i] }), diags
 }
 
 // reach marks the chosen instances and everything they depend on. Instances come after

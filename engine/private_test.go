@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/memory"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
@@ -108,7 +109,7 @@ func (x *exam) engine() *engine.Engine {
 				}), nil
 			}},
 	}
-	return engine.New(engine.Options{Kinds: step.NewRegistry(kinds...), Version: "0.1.0", Cache: x.cache, Capacity: sched.Capacity{CPUs: 4, MemoryBytes: 8 << 30},
+	return engine.New(engine.Options{Options: config.Options{Kinds: step.NewRegistry(kinds...), Version: "0.1.0"}, Cache: x.cache, Capacity: sched.Capacity{CPUs: 4, MemoryBytes: 8 << 30},
 		Elsewhere: x.place, Places: publish.Open(filepath.Join(x.dir, "state"))})
 }
 
@@ -318,7 +319,7 @@ func (cloud) Place(_, on string) (*engine.Place, error) {
 	}
 	return nil, nil
 }
-func (cloud) Unfit(context.Context, string, step.Limits) string { return "" }
+func (cloud) Unfit(context.Context, string, digest.ActionID, step.Limits) string { return "" }
 func (cloud) Do(context.Context, engine.Job) (engine.Outcome, error) {
 	return engine.Outcome{}, errors.New("the place was asked")
 }
@@ -380,7 +381,7 @@ func TestIdioms(t *testing.T) {
 		fmt.Fprintf(&source, "step \"echo\" \"i%d\" { text = %s }\noutput \"i%d\" { value = step.echo.i%[1]d.value }\n", i, e, i)
 	}
 	text := strings.ReplaceAll(source.String(), `step "mix" "all"`, `step "echo" "all"`)
-	e := engine.New(engine.Options{Kinds: step.NewRegistry(kinds...), Version: "0.1.0", Cache: memory.New(), Capacity: sched.Capacity{CPUs: 4}})
+	e := engine.New(engine.Options{Options: config.Options{Kinds: step.NewRegistry(kinds...), Version: "0.1.0"}, Cache: memory.New(), Capacity: sched.Capacity{CPUs: 4}})
 	for range 2 {
 		p, diags := e.Parse(filepath.Join(dir, "p.hcl"), []byte(text), config.Inputs{})
 		if diags.HasErrors() {

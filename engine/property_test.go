@@ -39,7 +39,7 @@ func (b *bench) load(t *testing.T, src string, versions map[string]int) (*engine
 	for _, name := range []string{"alpha", "beta"} {
 		kinds = append(kinds, enginetest.Mix(name, fmt.Sprint(versions[name]), b.rec))
 	}
-	e := engine.New(engine.Options{Kinds: step.NewRegistry(kinds...), Version: "0.1.0", Cache: b.cache, Capacity: sched.Capacity{CPUs: 4}})
+	e := engine.New(engine.Options{Options: config.Options{Kinds: step.NewRegistry(kinds...), Version: "0.1.0"}, Cache: b.cache, Capacity: sched.Capacity{CPUs: 4}})
 	p, diags := e.Parse("test.hcl", []byte(src), config.Inputs{})
 	if diags.HasErrors() {
 		t.Fatalf("%v\n%s", diags, src)

@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/local"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/publish"
 	"github.com/mleflow/mleflow/engine/step"
@@ -72,7 +73,7 @@ func (e *Engine) planPublications(ctx context.Context, pl *planned, network bool
 func (e *Engine) unfetched(ctx context.Context, pl *planned) (recs []*cache.Record) {
 	for _, pub := range pl.writes {
 		instances, refs := contents(pl.p, pub)
-		if !slices.ContainsFunc(refs, func(ref cache.Ref) bool { return e.present(ctx, ref) != nil }) {
+		if !slices.ContainsFunc(refs, func(ref cache.Ref) bool { return local.Present(ctx, e.opts.Cache, ref) != nil }) {
 			continue
 		}
 		for _, i := range instances {
@@ -99,18 +100,6 @@ func contents(p *Program, pub *config.Publication) (instances []int, refs []cach
 		}
 	}
 	return []int{pub.Instance}, refs
-}
-
-// present returns an error unless the cache has all of the content that ref names.
-func (e *Engine) present(ctx context.Context, ref cache.Ref) error {
-	_, err := e.opts.Cache.Has(ctx, ref.ID)
-	if err == nil && ref.Kind == cache.Tree {
-		err = tree.Walk(ctx, e.opts.Cache, ref, func(_ string, entry tree.Entry) error {
-			_, err := e.opts.Cache.Has(ctx, entry.ID)
-			return err
-		})
-	}
-	return err
 }
 
 // selectedFor reports whether the published content is part of the plan.

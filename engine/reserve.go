@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/sched"
 )
 
@@ -22,38 +24,22 @@ const spacePoll = 2 * time.Second
 // queue therefore gets its space after the running steps have ended, or learns
 // that there is too little.
 type spaceQueue struct {
-	turn chan struct{}
-
-	mu      sync.Mutex
-	freed   chan struct{} // closed when a step releases its space
-	holders int           // steps that hold space
+	turn    chan struct{}
+	freed   chan struct{} // has a token if a step has released its space
+	holders atomic.Int64  // steps that hold space
 }
 
 func newSpaceQueue() *spaceQueue {
-	return &spaceQueue{turn: make(chan struct{}, 1), freed: make(chan struct{})}
+	return &spaceQueue{turn: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 }
 
-// next returns a channel that is closed when a step next releases space.
-func (q *spaceQueue) next() <-chan struct{} {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.freed
-}
-
-// hold adds n holders of space and returns the previous number.
-func (q *spaceQueue) hold(n int) int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.holders += n
-	return q.holders - n
-}
-
+// wake makes the step whose turn it is try again.
 func (q *spaceQueue) wake() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.holders--
-	close(q.freed)
-	q.freed = make(chan struct{})
+	q.holders.Add(-1)
+	select {
+	case q.freed <- struct{}{}:
+	default: // it will try anyway
+	}
 }
 
 // reserve reserves a step's disk space after the steps ahead of it in the
@@ -72,21 +58,19 @@ func (r *run) reserve(ctx context.Context, n *node) (release func(), err error) 
 	}
 	reported := false
 	for {
-		// Taken before the attempt, so that no release is missed.
-		freed := r.queue.next()
 		give, err := r.e.opts.Cache.Reserve(ctx, bytes)
 		switch {
 		case err == nil:
-			r.queue.hold(1)
+			r.queue.holders.Add(1)
 			return func() { give(); r.queue.wake() }, nil
 		case !errors.Is(err, cache.ErrReserved):
 			return nil, r.noSpace(ctx, n, err)
 		case !reported:
 			reported = true
-			r.sink.Emit(event.StepWaiting{At: event.Now(), Address: n.plan.Name, Bytes: bytes, Holders: r.queue.hold(0),
+			r.sink.Emit(event.StepWaiting{At: event.Now(), Address: n.plan.Name, Bytes: bytes, Holders: int(r.queue.holders.Load()),
 				Message: sched.Bytes(bytes) + " of disk space, which running steps have reserved"})
 		}
-		if err := pause(ctx, freed); err != nil {
+		if err := pause(ctx, r.queue.freed); err != nil {
 			return nil, err
 		}
 	}
@@ -121,7 +105,12 @@ func (r *run) noSpace(ctx context.Context, n *node, err error) error {
 	}
 	if r.e.opts.Space != nil {
 		if s, err := r.e.opts.Space(ctx); err == nil {
-			text += spaceText(s.QuotaBytes, s.UsedBytes, s.FreeBytes)
+			if s.QuotaBytes > 0 {
+				text += fmt.Sprintf("; the cache uses %s of its quota of %s", sched.Bytes(s.UsedBytes), sched.Bytes(s.QuotaBytes))
+			}
+			if s.FreeBytes >= 0 {
+				text += fmt.Sprintf("; the disk has %s free", sched.Bytes(s.FreeBytes))
+			}
 		}
 	}
 	fix := "free space with mleflow cache gc or cache unpin, or put the cache on another disk with --cache-dir"
@@ -131,13 +120,47 @@ func (r *run) noSpace(ctx context.Context, n *node, err error) error {
 	return fmt.Errorf("%s: %w; %s", text, err, fix)
 }
 
-func spaceText(quota, used, free int64) string {
-	text := ""
-	if quota > 0 {
-		text += fmt.Sprintf("; the cache uses %s of its quota of %s", sched.Bytes(used), sched.Bytes(quota))
+// quietWait is how long a step waits for another process before the run says so.
+const quietWait = time.Second
+
+// lockAction waits until no other process runs the step's action. It says for which it
+// waits.
+func (r *run) lockAction(ctx context.Context, n *node) (unlock func(), err error) {
+	said := make(chan struct{})
+	timer := time.AfterFunc(quietWait, func() {
+		defer close(said)
+		r.sink.Emit(event.StepWaiting{At: event.Now(), Address: n.plan.Name, Message: "another process, which runs the same action" + r.others()})
+	})
+	defer func() {
+		if !timer.Stop() {
+			<-said
+		}
+	}()
+	return r.e.opts.Cache.LockAction(ctx, n.decision.id)
+}
+
+// others names the other runs in progress in the cache, three at most.
+func (r *run) others() string {
+	if r.e.opts.History == nil {
+		return ""
 	}
-	if free >= 0 {
-		text += fmt.Sprintf("; the disk has %s free", sched.Bytes(free))
+	list, _ := r.e.opts.History.List() // without it, they are not named
+	var names []string
+	for _, e := range list {
+		if e.State != history.Running || e.Info.ID == r.result.RunID {
+			continue
+		}
+		if len(names) == 3 {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, fmt.Sprintf("run %s, process %d on %s since %s", e.Info.ID, e.Info.PID, e.Info.Host, e.Info.Started.Local().Format(time.DateTime)))
 	}
-	return text
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return ": " + names[0]
+	}
+	return "; it is one of these: " + strings.Join(names, "; ")
 }

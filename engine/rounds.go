@@ -286,8 +286,9 @@ func (r *run) schedule(ctx context.Context) *sched.Summary {
 				err = asError(diags)
 			}
 		}
-		if len(r.result.Failures) > 0 || ctx.Err() != nil || err != nil {
-			r.stopEvaluation(ctx, err)
+		interrupted := ctx.Err() != nil || sum != nil && sum.Interrupted != nil
+		if len(r.result.Failures) > 0 || interrupted || err != nil {
+			r.stopEvaluation(interrupted, err)
 			return sum
 		}
 		r.sink.Emit(event.Evaluated{At: event.Now(), Evaluation: *r.pl.Evaluation})
@@ -309,13 +310,13 @@ func (r *run) undecided(round []int) error {
 }
 
 // stopEvaluation ends a run whose evaluation cannot go on: no other step starts.
-func (r *run) stopEvaluation(ctx context.Context, err error) {
+func (r *run) stopEvaluation(interrupted bool, err error) {
 	for _, n := range r.pl.nodes {
 		if !n.ended {
 			r.ended(n, event.Cancelled, sched.Result{})
 		}
 	}
-	if ctx.Err() != nil || len(r.result.Failures) > 0 {
+	if interrupted || len(r.result.Failures) > 0 {
 		return
 	}
 	name := "evaluate." + r.pl.Evaluation.Name
@@ -341,6 +342,7 @@ func (r *run) runSome(ctx context.Context, nodes []*node) *sched.Summary {
 	sum, err := sched.Run(ctx, tasks, sched.Options{
 		Capacity: r.e.opts.Capacity, Parallelism: r.opts.Parallelism, KeepGoing: r.opts.KeepGoing,
 		Retryable: step.IsRetryable, Locks: r.e.opts.Devices,
+		Changes: r.steering.changes, Dropped: step.ErrCancelled, Again: step.ErrRequeued,
 		OnStart: r.onStart, OnWait: r.onWait, OnRetry: r.onRetry, OnBackoff: r.onBackoff, OnEnd: r.onEnd,
 	})
 	if err != nil {

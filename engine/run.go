@@ -44,6 +44,8 @@ type run struct {
 	results *results
 	// warned has the warnings that warnOnce has emitted.
 	warned sync.Map
+	// steering has what people ask of the run.
+	steering *steering
 	// dependents has the steps that depend directly on a step.
 	dependents func() map[*node][]*node
 }
@@ -51,6 +53,7 @@ type run struct {
 func newRun(e *Engine, pl *planned, opts ApplyOptions) *run {
 	r := &run{e: e, p: pl.p, pl: pl, opts: opts, started: time.Now(), queue: newSpaceQueue(), results: newResults(pl.nodes), result: Result{Counts: map[event.Status]int{}}}
 	r.expected = newExpectation(r)
+	r.steering = newSteering(r)
 	r.dependents = sync.OnceValue(pl.dependents)
 	r.sink = opts.Sink
 	if r.sink == nil {
@@ -79,7 +82,7 @@ func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
 		known(r.p, n.index, d.record)
 		return sched.Resolution{Done: true}, nil
 	}
-	return sched.Resolution{Key: d.id.String()}, nil
+	return sched.Resolution{Key: d.id.String()}, r.e.refusal(ctx, n)
 }
 
 func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
@@ -100,6 +103,11 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 		if d, diags = r.e.decide(ctx, r.p, n.index, true); diags.HasErrors() {
 			return nil, asError(diags)
 		}
+	}
+	if n.mayRepeat(d) && r.e.repeat(ctx, r.pl, n, d, r.opts.Repeats) && r.opts.Repeats == AskRepeats {
+		one := plan.Plan{Steps: []plan.Step{{Action: plan.Run, Repeats: n.plan.Repeats}}}
+		one.SumRepeats()
+		return nil, errRepeats(one.Repeats)
 	}
 	if rec, decided := r.results.agree(d.id, d.record); decided {
 		if n.fresh() && rec != nil && rec.Run != r.result.RunID {
@@ -214,6 +222,11 @@ func (r *run) try(ctx context.Context, n *node, l sched.Lease) error {
 		Kind: n.Step.Kind, Args: c.args, Action: d.id, Fields: d.fields, Address: n.plan.Name, Number: l.Try,
 		RunID: r.result.RunID, Devices: l.Devices, Tries: r.e.tries(ctx, n, c.Step), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Try),
 	}
+	if n.counted() {
+		var leave func()
+		t.Requests, leave = r.steering.enter(n.plan.Name)
+		defer leave()
+	}
 	return r.counted(ctx, n, l.Try, func() error { return r.complete(ctx, n, &t) })
 }
 
@@ -253,6 +266,11 @@ func (e *Engine) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries
 	if last == nil && e.opts.Remote != nil {
 		last = e.opts.Remote.Find(ctx, []digest.ActionID{id})[0]
 	}
+	if again := n.plan.Repeats; last == nil && again != nil {
+		if was, err := digest.ParseActionID(again.Action); err == nil {
+			last, _ = e.lookup(ctx, was)
+		}
+	}
 	switch gone, err := e.opts.Cache.Evicted(ctx, id); {
 	case last == nil && err == nil && gone.Reason != corrupt:
 		t.Earlier = 1
@@ -289,6 +307,9 @@ func (r *run) onWait(waits []sched.Wait) {
 func (r *run) onStart(task int, l sched.Lease) {
 	n := r.scheduled[task]
 	s := n.plan
+	if n.counted() {
+		r.steering.begin(s.Name)
+	}
 	r.expected.start(n, time.Now())
 	expected, _ := r.expected.of(n)
 	r.sink.Emit(event.StepStarted{At: event.Now(), Address: s.Name, Kind: s.Kind, Try: l.Try, ExpectedMillis: expected.Milliseconds(),
@@ -304,21 +325,16 @@ func (r *run) onBackoff(task int, at time.Time) {
 	r.sink.Emit(event.StepProgress{At: event.Now(), Address: r.scheduled[task].plan.Name, Progress: step.Progress{What: what}})
 }
 
+// statuses are the outcomes of a task as those of a step that did the work itself.
+var statuses = map[sched.Status]event.Status{
+	sched.Done: event.Cached, sched.Ran: event.Ran, sched.Failed: event.Failed, sched.Skipped: event.Skipped, sched.Cancelled: event.Cancelled,
+}
+
 func (r *run) onEnd(task int, res sched.Result) {
 	n := r.scheduled[task]
-	status := event.Cancelled
-	switch res.Status {
-	case sched.Done:
+	status := statuses[res.Status]
+	if status == event.Ran && n.found {
 		status = event.Cached
-	case sched.Ran:
-		status = event.Ran
-		if n.found {
-			status = event.Cached
-		}
-	case sched.Failed:
-		status = event.Failed
-	case sched.Skipped:
-		status = event.Skipped
 	}
 	r.ended(n, status, res)
 	took := time.Duration(0)
@@ -332,6 +348,9 @@ func (r *run) onEnd(task int, res sched.Result) {
 // ended counts a step, records its action and emits its end.
 func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	n.ended = true
+	if n.counted() {
+		r.steering.over(n.plan.Name, status == event.Cancelled && !errors.Is(res.Err, step.ErrCancelled))
+	}
 	s, d := n.plan, n.decision
 	ev := event.StepFinished{At: event.Now(), Address: s.Name, Kind: s.Kind, Status: status, LastTry: res.Tries, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
 	if n.place != nil && res.Tries > 0 {
@@ -343,6 +362,10 @@ func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	case event.Failed:
 		ev.Error = res.Err.Error()
 		r.result.Failures = append(r.result.Failures, Failure{Address: s.Name, Err: res.Err})
+	case event.Cancelled:
+		if errors.Is(res.Err, step.ErrCancelled) {
+			ev.Error = step.ErrCancelled.Error()
+		}
 	case event.Skipped:
 		ev.Error = r.scheduled[res.Cause].plan.Name
 	case event.Unneeded:

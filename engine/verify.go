@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,9 +89,8 @@ func (e *Engine) Verify(ctx context.Context, p *Program, past *history.Summary, 
 		n := len(list) - 1
 		if rec != nil {
 			// Construct now, while all inputs are set.
-			t := trial{kind: kind, rec: rec}
-			t.made, t.diags = construct(p, i, recalled(rec.Fields))
-			jobs = append(jobs, func() { v.settle(ctx, &list[n], t) })
+			made, diags := construct(p, i, recalled(rec.Fields))
+			jobs = append(jobs, func() { v.settle(ctx, &list[n], kind, rec, made, diags) })
 			continue
 		}
 		v.report(list[n])
@@ -170,24 +170,15 @@ func (v *verifier) recall(ctx context.Context, i int) (*cache.Record, Verified) 
 	return rec, verdict
 }
 
-// trial is a step with a record, constructed again.
-type trial struct {
-	kind  *step.Kind
-	rec   *cache.Record
-	made  constructed
-	diags diag.List
-}
-
-// settle determines the verdict on a step with a record.
-func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
-	kind, rec, c := t.kind, t.rec, t.made
+// settle determines the verdict on a step with a record, constructed again.
+func (v *verifier) settle(ctx context.Context, out *Verified, kind *step.Kind, rec *cache.Record, c constructed, diags diag.List) {
 	started := time.Now()
 	defer func() {
 		out.Seconds = time.Since(started).Seconds()
 		v.report(*out)
 	}()
-	if t.diags.HasErrors() {
-		out.Verdict, out.Error = Broken, asError(t.diags).Error()
+	if diags.HasErrors() {
+		out.Verdict, out.Error = Broken, asError(diags).Error()
 		return
 	}
 	h, err := step.Key(kind, c.args, c.Step)
@@ -196,7 +187,9 @@ func (v *verifier) settle(ctx context.Context, out *Verified, t trial) {
 		return
 	}
 	was := lockfile.Step{Inputs: lockfile.Inputs(rec.Fields), Outputs: lockfile.Outputs(rec.Outputs)}
-	out.Deviations = append(out.Deviations, was.CheckInputs(lockfile.Inputs(h.Fields()))...)
+	then, _ := kind.As(rec.Field("kind version"), h.Fields())
+	out.Deviations = slices.DeleteFunc(append(out.Deviations, was.CheckInputs(lockfile.Inputs(then))...),
+		func(d lockfile.Deviation) bool { return kind.ByProgram(d.Field) })
 	var gave cache.Outputs
 	varies := kind.Varies || kind.Volatile || step.Varies(c.Step)
 	if !varies {

@@ -34,9 +34,31 @@ func TestIndex(t *testing.T, open func(t *testing.T) Cache) {
 		{"caller keeps its record", callerKeeps},
 		{"values", values},
 		{"many at once", recordsAtOnce},
+		{"each record", eachRecord},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { tt.run(t, open(t)) })
+	}
+}
+
+// eachRecord lists the records of an index that can, until an error.
+func eachRecord(t *testing.T, c Cache) {
+	l, able := c.(cache.Lister)
+	if !able {
+		t.Skip("it does not list")
+	}
+	for _, name := range []string{"a", "b"} {
+		if err := c.Record(t.Context(), &cache.Record{Action: action(name), Address: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[string]bool{}
+	if err := l.Each(t.Context(), func(rec *cache.Record) error { seen[rec.Address] = true; return nil }); err != nil || !seen["a"] || !seen["b"] {
+		t.Errorf("listed %v: %v", seen, err)
+	}
+	stop := errors.New("stop")
+	if err := l.Each(t.Context(), func(*cache.Record) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("stopped with %v", err)
 	}
 }
 
@@ -130,7 +152,7 @@ func recordAgain(t *testing.T, c Cache) {
 	one := record("a", cache.Outputs{"out": {Ref: put(t, c, []byte("one"))}})
 	two := record("a", cache.Outputs{"out": {Ref: put(t, c, []byte("two"))}})
 	one.Tries = cache.Tries{Provisional: "cause", Why: "a sentence", Spoilt: 1}
-	two.Tries = cache.Tries{Earlier: 300, Spoilt: 2, GPU: "nvidia-h100-80gb-hbm3", SecretIn: "code submission", Begun: 7}
+	two.Tries = cache.Tries{Earlier: 300, Spoilt: 2, GPU: "nvidia-h100-80gb-hbm3", SecretIn: "code submission", Begun: 7, Steered: "stopped@1h0m0s time+2h"}
 	for _, rec := range []*cache.Record{one, two} {
 		if err := c.Record(t.Context(), rec); err != nil {
 			t.Fatalf("Record: %v", err)

@@ -194,7 +194,7 @@ func benchRecord(i int, ref cache.Ref) *cache.Record {
 	h.String("competition", fmt.Sprint("competition-", i%82))
 	h.Int("seed", int64(i))
 	for _, label := range []string{"submission", "answers", "image"} {
-		h.Content(label, digest.Of([]byte(fmt.Sprint(label, i))))
+		h.Content(label, digest.Of(fmt.Append(nil, label, i)))
 	}
 	return &cache.Record{
 		Action: h.Sum(), Address: fmt.Sprintf("step.grade.score[%q]", fmt.Sprint(i)), Kind: "grade", Fields: h.Fields(), Run: "2026-01-01T00:00:00Z-abcdef",
@@ -210,9 +210,20 @@ func BenchmarkRecord(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		ref, err := cache.PutBytes(b.Context(), c, []byte(fmt.Sprintf("%0100d", i)))
+		ref, err := cache.PutBytes(b.Context(), c, fmt.Appendf(nil, "%0100d", i))
 		must(b, err)
 		must(b, c.Record(b.Context(), benchRecord(i, ref)))
+	}
+}
+
+// BenchmarkCreate makes a cache in an empty folder, stores one result and closes it.
+func BenchmarkCreate(b *testing.B) {
+	for b.Loop() {
+		session(b, b.TempDir(), Options{}, hooks{unnamed: true}, func(c *Cache) {
+			ref, err := cache.PutBytes(b.Context(), c, []byte("x"))
+			must(b, err)
+			must(b, c.Record(b.Context(), benchRecord(1, ref)))
+		})
 	}
 }
 
@@ -228,7 +239,7 @@ func benchmarkLookup(b *testing.B, n int) {
 	ids := make([]digest.ActionID, n)
 	session(b, dir, Options{}, hooks{unnamed: true}, func(c *Cache) {
 		for i := range ids {
-			ref, err := cache.PutBytes(b.Context(), c, []byte(fmt.Sprint(i)))
+			ref, err := cache.PutBytes(b.Context(), c, fmt.Append(nil, i))
 			must(b, err)
 			rec := benchRecord(i, ref)
 			ids[i] = rec.Action

@@ -2,16 +2,18 @@ package disk
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/disk/index"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -32,30 +34,15 @@ type syncMarker struct {
 	SyncedUnix int64  `json:"synced_unix"`
 }
 
-func (c *folder) readMarker() (m syncMarker, err error) {
-	data, err := nolink.ReadFile(c.path(syncName))
-	if err != nil {
-		return m, err
-	}
-	if err := json.Unmarshal(data, &m); err != nil {
-		return m, fmt.Errorf("read %s: %w", c.path(syncName), err)
-	}
-	return m, nil
-}
-
 func (c *folder) writeMarker(synced time.Time) error {
-	data, err := json.Marshal(syncMarker{Boot: c.hooks.bootID, SyncedUnix: synced.Unix()})
-	if err != nil {
-		return err
-	}
-	return writeFileAtomic(c.path(syncName), append(data, '\n'))
+	return writeJSON(c.path(syncName), syncMarker{Boot: c.hooks.bootID, SyncedUnix: synced.Unix()})
 }
 
 // recoverBoot verifies, once after each boot, everything written after the last
 // sync. A crash of the machine may lose data that were only in memory although the
 // file's name survives.
 func (c *Cache) recoverBoot() error {
-	m, err := c.readMarker()
+	m, err := readJSON[syncMarker](c.path(syncName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return c.writeMarker(c.now())
 	}
@@ -71,16 +58,19 @@ func (c *Cache) recoverBoot() error {
 		return err
 	}
 	// Without a readable marker, everything is suspect.
-	m, err = c.readMarker()
+	m, err = readJSON[syncMarker](c.path(syncName))
 	if err == nil && m.Boot == c.hooks.bootID {
 		return nil
 	}
 	ctx := context.Background()
-	if err := c.verifySince(ctx, m.SyncedUnix-2); err != nil {
-		return fmt.Errorf("recover after restart of the machine: %w", err)
+	// The end of the index may be lost or zeros. What is worse waits for Repair.
+	if _, err = c.records.index.Rebuild(c.whole(ctx), true); err == nil {
+		err = c.verifySince(ctx, m.SyncedUnix-2)
 	}
-	// The end of the index may be lost or zeros.
-	if _, _, err := c.records.index.Repair(); err != nil {
+	if err == nil {
+		_, err = c.records.index.Tidy()
+	}
+	if err != nil && !errors.Is(err, index.ErrDamaged) {
 		return fmt.Errorf("recover after restart of the machine: %w", err)
 	}
 	return c.sync()
@@ -89,18 +79,20 @@ func (c *Cache) recoverBoot() error {
 // verifySince verifies the objects published since a time in seconds, and
 // checks that the records made since lead to objects that exist.
 func (c *Cache) verifySince(ctx context.Context, since int64) error {
-	v := &verifier{c: c, ctx: ctx, front: newFront(), picks: func(f facts, _ file) bool { return f.since >= since }}
+	v := &verifier{c: c, ctx: ctx, picks: func(f facts, _ file) bool { return f.since >= since }}
 	if tell := c.opts.Progress; tell != nil {
 		v.progress = func(p VerifyProgress) { tell(p.Objects, p.TotalObjects) }
 	}
 	if err := v.objects(); err != nil {
 		return err
 	}
-	return v.records(func(e index.Entry, _ *cache.Record) bool { return len(v.broken) > 0 || e.Used >= since*1000 })
+	return v.records(func(e index.Entry) bool { return len(v.broken) > 0 || e.Used >= since*1000 })
 }
 
 // sync writes everything to disk and marks the time.
 func (c *folder) sync() error {
+	c.syncing.Lock() // those who waited have little left to sync
+	defer c.syncing.Unlock()
 	// Both are read before the sync. Bytes that are published during it may not reach
 	// the disk, and must still count as unsynced afterwards.
 	started := c.now()
@@ -122,17 +114,82 @@ func (c *folder) syncIfMuch() error {
 
 // startSyncing syncs from time to time until ctx ends.
 func (c *Cache) startSyncing(ctx context.Context) {
-	c.work.all.Go(func() {
-		tick := time.NewTicker(syncCheck)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				// A failed sync only means more to verify after a crash.
-				_ = c.syncIfMuch()
-			}
-		}
+	stop := progress.Every(syncCheck, func() {
+		_ = c.syncIfMuch() // a failed sync only means more to verify after a crash
 	})
+	c.work.all.Go(func() {
+		<-ctx.Done()
+		stop()
+	})
+}
+
+// stateSize is the length of the file "state".
+const stateSize = 4096
+
+// state is the beginning of the page of counters that all processes of a cache share
+// through a mapped file. It contains only what can be recomputed.
+type state struct {
+	// changes counts appends to the index, so that readers notice them without a
+	// system call.
+	changes atomic.Int64
+	// used is the size of objects, kept ingests and unfinished ingests.
+	used atomic.Int64
+	// objects is the number of objects.
+	objects atomic.Int64
+	// unsynced is the number of bytes published since the last sync marker.
+	unsynced atomic.Int64
+	// collecting is odd while a collection runs.
+	collecting atomic.Int64
+	// lost is 1 from the moment when the index was found missing and a new one was
+	// started until a verification has reported it.
+	lost atomic.Int64
+	// logSize is the size of the index log after the last change.
+	logSize atomic.Int64
+}
+
+// openState maps the shared page. A read-only cache without one gets a private page.
+func (c *folder) openState() error {
+	path := c.path(stateName)
+	flags, prot := os.O_RDWR|os.O_CREATE, unix.PROT_READ|unix.PROT_WRITE
+	if c.readOnly {
+		flags, prot = os.O_RDONLY, unix.PROT_READ
+	}
+	f, err := nolink.OpenFile(path, flags, 0o666)
+	if c.readOnly && errors.Is(err, fs.ErrNotExist) {
+		c.state = new(state)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if !c.readOnly {
+		if err := extend(f); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+	}
+	page, err := unix.Mmap(int(f.Fd()), 0, stateSize, prot, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("map %s: %w", path, err)
+	}
+	unmapAfter(c, page)
+	c.state = (*state)(unsafe.Pointer(&page[0]))
+	return nil
+}
+
+// extend allocates the blocks of the file, so that a full disk is an error now
+// and not a SIGBUS on a mapped page later.
+func extend(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil || info.Size() >= stateSize {
+		return err
+	}
+	if err := flock(f, unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock it: %w", err)
+	}
+	if info, err = f.Stat(); err != nil || info.Size() >= stateSize {
+		return err
+	}
+	_, err = f.WriteAt(make([]byte, stateSize), 0)
+	return err
 }

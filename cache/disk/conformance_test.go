@@ -1,7 +1,10 @@
 package disk
 
 import (
+	"os"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/cachetest"
@@ -11,12 +14,17 @@ import (
 var testHooks = map[string]hooks{
 	"unnamed files":    {unnamed: true},
 	"no unnamed files": {unnamed: false},
+	"no hard links":    {unnamed: true, link: noLink},
+}
+
+func noLink(_ *os.File, _, to string) error {
+	return &os.LinkError{Op: "link", New: to, Err: unix.EPERM}
 }
 
 func openTest(t testing.TB, dir string, opts Options, h hooks) *Cache {
 	t.Helper()
 	cachetest.Removable(t, dir)
-	c, err := open(dir, opts, h)
+	c, err := open(dir, opts, h.withDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -395,56 +398,278 @@ func TestUndecodableRecord(t *testing.T) {
 	must(t, err)
 }
 
-// An index that is missing or empty is told, once, and nothing is collected
-// before; the cache can be used all the while.
-func TestLostIndex(t *testing.T) {
-	for name, lose := range map[string]func(path string) error{
-		"missing":           os.Remove,
-		"emptied":           func(path string) error { return os.Truncate(path, 0) },
-		"cut to its header": func(path string) error { return os.Truncate(path, int64(len("mleflow index 1\n"))) },
-	} {
-		for _, goOn := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, goOn), func(t *testing.T) {
+// breakIndex are ways in which the log is lost.
+var breakIndex = map[string]func(path string) error{
+	"missing":           os.Remove,
+	"its folder":        func(path string) error { return os.RemoveAll(filepath.Dir(path)) },
+	"emptied":           func(path string) error { return os.Truncate(path, 0) },
+	"cut to its header": func(path string) error { return os.Truncate(path, int64(len("mleflow index 1\n"))) },
+	"first bytes zero":  func(path string) error { return zeroStart(path) },
+	"garbage":           func(path string) error { return os.WriteFile(path, []byte("garbage"), 0o644) },
+	"a folder":          func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o755)) },
+}
+
+// zeroStart writes zeros over the first 64 bytes of a file.
+func zeroStart(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(make([]byte, 64), 0)
+	return errors.Join(err, f.Close())
+}
+
+// A damaged index is told. Nothing is run, recorded or removed until Repair, which finds
+// everything again; what is there can be read.
+func TestDamagedIndex(t *testing.T) {
+	for name, damage := range breakIndex {
+		for _, readOnly := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, readOnly), func(t *testing.T) {
 				dir, clk := t.TempDir(), &clock{}
 				var ref cache.Ref
 				session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
 					ref = putTree(t, c, "a", 5)
 					record(t, c, "a", ref)
+					record(t, c, "b", putText(t, c, "b"))
 				})
-				must(t, lose(dir+"/index/log"))
+				must(t, damage(dir+"/index/log"))
 				clk.step()
-				session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
-					if goOn && name != "cut to its header" { // which tells nothing once it is longer
-						record(t, c, "b", putText(t, c, "b"))
-					}
-					_, err := c.GC(t.Context(), GCOptions{MaxSize: 1})
-					wantErr(t, err, errIndexLost)
+				session(t, dir, Options{ReadOnly: readOnly, Quota: 1}, clk.hooks(), func(c *Cache) {
+					wantErr(t, c.Intact(), index.ErrDamaged)
+					_, err := c.List(t.Context())
+					must(t, err)
 					must(t, closure(t, c, ref))
-				})
-				clk.step()
-				session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
-					if has(t, c, "b") != (goOn && name != "cut to its header") {
-						t.Error("what was recorded since is lost")
-					}
 					res, err := c.Verify(t.Context(), VerifyOptions{})
 					must(t, err)
-					if len(res.Damages) != 1 || !strings.Contains(res.Damages[0].Text, "missing or empty") {
+					if len(res.Damages) != 1 || !strings.Contains(res.Damages[0].Text, "'mleflow cache repair'") {
 						t.Errorf("damages %+v", res.Damages)
 					}
-					wantVerified(t, c)
-					record(t, c, "c", putText(t, c, "c"))
+					if readOnly {
+						_, err := c.Repair(t.Context())
+						wantErr(t, err, cache.ErrReadOnly)
+						return
+					}
+					for _, refuse := range []func() error{
+						func() error { _, err := c.GC(t.Context(), GCOptions{MaxSize: 1}); return err },
+						func() error { _, err := c.GC(t.Context(), GCOptions{DryRun: true}); return err },
+						func() error { _, err := cache.PutBytes(t.Context(), c, make([]byte, 9000)); return err }, // quota
+						func() error { return c.Record(t.Context(), recordOf("new")) },
+						func() error { _, err := c.LockAction(t.Context(), actionOf("new")); return err },
+					} {
+						wantErr(t, refuse(), index.ErrDamaged)
+					}
 				})
 				clk.step()
 				session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
-					wantVerified(t, c)
-					_, err := c.GC(t.Context(), GCOptions{})
+					r, err := c.Repair(t.Context())
 					must(t, err)
-					if !has(t, c, "c") || present(c, ref) {
-						t.Error("the collection kept the wrong content")
+					if r.Records != 2 || len(r.Dropped) > 0 || r.LostBytes != 0 {
+						t.Errorf("%+v", r)
+					}
+					wantVerified(t, c)
+					_, err = c.GC(t.Context(), GCOptions{})
+					must(t, err)
+					if !has(t, c, "a") || !has(t, c, "b") {
+						t.Error("a record is missing")
+					}
+					record(t, c, "c", putText(t, c, "c"))
+					if r, err := c.Repair(t.Context()); err != nil || r.Damage != "" {
+						t.Errorf("repaired again: %+v, %v", r, err)
 					}
 				})
 			})
 		}
+	}
+}
+
+// What took long, or cannot be reproduced, is synced when Record returns.
+func TestCostlyIsSynced(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	c := openTest(t, dir, Options{Last: []string{"agent"}}, clk.hooks())
+	for name, tt := range map[string]struct {
+		kind              string
+		millis            int64
+		elsewhere, synced bool
+	}{
+		"cheap": {kind: "test", millis: 59_999}, "slow": {kind: "test", millis: 60_000, synced: true},
+		"observation": {kind: "agent", millis: 1, synced: true}, "of another machine": {kind: "agent", millis: 60_000, elsewhere: true},
+	} {
+		clk.step()
+		before, err := readJSON[syncMarker](c.path(syncName))
+		must(t, err)
+		rec := recordOf(name, putText(t, c, name))
+		rec.Kind, rec.DurationMillis = tt.kind, tt.millis
+		if tt.elsewhere {
+			must(t, c.Adopt(t.Context(), rec))
+		} else {
+			must(t, c.Record(t.Context(), rec))
+		}
+		if after, err := readJSON[syncMarker](c.path(syncName)); err != nil || (after != before) != tt.synced {
+			t.Errorf("%s: synced %v, want %v; %v", name, after != before, tt.synced, err)
+		}
+	}
+}
+
+// Root may use a user's cache of an earlier version: the copy is the user's afterwards.
+func TestCopyMadeByRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a cache to another user")
+	}
+	dir := t.TempDir()
+	session(t, dir, Options{}, hooks{unnamed: true}, func(c *Cache) { record(t, c, "a", putText(t, c, "a")) })
+	must(t, os.RemoveAll(dir+"/records"))
+	must(t, os.Chown(dir, 1234, 1234))
+	session(t, dir, Options{}, hooks{unnamed: true}, func(*Cache) {})
+	info, err := os.Stat(dir + "/records")
+	must(t, err)
+	if owner := info.Sys().(*syscall.Stat_t); owner.Uid != 1234 || owner.Gid != 1234 {
+		t.Errorf("records belongs to %d:%d", owner.Uid, owner.Gid)
+	}
+}
+
+// Something else in the place of the copy is damage, too.
+func TestNoCopy(t *testing.T) {
+	dir := t.TempDir()
+	session(t, dir, Options{}, hooks{unnamed: true}, func(c *Cache) { record(t, c, "a", putText(t, c, "a")) })
+	must(t, errors.Join(os.Remove(dir+"/records/log"), os.Mkdir(dir+"/records/log", 0o755)))
+	c := openTest(t, dir, Options{}, hooks{unnamed: true})
+	wantErr(t, c.Intact(), index.ErrDamaged)
+	r, err := c.Repair(t.Context())
+	must(t, err)
+	if r.Lost() || r.Records != 1 {
+		t.Errorf("%+v", r)
+	}
+	wantVerified(t, c)
+}
+
+// After a power failure the end of the index may be missing or zero, which costs what was
+// not synced. What was synced is found in the copy, or waits for Repair.
+func TestPowerFailureOfIndex(t *testing.T) {
+	for name, tt := range map[string]struct {
+		log, copied func([]byte) []byte
+		waits       bool
+		want        []string
+	}{
+		"both ends zero":     {zeroFrom(2), zeroFrom(2), false, []string{"0", "1"}},
+		"both ends cut":      {cutAt(2), cutAt(3), false, []string{"0", "1", "2"}},
+		"log emptied":        {cutAt(-1), func(b []byte) []byte { return b }, false, []string{"0", "1", "2", "3"}},
+		"both emptied":       {cutAt(-1), cutAt(-1), true, nil},
+		"a page of both":     {zeroPage, zeroPage, true, []string{"0", "2", "3"}},
+		"a page of the log":  {zeroPage, func(b []byte) []byte { return b }, false, []string{"0", "1", "2", "3"}},
+		"a page of the copy": {func(b []byte) []byte { return b }, zeroPage, false, []string{"0", "1", "2", "3"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, h := t.TempDir(), hooks{unnamed: true, bootID: "1"}
+			session(t, dir, Options{}, h, func(c *Cache) {
+				for i := range 4 {
+					record(t, c, fmt.Sprint(i), putText(t, c, fmt.Sprint(i)))
+				}
+			})
+			overwrite(t, dir+"/index/log", tt.log)
+			overwrite(t, dir+"/records/log", tt.copied)
+			h.bootID = "2"
+			c := openTest(t, dir, Options{}, h)
+			if err := c.Intact(); errors.Is(err, index.ErrDamaged) != tt.waits {
+				t.Errorf("damage: %v", err)
+			}
+			if tt.waits {
+				r, err := c.Repair(t.Context())
+				must(t, err)
+				if !r.Lost() {
+					t.Errorf("%+v", r)
+				}
+			}
+			for i := range 4 {
+				if name := fmt.Sprint(i); has(t, c, name) != slices.Contains(tt.want, name) {
+					t.Errorf("record %s is there: %v", name, !slices.Contains(tt.want, name))
+				}
+			}
+			wantVerified(t, c)
+		})
+	}
+}
+
+// frameAt is where the record of a number begins, given four of one length.
+func frameAt(b []byte, i int) int { return 16 + i*(len(b)-16)/4 }
+
+func zeroFrom(i int) func([]byte) []byte {
+	return func(b []byte) []byte { clear(b[frameAt(b, i):]); return b }
+}
+
+func cutAt(i int) func([]byte) []byte {
+	return func(b []byte) []byte {
+		if i < 0 {
+			return nil
+		}
+		return b[:frameAt(b, i)]
+	}
+}
+
+func zeroPage(b []byte) []byte { clear(b[frameAt(b, 1):frameAt(b, 2)]); return b }
+
+// What neither the index nor the copy has is lost, which Repair says and accepts.
+func TestLostIndex(t *testing.T) {
+	dir, clk := t.TempDir(), &clock{}
+	var ref cache.Ref
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		ref = putTree(t, c, "a", 5)
+		record(t, c, "a", ref)
+	})
+	must(t, errors.Join(os.RemoveAll(dir+"/index"), os.RemoveAll(dir+"/records")))
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		wantErr(t, c.Intact(), index.ErrDamaged)
+		r, err := c.Repair(t.Context())
+		must(t, err)
+		if r.LostBytes <= 0 || r.Records != 0 {
+			t.Errorf("%+v", r)
+		}
+		wantVerified(t, c)
+		record(t, c, "c", putText(t, c, "c"))
+	})
+	clk.step()
+	session(t, dir, Options{}, clk.hooks(), func(c *Cache) {
+		wantVerified(t, c)
+		_, err := c.GC(t.Context(), GCOptions{})
+		must(t, err)
+		if !has(t, c, "c") || present(c, ref) {
+			t.Error("the collection kept the wrong content")
+		}
+	})
+}
+
+// An index that is damaged while it is open: a process notices it before it runs
+// anything, and is not killed by what it reads.
+func TestDamagedWhileOpen(t *testing.T) {
+	for name, damage := range breakIndex {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c := openTest(t, dir, Options{}, hooks{unnamed: true})
+			for i := range 100 {
+				record(t, c, fmt.Sprint(i), putText(t, c, fmt.Sprint(i)))
+			}
+			must(t, damage(dir+"/index/log"))
+			_, _ = c.Lookup(t.Context(), actionOf("99"))
+			if name == "first bytes zero" { // a process that has read them does not look again, but does not spread it
+				err := c.records.index.Rewrite()
+				wantErr(t, err, index.ErrDamaged)
+			} else {
+				_, err := c.LockAction(t.Context(), actionOf("99"))
+				wantErr(t, err, index.ErrDamaged)
+			}
+			other := openTest(t, dir, Options{}, hooks{unnamed: true})
+			_, err := other.Repair(t.Context())
+			must(t, err)
+			unlock, err := c.LockAction(t.Context(), actionOf("new"))
+			must(t, err)
+			unlock()
+			record(t, c, "new", putText(t, c, "new"))
+			for _, c := range []*Cache{c, other} {
+				if !has(t, c, "99") || !has(t, c, "new") {
+					t.Error("a record is missing")
+				}
+			}
+		})
 	}
 }
 

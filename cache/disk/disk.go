@@ -21,8 +21,6 @@ type Options struct {
 	Quota int64
 	// ReadOnly opens the cache for reading, whatever the folder permits.
 	ReadOnly bool
-	// AccessEvery is the precision of a record's last use; 0 means an hour.
-	AccessEvery time.Duration
 	// Last lists the step kinds whose results cannot be reproduced, such as an
 	// agent's run. Their records are evicted after all others.
 	Last []string
@@ -39,7 +37,6 @@ type Cache struct {
 	*quota
 	*objects
 	*records
-	*pins
 	*reading
 	*ingests
 	*placing
@@ -66,8 +63,10 @@ var _ cache.Cache = (*Cache)(nil)
 type hooks struct {
 	now    func() time.Time
 	bootID string
-	write  func(f *os.File, p []byte) (int, error)
-	link   func(dir *os.File, name, to string) error
+	// accessEvery is the precision of a record's last use.
+	accessEvery time.Duration
+	write       func(f *os.File, p []byte) (int, error)
+	link        func(dir *os.File, name, to string) error
 	// space returns the free bytes of the file system of a folder.
 	space func(dir string) (int64, error)
 	// unnamed is false if the file system has no unnamed files (O_TMPFILE).
@@ -76,43 +75,25 @@ type hooks struct {
 	at func(point string)
 }
 
-func (h hooks) withDefaults() hooks {
-	if h.now == nil {
-		h.now = time.Now
+func systemHooks() hooks {
+	return hooks{
+		now: time.Now, bootID: systemBootID(), accessEvery: time.Hour, write: (*os.File).Write, link: linkIn, space: freeSpace,
+		unnamed: canUnnamed, at: func(string) {},
 	}
-	if h.bootID == "" {
-		h.bootID = systemBootID()
-	}
-	if h.write == nil {
-		h.write = func(f *os.File, p []byte) (int, error) { return f.Write(p) }
-	}
-	if h.link == nil {
-		h.link = linkIn
-	}
-	if h.space == nil {
-		h.space = freeSpace
-	}
-	if h.at == nil {
-		h.at = func(string) {}
-	}
-	return h
 }
 
 // Open opens the cache in the folder dir, and creates the folder if it does not
 // exist. A folder that cannot be written to is opened for reading: then every
 // method that writes fails with cache.ErrReadOnly.
 func Open(dir string, opts Options) (*Cache, error) {
-	return open(dir, opts, hooks{unnamed: canUnnamed})
+	return open(dir, opts, systemHooks())
 }
 
 func open(dir string, opts Options, h hooks) (*Cache, error) {
-	if opts.AccessEvery <= 0 {
-		opts.AccessEvery = time.Hour
-	}
-	c := newCache(&folder{dir: nolink.Folder(dir), opts: opts, hooks: h.withDefaults(), readOnly: opts.ReadOnly, masked: masksObjects()})
+	c := newCache(&folder{dir: nolink.Folder(dir), opts: opts, hooks: h, readOnly: opts.ReadOnly, masked: masksObjects()})
 	if err := c.open(); err != nil {
 		_ = c.Close()
-		return nil, fmt.Errorf("open cache %s: %w", dir, err)
+		return nil, fmt.Errorf("open cache %s: %w", dir, explainRights(c.dir, c.because(err)))
 	}
 	return c, nil
 }
@@ -130,14 +111,16 @@ func (c *Cache) open() error {
 	if err := c.checkFolders(); err != nil {
 		return err
 	}
+	if err := c.joinGroup(); err != nil {
+		return err
+	}
 	var err error
 	if c.file, err = os.Open(c.dir); err != nil {
 		return err
 	}
-	if c.state, err = openState(c.path(stateName), c.readOnly); err != nil {
+	if err = c.openState(); err != nil {
 		return err
 	}
-	unmapAfter(c.folder, c.state.page)
 	if c.leases.lease, err = c.leases.openLease(); err != nil {
 		return err
 	}
@@ -237,4 +220,18 @@ func (c *Cache) Sync(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// newCache connects the parts. Each part knows only the parts that it builds on.
+func newCache(f *folder) *Cache {
+	c := &Cache{folder: f, leases: &leases{folder: f}, keeping: &keeping{folder: f}}
+	c.quota = &quota{folder: f, leases: c.leases, collect: c.collect}
+	c.objects = &objects{folder: f, leases: c.leases, quota: c.quota, deleting: sharedLock{name: "cache"}, drafts: drafts{list: make(map[digest.ContentID]draft)}}
+	c.records = &records{folder: f, leases: c.leases, objects: c.objects, lock: sharedLock{name: "index"}}
+	c.reading = &reading{folder: f, objects: c.objects, records: c.records}
+	c.ingests = &ingests{folder: f, leases: c.leases, quota: c.quota, objects: c.objects}
+	c.placing = &placing{folder: f, leases: c.leases, quota: c.quota, objects: c.objects, reading: c.reading}
+	c.shares = &shares{folder: f, leases: c.leases, quota: c.quota, files: c}
+	c.linkFolders = &linkFolders{folder: f, leases: c.leases, objects: c.objects, files: c}
+	return c
 }

@@ -15,7 +15,7 @@ import (
 func TestPrune(t *testing.T) {
 	clock := &clock{}
 	dir := t.TempDir()
-	c, err := open(dir, Options{}, clock.hooks())
+	c, err := open(dir, Options{}, clock.hooks().withDefaults())
 	must(t, err)
 	defer c.Close()
 	ctx := cache.WithDrafts(t.Context(), c)
@@ -67,10 +67,10 @@ func TestPrune(t *testing.T) {
 func TestPruneSparesWhatOthersFound(t *testing.T) {
 	clock := &clock{}
 	dir := t.TempDir()
-	c, err := open(dir, Options{}, clock.hooks())
+	c, err := open(dir, Options{}, clock.hooks().withDefaults())
 	must(t, err)
 	defer c.Close()
-	other, err := open(dir, Options{}, clock.hooks())
+	other, err := open(dir, Options{}, clock.hooks().withDefaults())
 	must(t, err)
 	defer other.Close()
 	ctx := cache.WithDrafts(t.Context(), c)

@@ -1,8 +1,12 @@
 package disk
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -81,19 +85,16 @@ func (g *collector) choose() ([]victim, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, byUse)
+	slices.SortFunc(list, func(a, b index.Placed) int { // least recently used first
+		return cmp.Or(cmp.Compare(a.Used, b.Used), bytes.Compare(a.ID[:], b.ID[:]))
+	})
 	var victims []victim
-	var last []index.Placed
-	for i := 0; i < len(list)+len(last); i++ {
+	first := len(list) // the records of the kinds in Options.Last are appended, to be seen again
+	for i := 0; i < len(list); i++ {
 		if g.left()-g.freed <= g.opts.MaxSize || len(victims) == roundVictims {
 			break
 		}
-		var p index.Placed
-		if i < len(list) {
-			p = list[i]
-		} else {
-			p = last[i-len(list)]
-		}
+		p := list[i]
 		if g.gone[p.ID] || g.pinned[p.ID] || g.live.uses(p.ID) {
 			continue
 		}
@@ -101,11 +102,11 @@ func (g *collector) choose() ([]victim, error) {
 		if err != nil {
 			return nil, err
 		}
-		if rec == nil || e.At != p.At || !hasContent(rec) {
+		if rec == nil || e.At != p.At || len(slices.Collect(rec.Outputs.Refs())) == 0 {
 			continue
 		}
-		if i < len(list) && slices.Contains(g.c.opts.Last, rec.Kind) {
-			last = append(last, p)
+		if i < first && slices.Contains(g.c.opts.Last, rec.Kind) {
+			list = append(list, p)
 			continue
 		}
 		useful, err := g.unmark(rec)
@@ -134,15 +135,6 @@ func (g *collector) unmark(rec *cache.Record) (useful bool, err error) {
 	return false, outputs(rec, g.marks.add)
 }
 
-func hasContent(rec *cache.Record) bool {
-	for _, v := range rec.Outputs {
-		if !v.Ref.IsZero() {
-			return true
-		}
-	}
-	return false
-}
-
 // freeObject notes an object that has lost its last reference.
 func (g *collector) freeObject(id digest.ContentID) error {
 	g.free = append(g.free, id)
@@ -164,10 +156,9 @@ func (g *collector) spare(victims []victim) ([]victim, error) {
 	keep := victims[:0]
 	for _, v := range victims {
 		all := true
-		_ = outputs(v.rec, func(ref cache.Ref) error {
+		for ref := range v.rec.Outputs.Refs() {
 			all = all && g.marks.marked(ref.ID)
-			return nil
-		})
+		}
 		if !all {
 			keep = append(keep, v)
 			continue
@@ -228,4 +219,129 @@ func (g *collector) restore(v victim, dropped bool) error {
 		return err
 	}
 	return g.c.records.index.Restore(v.ID, line)
+}
+
+// drafts are objects that this process stored first, for one owner each. The bits of the
+// lease cannot tell them apart from what else the process uses.
+type drafts struct {
+	mu   sync.Mutex
+	list map[digest.ContentID]draft
+}
+
+type draft struct {
+	owner any
+	// shared means that somebody else has stored or looked for the object since.
+	shared bool
+}
+
+// begin makes an object a draft before it gets its name, where others may find it. The
+// function that it returns is called with whether the object was new.
+func (d *drafts) begin(ctx context.Context, id digest.ContentID) (end func(fresh bool)) {
+	owner := cache.DraftsOf(ctx)
+	if owner == nil {
+		d.claim(ctx, id)
+		return func(bool) {}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, known := d.list[id]; known {
+		return func(bool) { d.claim(ctx, id) }
+	}
+	d.list[id] = draft{owner: owner}
+	return func(fresh bool) {
+		if !fresh {
+			d.forget(id)
+		}
+	}
+}
+
+// claim makes a draft of another owner shared.
+func (d *drafts) claim(ctx context.Context, id digest.ContentID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if was, ok := d.list[id]; ok && was.owner != cache.DraftsOf(ctx) {
+		d.list[id] = draft{was.owner, true}
+	}
+}
+
+func (d *drafts) forget(id digest.ContentID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.list, id)
+}
+
+// of returns the drafts of an owner and whether each is shared.
+func (d *drafts) of(owner any) map[digest.ContentID]bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := map[digest.ContentID]bool{}
+	for id, one := range d.list {
+		if one.owner == owner {
+			list[id] = one.shared
+		}
+	}
+	return list
+}
+
+// Prune implements cache.Drafter. It follows the rules of a collection, except that the
+// process's own bits do not keep the drafts.
+func (c *Cache) Prune(ctx context.Context, keep ...cache.Ref) (map[digest.ContentID]bool, error) {
+	owner := cache.DraftsOf(ctx)
+	if owner == nil || c.readOnly || len(c.objects.drafts.of(owner)) == 0 {
+		return nil, nil
+	}
+	var gone map[digest.ContentID]bool
+	g, end, err := c.collector(ctx)
+	if err == nil {
+		defer end()
+		g.leases = c.leases.others
+		gone, err = g.prune(c.objects.drafts.of(owner), keep)
+	}
+	if err != nil {
+		err = fmt.Errorf("remove superseded content: %w", err)
+	}
+	return gone, err
+}
+
+// prune removes those of the drafts that nothing leads to.
+func (g *collector) prune(drafts map[digest.ContentID]bool, keep []cache.Ref) (gone map[digest.ContentID]bool, err error) {
+	if err := g.markAll(); err != nil {
+		return nil, err
+	}
+	others, err := g.c.leases.others()
+	if err != nil {
+		return nil, err
+	}
+	for _, ref := range keep {
+		if err := g.marks.add(ref); err != nil {
+			return nil, err
+		}
+	}
+	// What a draft in use leads to is marked before anything is removed.
+	for id, shared := range drafts {
+		if !shared && !others.uses(id) {
+			continue
+		}
+		kind, err := g.c.objects.kindOf(id)
+		if err == nil {
+			err = g.marks.add(cache.Ref{Kind: kind, ID: id})
+		}
+		if ignoreMissing(err) != nil {
+			return nil, err
+		}
+	}
+	var ids []digest.ContentID
+	for id := range drafts {
+		if !g.marks.marked(id) {
+			ids = append(ids, id)
+		}
+	}
+	err, gone = g.remove(ids), map[digest.ContentID]bool{}
+	for _, id := range ids {
+		if _, bad := g.c.objects.stat(id, false); bad != nil && ignoreMissing(bad) == nil {
+			g.c.objects.drafts.forget(id)
+			gone[id] = true
+		}
+	}
+	return gone, err
 }

@@ -59,6 +59,28 @@ func TestFullDiskChild(t *testing.T) {
 	fillDisk(t, dir)
 	openOnFullDisk(t, dir)
 	openReadOnlyMount(t, dir)
+	fewInodes(t, t.TempDir())
+}
+
+// fewInodes uses a file system without programs that has few inodes.
+func fewInodes(t *testing.T, dir string) {
+	must(t, unix.Mount("tmpfs", dir, "tmpfs", unix.MS_NOEXEC, "nr_inodes=400"))
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	list, err := Abilities(dir)
+	must(t, err)
+	for _, a := range list {
+		if (a.Err != nil) != (a.Name == "programs" || a.Name == "reflinks") {
+			t.Errorf("%s: %v", a.Name, a.Err)
+		}
+	}
+	session(t, dir, Options{}, hooks{unnamed: true}, func(c *Cache) {
+		for n := 0; err == nil && n < 1000; n++ {
+			_, err = cache.PutBytes(t.Context(), c, fmt.Append(nil, n))
+		}
+		if err == nil || !strings.Contains(err.Error(), "no inodes left") {
+			t.Errorf("without inodes: %v", err)
+		}
+	})
 }
 
 // fillDisk stores until the disk is full.

@@ -1,12 +1,9 @@
 package disk
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -17,7 +14,6 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk/index"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
-	"github.com/mleflow/mleflow/cache/tree"
 )
 
 // GCOptions configure a collection.
@@ -35,16 +31,19 @@ type GCOptions struct {
 // GCResult counts the removals of a collection, or of one with DryRun.
 type GCResult struct {
 	// Evicted are the records that were dropped, least recently used first.
-	Evicted []Item
+	Evicted []Item `json:"evicted"`
 	// Objects, Copies (shared folders) and their Bytes were removed; ObjectsLeft
 	// and BytesLeft remain.
-	Objects, Copies, Bytes int64
-	ObjectsLeft, BytesLeft int64
+	Objects     int64 `json:"objects"`
+	Copies      int64 `json:"copies"`
+	Bytes       int64 `json:"bytes"`
+	ObjectsLeft int64 `json:"objects_left"`
+	BytesLeft   int64 `json:"bytes_left"`
 	// DiskBytes is the part of Bytes that becomes free on disk. A file with another
 	// hard link keeps its space.
-	DiskBytes int64
+	DiskBytes int64 `json:"disk_bytes"`
 	// Kept is the reason why the requested size was not reached; "" if it was.
-	Kept string
+	Kept string `json:"kept,omitempty"`
 }
 
 // GC removes objects that nothing needs and, with MaxSize, evicts records. It never
@@ -73,6 +72,8 @@ type collector struct {
 	goal  goal
 	marks *marks
 	live  *liveLeases
+	// leases reads the leases whose objects stay.
+	leases func() (*liveLeases, error)
 	// cutoff, the start of the collection, keeps objects that were published
 	// or found since; older ones in use are marked in the leases.
 	cutoff int64
@@ -95,9 +96,6 @@ type collector struct {
 	freed int64
 }
 
-// errIndexLost prevents a collection from removing everything.
-var errIndexLost = errors.New("the index of the cache is missing or empty, so no content can be found: restore the index, or run 'mleflow cache verify' to continue without it")
-
 // goal is the size to which the objects should shrink.
 type goal func(used int64, t tally) int64
 
@@ -109,7 +107,7 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 	defer end()
 	g.opts, g.reason, g.goal = opts, reason, to
 	defer c.quota.makeReserve()
-	for _, step := range []func() error{g.tidy, g.dropLinks, g.markAll, g.recount, g.keepUsed, g.sweep, g.dropCopies, g.evict, g.compact} {
+	for _, step := range []func() error{g.tidy, g.markAll, g.recount, g.keepUsed, g.sweep, g.dropCopies, g.evict, g.compact} {
 		if err := step(); err != nil {
 			return g.res, err
 		}
@@ -121,13 +119,13 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 
 // collector begins a collection, which no other process may do until end.
 func (c *Cache) collector(ctx context.Context) (_ *collector, end func(), err error) {
-	unlock, err := c.lockGC(ctx, unix.LOCK_EX)
+	unlock, err := c.lockNamed(ctx, "gc", unix.LOCK_EX)
 	if err != nil {
 		return nil, nil, err
 	}
-	if lost, err := c.records.index.WasLost(); lost || err != nil {
+	if err := c.records.index.Damage(); err != nil { // or everything would be removed
 		unlock()
-		return nil, nil, cmp.Or(err, errIndexLost)
+		return nil, nil, err
 	}
 	release, err := c.leases.lockHold()
 	if err != nil {
@@ -141,10 +139,11 @@ func (c *Cache) collector(ctx context.Context) (_ *collector, end func(), err er
 		release()
 		unlock()
 	}
-	return &collector{c: c, ctx: ctx, marks: newMarks(ctx, c.objects), cutoff: c.now().Unix(), gone: make(map[digest.ActionID]bool)}, end, nil
+	return &collector{c: c, ctx: ctx, marks: newMarks(ctx, c.objects), leases: c.leases.live, cutoff: c.now().Unix(), gone: make(map[digest.ActionID]bool)}, end, nil
 }
 
-// tidy removes files that dead processes left and records this process's uses.
+// tidy removes files that dead processes left, records this process's uses, and removes
+// the link folders that nobody uses.
 func (g *collector) tidy() error {
 	if g.opts.DryRun {
 		return g.c.leases.reap()
@@ -154,16 +153,10 @@ func (g *collector) tidy() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(g.c.leases.clean(g.ctx, dead), g.c.records.flushUses(), g.c.ingests.dropOld())
-}
-
-// dropLinks removes the link folders that nobody uses, so that removing an object
-// frees its space.
-func (g *collector) dropLinks() error {
-	if g.opts.DryRun {
-		return nil
+	if err := errors.Join(g.c.leases.clean(g.ctx, dead), g.c.records.flushUses(), g.c.ingests.dropOld()); err != nil {
+		return err
 	}
-	return g.c.linkFolders.dropLinks(0)
+	return g.c.linkFolders.dropLinks(0) // so that removing an object frees its space
 }
 
 // compact rewrites the index if half of it is obsolete.
@@ -222,7 +215,11 @@ func (g *collector) recount() error {
 		// Objects published while records were being marked look like older ones. So
 		// everything is marked once more, as of now, and not within the same second
 		// as these times, since another use could have the same time.
-		if err := g.markAgain(); err != nil {
+		if err := progress.Sleep(g.ctx, 1100*time.Millisecond); err != nil {
+			return err
+		}
+		g.marks = newMarks(g.ctx, g.c.objects)
+		if err := g.markAll(); err != nil {
 			return err
 		}
 	}
@@ -252,15 +249,6 @@ func (g *collector) recount() error {
 	return nil
 }
 
-// markAgain discards all marks and marks everything that is needed now.
-func (g *collector) markAgain() error {
-	if err := progress.Sleep(g.ctx, 1100*time.Millisecond); err != nil {
-		return err
-	}
-	g.marks = newMarks(g.ctx, g.c.objects)
-	return g.markAll()
-}
-
 // young reports whether a file was published or found present since the
 // collection began.
 func (g *collector) young(id digest.ContentID, twin bool, s facts) bool {
@@ -288,21 +276,6 @@ func (g *collector) keepIfUsed(id digest.ContentID) error {
 		return ignoreMissing(err)
 	}
 	return g.marks.add(cache.Ref{Kind: kind, ID: id})
-}
-
-// kindOf guesses the kind of an object from its content. A blob that looks like
-// a tree is taken for a tree, which only keeps more.
-func (c *objects) kindOf(id digest.ContentID) (cache.Kind, error) {
-	f, err := c.openObject(id, false)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	is, err := tree.IsEncoding(f)
-	if is {
-		return cache.Tree, err
-	}
-	return cache.Blob, err
 }
 
 // sweep removes objects that nothing refers to.
@@ -348,8 +321,15 @@ func (g *collector) removeBatch(ids []digest.ContentID) error {
 	// Nobody can touch an object while the lock is held, so one that is old when it
 	// is looked at is still unused when it is removed.
 	return g.c.objects.deleting.hold(unix.LOCK_EX, func() error {
+		used := &liveLeases{}
+		if g.c.grouped {
+			var err error
+			if used, err = g.leases(); err != nil {
+				return err
+			}
+		}
 		for _, id := range ids {
-			if g.marks.marked(id) {
+			if g.marks.marked(id) || used.uses(id) {
 				continue
 			}
 			// The twin is removed first, since it can only be found through the object.
@@ -375,10 +355,7 @@ func (g *collector) removeFile(id digest.ContentID, twin bool) error {
 	if !g.opts.DryRun {
 		g.c.hooks.at("remove")
 		if err := os.Remove(g.c.objectPath(id, twin)); err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			return err
+			return ignoreMissing(err)
 		}
 		g.c.quota.removed(f.size, twin)
 		g.c.objects.shards[id[0]].forget()
@@ -393,7 +370,19 @@ func (g *collector) removeFile(id digest.ContentID, twin bool) error {
 	return nil
 }
 
-// byUse orders records least recently used first.
-func byUse(a, b index.Placed) int {
-	return cmp.Or(cmp.Compare(a.Used, b.Used), bytes.Compare(a.ID[:], b.ID[:]))
+// GCProgress is the progress of one part of a collection.
+type GCProgress struct {
+	// What is "counting", "looking for what nothing needs" or "evicting".
+	What string
+	// Done and Total are objects.
+	Done, Total int64
+	// Removed is the number of bytes that the collection has removed so far.
+	Removed int64
+}
+
+// tell reports the progress.
+func (g *collector) tell(what string, done, total int64) {
+	if g.opts.Progress != nil {
+		g.opts.Progress(GCProgress{what, done, total, g.res.Bytes})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -238,6 +239,29 @@ func TestGCWaitsForHolders(t *testing.T) {
 			t.Errorf("result %+v", res)
 		}
 	})
+}
+
+// TestHolderGoesOn: a process that protects everything still does when it may not collect,
+// although the kernel drops a shared lock that cannot become an exclusive one.
+func TestHolderGoesOn(t *testing.T) {
+	c := openTest(t, t.TempDir(), Options{}, hooks{})
+	var locks [3]*os.File
+	for i := range locks {
+		f, err := c.openLock("hold")
+		must(t, err)
+		defer f.Close()
+		locks[i] = f
+	}
+	must(t, flock(locks[0], unix.LOCK_SH))
+	must(t, flock(locks[1], unix.LOCK_SH))
+	c.leases.lease.hold = locks[0]
+	defer func() { c.leases.lease.hold = nil }()
+	_, err := c.leases.lockHold()
+	wantErr(t, err, errHeld)
+	must(t, flock(locks[1], unix.LOCK_UN))
+	if free, err := tryFlock(locks[2], unix.LOCK_EX); free || err != nil {
+		t.Errorf("nobody holds the cache any more: %v, %v", free, err)
+	}
 }
 
 func TestCompaction(t *testing.T) {

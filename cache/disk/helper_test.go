@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -88,7 +89,7 @@ func has(t testing.TB, c *Cache, name string) bool {
 func session(t testing.TB, dir string, opts Options, h hooks, do func(c *Cache)) {
 	t.Helper()
 	cachetest.Removable(t, dir)
-	c, err := open(dir, opts, h)
+	c, err := open(dir, opts, h.withDefaults())
 	must(t, err)
 	do(c)
 	must(t, c.Close())
@@ -166,4 +167,26 @@ func entriesOf(t testing.TB, dir string) []string {
 		return err
 	}))
 	return list
+}
+
+// withDefaults returns h with the system's hooks where it has none.
+func (h hooks) withDefaults() hooks {
+	system := systemHooks()
+	if h.now == nil {
+		h.now = system.now
+	}
+	h.bootID, h.accessEvery = cmp.Or(h.bootID, system.bootID), cmp.Or(h.accessEvery, system.accessEvery)
+	if h.write == nil {
+		h.write = system.write
+	}
+	if h.link == nil {
+		h.link = system.link
+	}
+	if h.space == nil {
+		h.space = system.space
+	}
+	if h.at == nil {
+		h.at = system.at
+	}
+	return h
 }

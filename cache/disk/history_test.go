@@ -142,7 +142,8 @@ func (w *world) open() error {
 			}
 		}
 	}
-	c, err := open(w.dir, Options{Quota: w.quota, AccessEvery: 1}, h)
+	h.accessEvery = 1
+	c, err := open(w.dir, Options{Quota: w.quota}, h.withDefaults())
 	if err == nil {
 		w.procs = append(w.procs, &proc{c: c, uses: make(map[digest.ContentID]bool)})
 	}

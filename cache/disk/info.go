@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -20,6 +21,8 @@ type Info struct {
 	Dir      string `json:"dir"`
 	Format   string `json:"format"`
 	ReadOnly bool   `json:"read_only"`
+	// Shared is true if the cache belongs to a group, by InitShared.
+	Shared bool `json:"shared,omitempty"`
 	// Objects and Bytes are the number and size of the objects; equal content counts
 	// once. Like the quota, Bytes includes unfinished ingests.
 	Objects int64 `json:"objects"`
@@ -58,8 +61,11 @@ type Info struct {
 // Info returns an overview, without reading the objects.
 func (c *Cache) Info(ctx context.Context) (Info, error) {
 	info := Info{
-		Dir: c.dir, Format: strings.TrimSpace(formatLine), ReadOnly: c.readOnly, Quota: c.opts.Quota,
+		Dir: c.dir, Format: strings.TrimSpace(formatLine), Shared: c.grouped, ReadOnly: c.readOnly, Quota: c.opts.Quota,
 		Objects: c.state.objects.Load(), Bytes: c.state.used.Load(),
+	}
+	if c.grouped {
+		info.Format = strings.TrimSpace(sharedLine)
 	}
 	pins, err := c.Pins(ctx)
 	if err != nil {
@@ -119,7 +125,7 @@ type Item struct {
 	Size  int64 `json:"size"`
 	Files int64 `json:"files"`
 	// RecordedUnixMilli is when the action was recorded, and UsedUnixMilli when it
-	// was last used, with the precision of Options.AccessEvery.
+	// was last used, with the precision of an hour.
 	RecordedUnixMilli int64 `json:"recorded_unix_ms"`
 	UsedUnixMilli     int64 `json:"used_unix_ms"`
 	// Pins are the names of the pins on the record.
@@ -127,18 +133,12 @@ type Item struct {
 }
 
 func (c *Cache) item(rec *cache.Record, e index.Entry) Item {
-	it := Item{
+	files, bytes := rec.Outputs.Content(slices.Collect(maps.Keys(rec.Outputs))...)
+	return Item{
 		Action: rec.Action, Address: rec.Address, Kind: rec.Kind, Run: rec.Run,
 		RecordedUnixMilli: rec.StartedUnixMilli + rec.DurationMillis, UsedUnixMilli: e.Used,
+		Size: bytes, Files: files,
 	}
-	for _, v := range rec.Outputs {
-		it.Size += v.Ref.Size
-		it.Files += v.Ref.Files
-		if v.Ref.Kind == cache.Blob {
-			it.Files++
-		}
-	}
-	return it
 }
 
 // List returns all records, sorted by address and then by time.

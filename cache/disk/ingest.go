@@ -180,7 +180,7 @@ func (in *ingest) dropFile() error {
 	in.file = nil
 	err := f.Close()
 	if in.named {
-		err = errors.Join(err, os.Remove(f.Name()))
+		err = errors.Join(err, ignoreMissing(os.Remove(f.Name()))) // it may have been renamed
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -50,7 +51,7 @@ type ingestState struct {
 }
 
 func (c *ingests) openKeyed(ctx context.Context, key string) (*keyedIngest, error) {
-	path := c.path(ingestName, digest.Of([]byte(key)).String())
+	path := c.own(c.path(ingestName, digest.Of([]byte(key)).String()), "")
 	lock, file, err := c.lockKeyed(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("ingest object: %w", c.explain(err))
@@ -64,18 +65,15 @@ func (c *ingests) openKeyed(ctx context.Context, key string) (*keyedIngest, erro
 	return in, nil
 }
 
-// lockKeyed opens and locks the file at path. It opens it again if the previous
-// holder removed the file before releasing the lock. If a process died while
-// publishing, the file may also be a published object under a second name,
-// which must not be written to.
+// lockKeyed opens and locks the file at path. If a process died while publishing, the
+// file may also be a published object under a second name, which must not be written to.
 func (c *ingests) lockKeyed(ctx context.Context, path string) (lock, file *os.File, err error) {
 	for {
-		lock, err := nolink.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
-		if err != nil {
-			return nil, nil, err
+		lock, err := lockFile(ctx, path, os.O_RDWR, 0o644)
+		if errors.Is(err, fs.ErrPermission) { // such an object can be locked nevertheless, but not on NFS
+			lock, err = lockFile(ctx, path, os.O_RDONLY, 0o644)
 		}
-		if err := flockContext(ctx, lock, unix.LOCK_EX); err != nil {
-			lock.Close()
+		if err != nil {
 			return nil, nil, err
 		}
 		file, err := reopenKeyed(lock, path)
@@ -91,9 +89,6 @@ func (c *ingests) lockKeyed(ctx context.Context, path string) (lock, file *os.Fi
 
 // reopenKeyed opens a locked file for writing; nil means to start over.
 func reopenKeyed(lock *os.File, path string) (*os.File, error) {
-	if same, err := nolink.IsAt(lock, path); !same || err != nil {
-		return nil, err
-	}
 	f, err := statPath(path)
 	if err != nil {
 		return nil, ignoreMissing(err)
@@ -101,7 +96,7 @@ func reopenKeyed(lock *os.File, path string) (*os.File, error) {
 	if f.links > 1 {
 		return nil, os.Remove(path)
 	}
-	if err := lock.Chmod(0o600); err != nil {
+	if err := nolink.Chmod(lock, 0o644); err != nil { // it may have been about to become an object
 		return nil, err
 	}
 	return nolink.OpenFile(path, os.O_RDWR, 0)
@@ -144,9 +139,8 @@ func (in *keyedIngest) resume(ctx context.Context) error {
 // readState restores the hash state of the last saved state, if there is a
 // usable one.
 func (in *keyedIngest) readState(size int64) (ingestState, bool) {
-	var saved ingestState
-	data, err := nolink.ReadFile(in.statePath())
-	if err != nil || json.Unmarshal(data, &saved) != nil || saved.Offset < 0 || saved.Offset > size {
+	saved, err := readJSON[ingestState](in.statePath())
+	if err != nil || saved.Offset < 0 || saved.Offset > size {
 		return saved, false
 	}
 	if in.hash.UnmarshalBinary(saved.Hash) != nil || in.hash.Size() != saved.Offset {
@@ -158,17 +152,11 @@ func (in *keyedIngest) readState(size int64) (ingestState, bool) {
 
 func (in *keyedIngest) statePath() string { return in.file.Name() + stateSuffix }
 
-// The suffixes of a saved state, and of one that is being written.
-const (
-	stateSuffix = ".state"
-	newSuffix   = ".new"
-)
+// stateSuffix is the suffix of a saved state.
+const stateSuffix = ".state"
 
-// dropState removes the saved state of the ingest at path, and an
-// unfinished newer one left by a process that died.
-func dropState(path string) error {
-	return errors.Join(ignoreMissing(os.Remove(path+stateSuffix)), ignoreMissing(os.Remove(path+stateSuffix+newSuffix)))
-}
+// dropState removes the saved state of the ingest at path.
+func dropState(path string) error { return ignoreMissing(os.Remove(path + stateSuffix)) }
 
 // save writes a saved state. With sync, it survives a crash of the machine.
 func (in *keyedIngest) save(sync bool) error {
@@ -187,24 +175,9 @@ func (in *keyedIngest) save(sync bool) error {
 		return err
 	}
 	in.saved = in.hash.Size()
-	if sync {
-		return writeFileAtomic(in.statePath(), data)
-	}
-	// No sync: the page cache outlives the process, and after a crash of the
-	// machine this state is not trusted.
-	tmp := in.statePath() + newSuffix
-	f, err := nolink.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(tmp, in.statePath())
-	}
-	if err != nil { // on a full disk, creating the name succeeds and writing fails
-		_ = os.Remove(tmp)
-	}
-	return err
+	// Without sync, the page cache outlives the process, and after a crash of the machine
+	// this state is not trusted.
+	return nolink.WriteFile(in.statePath(), data, 0o644, sync)
 }
 
 // Write implements io.Writer.
@@ -311,6 +284,11 @@ func (in *keyedIngest) Commit(ctx context.Context, want cache.Ref) (cache.Ref, e
 // publish links the file to its object name before it removes its own name, so
 // that a crash in between loses nothing.
 func (in *keyedIngest) publish(ctx context.Context, ref cache.Ref) error {
+	if in.c.unlinked.Load() { // the file will be renamed
+		if err := dropState(in.file.Name()); err != nil {
+			return err
+		}
+	}
 	fresh, err := in.c.objects.publishOnce(ctx, in.file, true, ref)
 	if err != nil {
 		return err
@@ -319,7 +297,7 @@ func (in *keyedIngest) publish(ctx context.Context, ref cache.Ref) error {
 	in.gone = true
 	// The saved state is removed first: it must never be found next to the next
 	// file of this name.
-	err = errors.Join(dropState(in.file.Name()), os.Remove(in.file.Name()))
+	err = errors.Join(dropState(in.file.Name()), ignoreMissing(os.Remove(in.file.Name())))
 	in.c.hooks.at("keyed unlinked")
 	if fresh {
 		in.c.quota.published(ref.Size)
@@ -353,7 +331,7 @@ func (in *keyedIngest) Close() error {
 
 // dropKeyed removes an unfinished ingest that nobody has open.
 func (c *ingests) dropKeyed(path string) error {
-	f, err := nolink.Open(path)
+	f, err := openLockable(path)
 	if err != nil {
 		return ignoreMissing(err)
 	}
@@ -378,3 +356,7 @@ func (c *ingests) unlinkKeyed(f *os.File) error {
 	c.state.used.Add(-info.Size())
 	return ignoreMissing(os.Remove(f.Name()))
 }
+
+// ID returns the identity of the bytes written so far. A caller that needs it
+// before Commit uses it through its own interface, which saves hashing twice.
+func (in *keyedIngest) ID() digest.ContentID { return in.hash.ID() }

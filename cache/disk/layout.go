@@ -2,6 +2,7 @@ package disk
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -27,6 +30,7 @@ const (
 	reserveName    = "reserve"
 	objectsName    = "objects"
 	indexName      = "index"
+	recordsName    = "records"
 	leasesName     = "leases"
 	tmpName        = "tmp"
 	ingestName     = "ingest"
@@ -43,7 +47,7 @@ const (
 // cache.
 const sandboxName = "sandbox"
 
-var folderNames = []string{objectsName, indexName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName, sharesName, linksName}
+var folderNames = []string{objectsName, indexName, recordsName, leasesName, tmpName, ingestName, pinsName, quarantineName, locksName, keptName, sharesName, linksName}
 
 // folder is the part of a cache that all other parts share: the paths, the counters
 // of all processes, and the locks.
@@ -52,15 +56,20 @@ type folder struct {
 	opts     Options
 	readOnly bool
 	hooks    hooks
+	// grouped is true if the cache belongs to a group; see InitShared.
+	grouped bool
 	// masked is true if a new file needs chmod to get the mode of an object.
 	masked bool
 	state  *state
+	// unlinked is set once the file system has turned out to have no hard links.
+	unlinked atomic.Bool
 	// file is the folder itself, for syncing its file system.
-	file *os.File
+	file    *os.File
+	syncing sync.Mutex
 }
 
 // others are the folders that other packages keep next to those of the cache.
-var others = []string{"runs", "pipelines", "published", sandboxName, sandboxName + "/images", sandboxName + "/programs", sandboxName + "/runs", sandboxName + "/users", sandboxName + "/cpus"}
+var others = append([]string{sandboxName + "/images", sandboxName + "/programs", sandboxName + "/runs", sandboxName + "/users"}, groupFolders...)
 
 // checkFolders refuses links in the place of folders: files below them would be
 // written and removed elsewhere.
@@ -127,22 +136,21 @@ func shardName(b byte) string { return objectsName + "/" + hex.EncodeToString([]
 func checkFormat(dir string, readOnly bool) error {
 	data, err := nolink.ReadFile(filepath.Join(dir, formatName))
 	switch {
-	case err == nil && string(data) == formatLine:
+	case err == nil && (string(data) == formatLine || string(data) == sharedLine):
 		return nil
 	case err == nil:
+		line, _, _ := strings.Cut(string(data[:min(len(data), 64)]), "\n")
+		if strings.Trim(line, "\x00") == "" {
+			return fmt.Errorf("its file %q is damaged: if this version of mleflow made the cache, write the line %q to it, or %q if a group shares it", formatName, strings.TrimSpace(formatLine), strings.TrimSpace(sharedLine))
+		}
 		return fmt.Errorf("its format is %q; this version of mleflow reads %q: use the version that wrote it, or another folder",
-			firstLine(data), strings.TrimSpace(formatLine))
+			line, strings.TrimSpace(formatLine))
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	case readOnly:
 		return errors.New("it is not a cache (it has no format file), and it is read-only, so it cannot become one")
 	}
 	return initialise(dir)
-}
-
-func firstLine(data []byte) string {
-	line, _, _ := strings.Cut(string(data[:min(len(data), 64)]), "\n")
-	return line
 }
 
 // initialise turns dir into a cache. Several processes may do so at once. The
@@ -153,7 +161,7 @@ func initialise(dir string) error {
 		return err
 	}
 	for _, d := range list {
-		if !slices.Contains(folderNames, d.Name()) && d.Name() != sandboxName && !strings.HasPrefix(d.Name(), formatName) {
+		if !slices.Contains(folderNames, d.Name()) && d.Name() != sandboxName && !strings.HasPrefix(d.Name(), formatName) && !strings.HasPrefix(d.Name(), ProbePrefix) {
 			if _, err := os.Lstat(filepath.Join(dir, formatName)); err == nil {
 				return checkFormat(dir, false) // another process was first
 			}
@@ -162,29 +170,14 @@ func initialise(dir string) error {
 	}
 	spreadObjects(dir)
 	for _, name := range folderNames {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := nolink.Mkdir(filepath.Join(dir, name), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	if err := testLink(filepath.Join(dir, tmpName)); err != nil {
+	if err := lacks(filepath.Join(dir, locksName)); err != nil {
 		return err
 	}
 	return writeFileAtomic(filepath.Join(dir, formatName), []byte(formatLine))
-}
-
-// testLink returns an error if the file system of a folder has no hard links, by which
-// objects get their names.
-func testLink(dir string) error {
-	f, err := nolink.CreateTemp(dir, "link-")
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	defer os.Remove(f.Name())
-	if err := os.Link(f.Name(), f.Name()+"-"); err != nil {
-		return fmt.Errorf("its file system has no hard links, which a cache needs: %w", err)
-	}
-	return os.Remove(f.Name() + "-")
 }
 
 // writeFileAtomic writes a small file durably, all or nothing. The data must be on
@@ -194,15 +187,36 @@ func writeFileAtomic(path string, data []byte) error {
 	return nolink.WriteFile(path, data, 0o644, true)
 }
 
+// readJSON reads a small file in JSON.
+func readJSON[T any](path string) (v T, err error) {
+	data, err := nolink.ReadFile(path)
+	if err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(data, &v); err != nil {
+		return v, fmt.Errorf("read %s: %w", path, err)
+	}
+	return v, nil
+}
+
+// writeJSON writes a small file in JSON, as writeFileAtomic does.
+func writeJSON(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return writeFileAtomic(path, append(data, '\n'))
+}
+
 // makePrivate creates the folder of a cache, or closes an existing one to other
 // users: it contains answers, and submissions of running attempts. The group
 // keeps its permissions if others have none, or if it may write: that is how a
 // cache is shared on purpose. A folder with another owner is left as it is.
 func makePrivate(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+	if err := nolink.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
 		return err
 	}
-	err := os.Mkdir(dir, 0o700)
+	err := nolink.Mkdir(dir, 0o700)
 	if err == nil || !errors.Is(err, fs.ErrExist) {
 		return err
 	}

@@ -5,10 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"runtime"
+	"strings"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -97,8 +100,8 @@ func (c *leases) holdAll() (*lease, error) {
 	return l, nil
 }
 
-func (c *leases) newLease() (*lease, error) {
-	l := &lease{id: rand.Text()}
+func (c *leases) newLease() (l *lease, err error) {
+	l = &lease{id: rand.Text()}
 	// The file gets its name only once it is locked, or another process could take
 	// it for the lease of a dead one.
 	tmp := c.path(leasesName, "."+l.id)
@@ -107,6 +110,11 @@ func (c *leases) newLease() (*lease, error) {
 		return nil, err
 	}
 	defer os.Remove(tmp)
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
 	l.file = f
 	if err = flock(f, unix.LOCK_EX); err == nil {
 		// A write to a mapped page without a block is a SIGBUS on a full disk, so the
@@ -117,18 +125,16 @@ func (c *leases) newLease() (*lease, error) {
 		_, err = f.WriteAt(make([]byte, leaseSize), 0)
 	}
 	if err != nil {
-		f.Close()
 		return nil, fmt.Errorf("write %s: %w", tmp, err)
 	}
-	if err := c.mapLease(l); err != nil {
-		f.Close()
-		return nil, err
+	if err = c.mapLease(l); err == nil {
+		err = c.hooks.link(c.file, tmp, c.path(leasesName, l.id))
 	}
-	if err := os.Rename(tmp, c.path(leasesName, l.id)); err != nil {
-		f.Close()
-		return nil, err
+	if linkRefused(err) {
+		c.unlinked.Store(true)
+		err = os.Rename(tmp, c.path(leasesName, l.id))
 	}
-	return l, nil
+	return l, err
 }
 
 // mapLease writes the header and maps the bits.
@@ -143,8 +149,8 @@ func (c *leases) mapLease(l *lease) error {
 		return fmt.Errorf("map lease: %w", err)
 	}
 	unmapAfter(c, page)
-	l.words = bitWords(page[leaseHeader:])
-	l.reserved, l.inflight = leaseWord(page, leaseReserved), leaseWord(page, leaseInflight)
+	l.words = unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&page[leaseHeader])), leaseBits/32)
+	l.reserved, l.inflight = (*atomic.Int64)(unsafe.Pointer(&page[leaseReserved])), (*atomic.Int64)(unsafe.Pointer(&page[leaseInflight]))
 	return nil
 }
 
@@ -152,15 +158,6 @@ func (c *leases) mapLease(l *lease) error {
 // after Close is not a memory fault.
 func unmapAfter[T any](owner *T, page []byte) {
 	runtime.AddCleanup(owner, func(p []byte) { _ = unix.Munmap(p) }, page)
-}
-
-// leaseWord returns a pointer to a number in the header of a mapped lease.
-func leaseWord(page []byte, at int) *atomic.Int64 {
-	return (*atomic.Int64)(unsafe.Pointer(&page[at]))
-}
-
-func bitWords(b []byte) []atomic.Uint32 {
-	return unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&b[0])), len(b)/4)
 }
 
 // bitOf maps a digest to its bit.
@@ -207,4 +204,157 @@ func (l *lease) close() error {
 	path := l.file.Name()
 	path = path[:len(path)-len(l.id)-1] + l.id
 	return errors.Join(os.Remove(path), l.file.Close())
+}
+
+// liveLeases is the union of the leases of live processes at one moment.
+type liveLeases struct {
+	// bits is the union of their bitmaps.
+	bits lease
+	// others is the number of live processes other than this one.
+	others int
+	// uncounted is the number of dead processes whose reservations have not been
+	// released yet.
+	uncounted int
+	// reserved is the rest of their reservations.
+	reserved int64
+}
+
+// live reads the leases of all live processes.
+func (c *leases) live() (*liveLeases, error) {
+	l, err := c.others()
+	if err != nil {
+		return nil, err
+	}
+	l.reserved += c.lease.reserved.Load()
+	for i := range c.lease.words {
+		if v := c.lease.words[i].Load(); v != 0 {
+			l.bits.words[i].Or(v)
+		}
+	}
+	return l, nil
+}
+
+// others reads the leases of the other live processes.
+func (c *leases) others() (*liveLeases, error) {
+	l := &liveLeases{}
+	l.bits.words = make([]atomic.Uint32, leaseBits/32)
+	return l, c.eachOther(l.add)
+}
+
+// eachOther calls fn with the path of every other process's lease.
+func (c *leases) eachOther(fn func(path string) error) error {
+	list, err := names(c.path(leasesName))
+	if err != nil {
+		return err
+	}
+	for _, id := range list {
+		if id == c.lease.id || strings.HasPrefix(id, ".") {
+			continue
+		}
+		if err := fn(c.path(leasesName, id)); err != nil {
+			return fmt.Errorf("read lease: %w", err)
+		}
+	}
+	return nil
+}
+
+// reserved returns the rest of the reservations of all live processes.
+func (c *leases) reserved() (int64, error) {
+	sum := c.lease.reserved.Load()
+	err := c.eachOther(func(path string) error {
+		head := make([]byte, leaseReserved+8)
+		alive, err := readLease(path, head)
+		if alive {
+			sum += int64(binary.LittleEndian.Uint64(head[leaseReserved:]))
+		}
+		return err
+	})
+	return sum, err
+}
+
+// readLease reads the first bytes of the lease at path, and reports whether its process
+// is alive.
+func readLease(path string, data []byte) (alive bool, err error) {
+	f, err := nolink.Open(path)
+	if err != nil {
+		return false, ignoreMissing(err)
+	}
+	defer f.Close()
+	dead, err := tryFlock(f, unix.LOCK_SH) // NFS refuses LOCK_EX on a file that is open for reading
+	if err != nil {
+		return false, err
+	}
+	if _, err := f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return !dead, nil
+}
+
+// add reads the lease at path, if its process is alive.
+func (l *liveLeases) add(path string) error {
+	data := make([]byte, leaseSize)
+	alive, err := readLease(path, data)
+	if err != nil {
+		return err
+	}
+	if !alive {
+		if *(*[16]byte)(data[leaseReserved:]) != [16]byte{} {
+			l.uncounted++
+		}
+		return nil
+	}
+	l.others++
+	l.reserved += int64(binary.LittleEndian.Uint64(data[leaseReserved:]))
+	for i, w := 0, data[leaseHeader:]; len(w) >= 4; i, w = i+1, w[4:] {
+		if v := binary.LittleEndian.Uint32(w); v != 0 {
+			l.bits.words[i].Or(v)
+		}
+	}
+	return nil
+}
+
+// alone reports whether no other process has anything counted in the state.
+func (l *liveLeases) alone() bool { return l.others == 0 && l.uncounted == 0 }
+
+func (l *liveLeases) uses(id [digest.Size]byte) bool { return l.bits.uses(id) }
+
+// errHeld means that a process protects everything because it cannot register the
+// digests that it uses.
+var errHeld = errors.New("the cache is in use by a process that cannot register what it uses (it has no write permission, or found no space); try again when it has ended")
+
+// forkTries and forkPause are how often, and with which pauses, a lock is tried that a
+// forked child may have.
+const (
+	forkTries = 10
+	forkPause = 2 * time.Millisecond
+)
+
+// lockHold makes sure that no process holds the cache as a whole.
+func (c *leases) lockHold() (unlock func(), err error) {
+	f := c.lease.hold
+	unlock = func() { _ = flock(f, unix.LOCK_SH) }
+	if f == nil {
+		if f, err = c.openLock("hold"); err != nil {
+			return nil, fmt.Errorf("lock cache: %w", err)
+		}
+		unlock = func() { _ = f.Close() }
+	}
+	// A child that was just forked has the locks of its parent until it runs its program.
+	ok := false
+	for n := 0; n < forkTries && !ok && err == nil; n++ {
+		if n > 0 {
+			time.Sleep(forkPause)
+		}
+		ok, err = tryFlock(f, unix.LOCK_EX)
+	}
+	switch {
+	case err != nil:
+		err = fmt.Errorf("lock cache: %w", err)
+	case ok:
+		return unlock, nil
+	default:
+		err = errHeld
+	}
+	unlock() // a lock that was to become another is lost
+	return nil, err
 }

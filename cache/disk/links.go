@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -45,7 +47,7 @@ func (c *linkFolders) linksPath(ref cache.Ref) string {
 // TakeLinks implements cache.LinkKeeper. The process that moves a folder has it alone,
 // so no lock is needed.
 func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) (taken bool, made func(folders []string), err error) {
-	if c.readOnly {
+	if c.readOnly || c.grouped {
 		return false, func([]string) {}, nil
 	}
 	list, err := filepath.Glob(c.linksPath(ref) + "-*")
@@ -80,9 +82,10 @@ func (c *linkFolders) TakeLinks(ctx context.Context, ref cache.Ref, dst string) 
 	return false, func(folders []string) { c.made(now, dst, folders) }, nil
 }
 
-// KeepLinks implements cache.LinkKeeper.
+// KeepLinks implements cache.LinkKeeper. A shared cache keeps none: another user could
+// neither take nor remove them.
 func (c *linkFolders) KeepLinks(ref cache.Ref, dir string) error {
-	if c.readOnly {
+	if c.readOnly || c.grouped {
 		return nil
 	}
 	if err := c.keepLinks(ref, dir); err != nil && !errors.Is(err, fs.ErrPermission) {
@@ -95,7 +98,7 @@ func (c *linkFolders) keepLinks(ref cache.Ref, dir string) error {
 	if err := c.dropLinks(linksFor); err != nil {
 		return err
 	}
-	if err := os.Mkdir(c.path(linksName), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := nolink.Mkdir(c.path(linksName), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err // caches created by older versions do not have it
 	}
 	list, err := filepath.Glob(c.linksPath(ref) + "-*")
@@ -236,4 +239,83 @@ func (c *linkFolders) dropLinks(unused time.Duration) error {
 		}
 	}
 	return tree.Remove(work)
+}
+
+// seenFor is the time for which a check of a link folder holds. An attempt reads its
+// data for longer than that without another check.
+const seenFor = 10 * time.Minute
+
+// seenLinks is what this process saw of a link folder when it checked or made it. While
+// its folders are the same, it has the same names for the same files. That no file was
+// damaged is believed for seenFor, unless an object was set aside since.
+type seenLinks struct {
+	tree       digest.ContentID
+	at         time.Time
+	quarantine folderStamp
+	// folders has the folderStamp of each folder by its path: "" for the top, otherwise
+	// with a slash before it.
+	folders sync.Map
+}
+
+// folderStamp differs after every change of a folder's names, for nobody can set the
+// time of the last status change.
+type folderStamp struct {
+	inode   uint64
+	changed unix.Timespec
+}
+
+func stampOf(path string) (folderStamp, error) {
+	var st unix.Stat_t
+	err := unix.Lstat(path, &st)
+	return folderStamp{st.Ino, st.Ctim}, os.NewSyscallError("lstat", err)
+}
+
+// see begins to look at a folder of a tree.
+func (c *linkFolders) see(ref cache.Ref) *seenLinks {
+	quarantine, _ := stampOf(c.path(quarantineName)) // if it is missing, no object was set aside
+	return &seenLinks{tree: ref.ID, at: c.now(), quarantine: quarantine}
+}
+
+// unchanged returns what was seen of a folder if that still holds now. The folder was
+// moved to dir; before is its stamp until then.
+func (c *linkFolders) unchanged(before folderStamp, now *seenLinks, dir string) *seenLinks {
+	found, _ := c.seen.Load(before.inode)
+	seen, ok := found.(*seenLinks)
+	if !ok {
+		return nil
+	}
+	top, _ := seen.folders.Load("")
+	if top != before || seen.tree != now.tree || seen.quarantine != now.quarantine || now.at.Sub(seen.at) > seenFor {
+		return nil
+	}
+	seen.folders.Range(func(at, was any) bool {
+		is, err := stampOf(dir + at.(string))
+		if at != "" && (err != nil || is != was) {
+			seen = nil
+		}
+		return seen != nil
+	})
+	return seen
+}
+
+// remember notes what was seen of a folder that this process has just moved to dir,
+// which changes the folder itself.
+func (c *linkFolders) remember(seen *seenLinks, dir string) {
+	if top, err := stampOf(dir); err == nil {
+		seen.folders.Store("", top)
+		c.seen.Store(top.inode, seen)
+	}
+}
+
+// made notes a folder that was made by itself, with its subfolders.
+func (c *linkFolders) made(seen *seenLinks, dir string, folders []string) {
+	seen.folders.Clear()
+	for _, at := range folders {
+		stamp, err := stampOf(dir + at)
+		if err != nil {
+			return
+		}
+		seen.folders.Store(at, stamp)
+	}
+	c.remember(seen, dir)
 }

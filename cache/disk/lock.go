@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
@@ -60,6 +62,37 @@ func poll(ctx context.Context, try func() (bool, error)) error {
 	}
 }
 
+// lockFile opens and locks the file at path, and creates it if it does not exist. It
+// tries again if the previous holder removed the file before releasing the lock.
+func lockFile(ctx context.Context, path string, flags int, mode fs.FileMode) (*os.File, error) {
+	for {
+		f, err := nolink.OpenFile(path, flags|os.O_CREATE, mode)
+		if err != nil {
+			return nil, err
+		}
+		same := false
+		if err = flockContext(ctx, f, unix.LOCK_EX); err == nil {
+			if same, err = nolink.IsAt(f, path); same {
+				return f, nil
+			}
+		}
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// openLockable opens a file that exists, to lock it exclusively. NFS wants it open for
+// writing; elsewhere another user's file can be locked without.
+func openLockable(path string) (*os.File, error) {
+	f, err := nolink.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return nolink.Open(path)
+	}
+	return f, err
+}
+
 // openLock opens a file in the folder "locks", and creates it if it can.
 func (c *folder) openLock(name string) (*os.File, error) {
 	if c.readOnly {
@@ -101,4 +134,18 @@ func (l *sharedLock) hold(how int, fn func() error) error {
 	}
 	defer func() { _ = flock(l.file, unix.LOCK_UN) }()
 	return fn()
+}
+
+// LockAction implements cache.Locker. Locks are byte ranges at offsets of 62
+// bits, taken from the digest. Two actions whose digests share these bits wait
+// for each other, which only costs time.
+func (c *folder) LockAction(ctx context.Context, id digest.ActionID) (func(), error) {
+	if err := c.writing("lock action"); err != nil {
+		return nil, err
+	}
+	unlock, err := c.lockPlace(ctx, int64(binary.BigEndian.Uint64(id[:8])>>2))
+	if err != nil {
+		return nil, fmt.Errorf("lock action %s: %w", id.Short(), err)
+	}
+	return unlock, nil
 }

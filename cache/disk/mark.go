@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk/index"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -135,13 +137,137 @@ func (m *marks) free(id digest.ContentID, free func(digest.ContentID) error) err
 
 // outputs calls fn for the content that a record names.
 func outputs(rec *cache.Record, fn func(cache.Ref) error) error {
-	for _, v := range rec.Outputs { // counting is the same in any order
-		if v.Ref.IsZero() {
-			continue
-		}
-		if err := fn(v.Ref); err != nil {
+	for ref := range rec.Outputs.Refs() { // counting is the same in any order
+		if err := fn(ref); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readTree calls fn for the entries of a tree without verifying its digest.
+func (c *objects) readTree(id digest.ContentID, fn func(tree.Entry) error) error {
+	f, err := c.openObject(id, false)
+	if err != nil {
+		return c.objectError("open", id, err)
+	}
+	defer f.Close()
+	d := tree.NewDecoder(f)
+	for {
+		e, err := d.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return c.objectError("read", id, err)
+		}
+		if err := fn(e); err != nil {
+			return err
+		}
+	}
+}
+
+// breakage finds references that lead to broken objects. It remembers the
+// result for each tree.
+type breakage struct {
+	c *objects
+	// broken reports whether an object itself is broken.
+	broken func(digest.ContentID) bool
+	trees  map[digest.ContentID]bool
+}
+
+// leads reports whether ref, or anything below it, is broken.
+func (b *breakage) leads(ctx context.Context, ref cache.Ref) (bool, error) {
+	if b.broken(ref.ID) {
+		return true, nil
+	}
+	if ref.Kind != cache.Tree {
+		return false, nil
+	}
+	if answer, ok := b.trees[ref.ID]; ok {
+		return answer, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	answer, err := b.below(ctx, ref.ID)
+	if err == nil {
+		b.trees[ref.ID] = answer
+	}
+	return answer, err
+}
+
+func (b *breakage) below(ctx context.Context, id digest.ContentID) (bool, error) {
+	found := false
+	err := b.c.readTree(id, func(e tree.Entry) error {
+		broken, err := b.leads(ctx, e.Ref())
+		if broken {
+			found = true
+			return io.EOF
+		}
+		return err
+	})
+	switch {
+	case found, errors.Is(err, cache.ErrNotFound), errors.Is(err, tree.ErrInvalid):
+		return true, nil
+	}
+	return false, err
+}
+
+// missing reports whether an object is not there.
+func (c *objects) missing(id digest.ContentID) bool {
+	_, err := c.stat(id, false)
+	return err != nil
+}
+
+// dropBroken drops the records, of those that pick chooses, which lead to a broken object.
+// It calls found, if set, for each of those, with whether it does.
+func (c *records) dropBroken(ctx context.Context, broken func(digest.ContentID) bool, pick func(index.Entry) bool, found func(*cache.Record, bool)) error {
+	b := &breakage{c: c.objects, broken: broken, trees: make(map[digest.ContentID]bool)}
+	chosen := make(map[digest.ActionID]int64)
+	err := c.eachRecord(ctx, func(rec *cache.Record, e index.Entry) error {
+		if !pick(e) {
+			return nil
+		}
+		broken, err := b.record(ctx, rec)
+		if broken {
+			chosen[rec.Action] = e.At
+		}
+		if found != nil {
+			found(rec, broken)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.drop(chosen)
+}
+
+// every picks all records.
+func every(index.Entry) bool { return true }
+
+// record reports whether a record leads to a broken object.
+func (b *breakage) record(ctx context.Context, rec *cache.Record) (bool, error) {
+	for ref := range rec.Outputs.Refs() {
+		if broken, err := b.leads(ctx, ref); broken || err != nil {
+			return broken, err
+		}
+	}
+	return false, nil
+}
+
+// kindOf guesses the kind of an object from its content. A blob that looks like
+// a tree is taken for a tree, which only keeps more.
+func (c *objects) kindOf(id digest.ContentID) (cache.Kind, error) {
+	f, err := c.openObject(id, false)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	is, err := tree.IsEncoding(f)
+	if is {
+		return cache.Tree, err
+	}
+	return cache.Blob, err
 }

@@ -2,17 +2,22 @@ package disk
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // Has implements cache.Store. An object that is found stays in the cache while
@@ -48,8 +53,15 @@ func isFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(er
 
 // explain adds advice for the user to a system error.
 func (c *folder) explain(err error) error {
-	if isFull(err) {
-		return fmt.Errorf("the disk of the cache %s is full; free space, or run 'mleflow cache gc --max-size SIZE': %w", c.dir, err)
+	const fix = "; free space, or run 'mleflow cache gc --max-size SIZE'"
+	var st unix.Statfs_t
+	switch {
+	case errors.Is(err, unix.EDQUOT):
+		return fmt.Errorf("your quota on the disk of the cache %s is used up, of bytes or of files (see quota -s)%s: %w", c.dir, fix, err)
+	case isFull(err) && unix.Statfs(c.dir, &st) == nil && st.Files > 0 && st.Ffree == 0:
+		return fmt.Errorf("the disk of the cache %s has no inodes left for more files (see df -i)%s: %w", c.dir, fix, err)
+	case isFull(err):
+		return fmt.Errorf("the disk of the cache %s is full%s: %w", c.dir, fix, err)
 	}
 	return err
 }
@@ -162,7 +174,7 @@ func (c *objects) publish(f *os.File, named bool, id digest.ContentID, executabl
 	to := objectName(id, executable)
 	err := c.linkObject(f, named, to)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := os.Mkdir(c.path(shardName(id[0])), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := nolink.Mkdir(c.path(shardName(id[0])), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return false, err
 		}
 		err = c.linkObject(f, named, to)
@@ -179,10 +191,134 @@ func (c *objects) publish(f *os.File, named bool, id digest.ContentID, executabl
 }
 
 // linkObject uses link(2) because, unlike rename(2), it does not replace a file.
-// Other files may be hard links to the object, and must keep sharing its blocks.
+// Other files may be hard links to the object, and must keep sharing its blocks. Where
+// there are no hard links, a complete file is renamed, and what it may replace is equal.
 func (c *objects) linkObject(f *os.File, named bool, to string) error {
-	if named {
-		return unix.Linkat(unix.AT_FDCWD, f.Name(), int(c.file.Fd()), to, 0)
+	if !named {
+		return linkFile(f, int(c.file.Fd()), to)
 	}
-	return linkFile(f, int(c.file.Fd()), to)
+	if !c.unlinked.Load() {
+		err := c.hooks.link(c.file, f.Name(), c.path(to))
+		if !linkRefused(err) {
+			return err
+		}
+		c.unlinked.Store(true)
+	}
+	err := renameNew(f.Name(), c.path(to))
+	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) { // NFS, and systems without
+		return err
+	}
+	if exists(c.path(to)) {
+		return fs.ErrExist
+	}
+	return os.Rename(f.Name(), c.path(to))
+}
+
+// shard knows which objects of one folder are present. It answers only for
+// records in the index, which are dropped before their objects. To find out
+// about any other object, ask the file system.
+type shard struct {
+	asked atomic.Int32
+	// list holds the second to ninth byte of every name, sorted, once listing the
+	// folder pays off.
+	list atomic.Pointer[[]uint64]
+
+	mu    sync.Mutex
+	added []uint64 // published by this process since the folder was listed
+}
+
+func shardKey(id digest.ContentID) uint64 { return binary.BigEndian.Uint64(id[1:]) }
+
+// objects are the files with content and their executable twins.
+type objects struct {
+	*folder
+	leases *leases
+	quota  *quota
+	shards [256]shard
+	drafts drafts
+	// deleting is locked shared to find an object present and protect it, and
+	// exclusively to remove objects.
+	deleting sharedLock
+}
+
+// present reports whether an object that a record names is there.
+func (c *objects) present(id digest.ContentID) bool {
+	s := &c.shards[id[0]]
+	if s.has(id) {
+		return true
+	}
+	if _, err := c.stat(id, false); err != nil {
+		return false
+	}
+	// Listing the folder costs as much as asking for a fifth of the names one by
+	// one, so asking for fewer wastes little.
+	if n := s.asked.Add(1); n >= 8 && int64(n) >= c.state.objects.Load()/(256*16) && s.list.Load() == nil {
+		s.load(c.path(shardName(id[0])))
+	}
+	return true
+}
+
+func (s *shard) has(id digest.ContentID) bool {
+	list := s.list.Load()
+	if list == nil {
+		return false
+	}
+	key := shardKey(id)
+	if _, ok := slices.BinarySearch(*list, key); ok {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.added, key)
+}
+
+// load lists the folder.
+func (s *shard) load(path string) {
+	dir, err := nolink.OpenDir(path)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	list := make([]uint64, 0, 1<<10)
+	err = eachName(dir, func(name []byte, _ uint64) {
+		var id digest.ContentID
+		if len(name) != 2*digest.Size {
+			return
+		}
+		if _, err := hex.Decode(id[:9], name[:18]); err == nil {
+			list = append(list, shardKey(id))
+		}
+	})
+	if err != nil {
+		return
+	}
+	slices.Sort(list)
+	s.list.Store(&list)
+}
+
+// add notes an object that this process published.
+func (s *shard) add(id digest.ContentID) {
+	if s.list.Load() == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.added) < 64 {
+		s.added = append(s.added, shardKey(id))
+	}
+}
+
+// forget makes the shard ask the file system again.
+func (s *shard) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list.Store(nil)
+	s.asked.Store(0)
+	s.added = nil
+}
+
+func (c *objects) forgetShards() {
+	for i := range c.shards {
+		c.shards[i].forget()
+	}
 }

@@ -80,7 +80,7 @@ func (c *placing) placeLink(ctx context.Context, ref cache.Ref, path string, exe
 			if err := c.freshInode(ctx, ref.ID, executable, f.inode); err != nil {
 				return false, err
 			}
-		case errors.Is(err, unix.EXDEV), errors.Is(err, unix.EPERM), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EACCES):
+		case linkRefused(err), errors.Is(err, unix.EACCES):
 			return false, nil
 		case errors.Is(err, fs.ErrNotExist):
 			if _, statErr := c.objects.stat(ref.ID, executable); statErr == nil {
@@ -118,7 +118,7 @@ func (c *placing) makeTwin(ctx context.Context, id digest.ContentID) error {
 		return err
 	}
 	defer func() { c.quota.giveBack(&held, held.bytes) }()
-	return c.duplicate(ctx, id, func(f *os.File, named bool, _ int64) error {
+	return c.duplicate(ctx, cache.Ref{ID: id, Size: object.size}, func(f *os.File, named bool) error {
 		defer c.quota.change()()
 		fresh, err := c.objects.publish(f, named, id, true)
 		if err == nil && fresh {
@@ -134,10 +134,13 @@ func (c *placing) freshInode(ctx context.Context, id digest.ContentID, executabl
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f, err := c.objects.stat(id, executable)
-	if err != nil || f.inode != full {
-		return c.objects.ignoreNotFound(id, err)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && f.inode != full {
+		return nil
 	}
-	return c.duplicate(ctx, id, func(f *os.File, named bool, _ int64) error {
+	if err != nil {
+		return c.objects.objectError("find", id, err)
+	}
+	return c.duplicate(ctx, cache.Ref{ID: id, Size: f.size}, func(f *os.File, named bool) error {
 		if err := c.objects.sealFile(f, named, id, executable); err != nil {
 			return err
 		}
@@ -159,21 +162,9 @@ func (c *placing) freshInode(ctx context.Context, id digest.ContentID, executabl
 	})
 }
 
-func (c *objects) ignoreNotFound(id digest.ContentID, err error) error {
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return c.objectError("find", id, err)
-}
-
 // duplicate copies an object, verified, to a private file and passes it to use.
-func (c *placing) duplicate(ctx context.Context, id digest.ContentID, use func(f *os.File, named bool, size int64) error) error {
-	r, err := c.reading.Open(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	f, named, err := c.leases.tempFile(shardName(id[0]))
+func (c *placing) duplicate(ctx context.Context, ref cache.Ref, use func(f *os.File, named bool) error) error {
+	f, named, err := c.leases.tempFile(shardName(ref.ID[0]))
 	if err != nil {
 		return c.explain(err)
 	}
@@ -181,12 +172,11 @@ func (c *placing) duplicate(ctx context.Context, id digest.ContentID, use func(f
 	if named {
 		defer os.Remove(f.Name())
 	}
-	size, err := io.Copy(hookedWriter{c, f, nil}, r)
-	if err == nil {
-		err = use(f, named, size)
+	if err = c.fill(ctx, ref, f, nil); err == nil {
+		err = use(f, named)
 	}
 	if err != nil {
-		return c.explain(fmt.Errorf("duplicate object %s: %w", id.Short(), err))
+		return c.explain(fmt.Errorf("duplicate object %s: %w", ref.ID.Short(), err))
 	}
 	return nil
 }
@@ -227,7 +217,7 @@ func (c *placing) placeCopy(ctx context.Context, ref cache.Ref, path string, mod
 			os.Remove(path)
 		}
 	}()
-	if err := c.fillCopy(ctx, ref, f, copied); err != nil {
+	if err := c.fill(ctx, ref, f, copied); err != nil {
 		return 0, err
 	}
 	if mode&^0o444 == 0 && !c.masked {
@@ -236,7 +226,8 @@ func (c *placing) placeCopy(ctx context.Context, ref cache.Ref, path string, mod
 	return cache.Copied, f.Chmod(mode)
 }
 
-func (c *placing) fillCopy(ctx context.Context, ref cache.Ref, f *os.File, copied func(int64)) error {
+// fill writes an object to a file, verified.
+func (c *placing) fill(ctx context.Context, ref cache.Ref, f *os.File, copied func(int64)) error {
 	r, err := c.reading.Open(ctx, ref.ID)
 	if err != nil {
 		return err

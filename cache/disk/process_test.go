@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// repairs is the seed of a child that repairs the index.
+const repairs = 1 << 40
+
 // child is a process under test. Its specification reads
 // "folder|seed|crash point|count|quota".
 type child struct {
@@ -63,9 +66,16 @@ func childMain(spec string) error {
 			}
 		}
 	}
-	c, err := open(part[0], Options{Quota: quota, AccessEvery: time.Nanosecond}, h)
+	h.accessEvery = time.Nanosecond
+	c, err := open(part[0], Options{Quota: quota}, h.withDefaults())
 	if err != nil {
 		return err
+	}
+	if seed == repairs {
+		if _, err := c.Repair(context.Background()); err != nil {
+			return err
+		}
+		return c.Close()
 	}
 	ch := &child{c: c, rng: rand.New(rand.NewPCG(seed, 0)), seed: seed}
 	for i := range 60 {
@@ -278,6 +288,44 @@ func (f *finished) check(c *Cache) {
 		must(f.t, err)
 		if got := rec.Outputs["out0"].Ref; got != ref {
 			f.t.Errorf("record %s names %+v, want %+v", name, got, ref)
+		}
+	}
+}
+
+// Processes that repair an index are killed at every point, two at a time.
+func TestKillRepair(t *testing.T) {
+	t.Parallel()
+	for name, damage := range breakIndex {
+		for i, point := range []string{"aside", "rebuilt", "aside", "rebuilt"} {
+			t.Run(fmt.Sprint(name, " ", point, i), func(t *testing.T) {
+				dir := t.TempDir()
+				var want []string
+				session(t, dir, Options{}, hooks{unnamed: true}, func(c *Cache) {
+					for i := range 20 {
+						want = append(want, fmt.Sprint(i))
+						record(t, c, want[i], putTree(t, c, want[i], 3))
+					}
+				})
+				must(t, damage(dir+"/index/log"))
+				var waits []func()
+				for range 2 {
+					_, wait := startChild(t, childStart{dir: dir, seed: repairs, point: point, count: 1 + i/2}, func(string) {})
+					waits = append(waits, wait)
+				}
+				for _, wait := range waits {
+					wait()
+				}
+				c := openTest(t, dir, Options{}, hooks{unnamed: true})
+				_, err := c.Repair(t.Context())
+				must(t, err)
+				must(t, c.Intact())
+				wantVerified(t, c)
+				for _, name := range want {
+					if !has(t, c, name) {
+						t.Errorf("record %s is lost", name)
+					}
+				}
+			})
 		}
 	}
 }

@@ -152,8 +152,10 @@ func TestRandomHistory(t *testing.T) {
 	dir, clk := t.TempDir(), &clock{}
 	rng := rand.New(rand.NewPCG(1, 2))
 	h := history{t: t, rng: rng, refs: map[string]cache.Ref{}, pins: map[string]string{}}
+	often := clk.hooks()
+	often.accessEvery = 1
 	for done := 0; done < steps; {
-		session(t, dir, Options{Quota: quota, AccessEvery: 1}, clk.hooks(), func(c *Cache) {
+		session(t, dir, Options{Quota: quota}, often, func(c *Cache) {
 			h.c = c
 			for range 1 + rng.IntN(40) {
 				h.step()

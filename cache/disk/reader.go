@@ -98,7 +98,7 @@ func (c *reading) corrupt(ctx context.Context, id digest.ContentID) error {
 	if moveErr := c.objects.quarantine(id, false); moveErr != nil {
 		return fmt.Errorf("%w; and setting it aside failed: %w", err, moveErr)
 	}
-	if dropErr := c.records.dropBroken(context.WithoutCancel(ctx), func(other digest.ContentID) bool { return other == id }); dropErr != nil {
+	if dropErr := c.records.dropBroken(context.WithoutCancel(ctx), func(other digest.ContentID) bool { return other == id }, every, nil); dropErr != nil {
 		return fmt.Errorf("%w; and dropping its records failed: %w", err, dropErr)
 	}
 	return err
@@ -124,19 +124,15 @@ func (c *objects) quarantine(id digest.ContentID, executable bool) error {
 // OpenAt implements cache.RandomStore. The object must be sealed; one that
 // was written to is verified first.
 func (c *reading) OpenAt(ctx context.Context, id digest.ContentID) (cache.RandomReader, error) {
-	if _, err := c.checkSealed(ctx, id, false); err != nil {
+	object, err := c.checkSealed(ctx, id, false)
+	if err != nil {
 		return nil, err
 	}
 	f, err := c.openObject(id, false)
 	if err != nil {
 		return nil, c.objects.objectError("open", id, err)
 	}
-	info, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, c.objects.objectError("open", id, err)
-	}
-	return randomReader{f, info.Size()}, nil
+	return randomReader{f, object.size}, nil
 }
 
 type randomReader struct {

@@ -103,7 +103,7 @@ func scaleBuild(ctx context.Context, dir string, files int) error {
 	return withCache(dir, func(c *Cache) error {
 		b := tree.NewBuilder(c)
 		for i := range files {
-			data := []byte(fmt.Sprintf("file %d of a tree that is only large", max(i, files/10)))
+			data := fmt.Appendf(nil, "file %d of a tree that is only large", max(i, files/10))
 			ref, err := cache.PutBytes(ctx, c, data)
 			if err == nil {
 				err = b.Add(fmt.Sprintf("d%04d/image-%08d.txt", i/1000, i), ref, false)

@@ -80,8 +80,9 @@ func (c *shares) sharesPath(ref cache.Ref) string {
 	return c.path(sharesName, ref.ID.String()[:20])
 }
 
-func isApart(path string) bool {
-	_, err := os.Lstat(path + apartSuffix)
+// exists reports whether there is a file at path.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
 	return err == nil
 }
 
@@ -110,28 +111,22 @@ func (c *shares) share(ctx context.Context, ref cache.Ref, progress func(files, 
 			return s, nil // it was just created
 		}
 		// Other users of the tree need not wait for this check.
-		var changed *cache.ChangedError
 		if err = s.Check(ctx); err == nil {
 			return s, nil
 		}
-		if err = errors.Join(ignoreChanged(err, &changed), s.Close()); err != nil {
+		if _, changed := errors.AsType[*cache.ChangedError](err); changed {
+			err = nil
+		}
+		if err = errors.Join(err, s.Close()); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// ignoreChanged returns nil instead of a ChangedError.
-func ignoreChanged(err error, changed **cache.ChangedError) error {
-	if errors.As(err, changed) {
-		return nil
-	}
-	return err
-}
-
 // findOrMake returns an existing folder or a new one. Only one process at a
 // time searches for a tree, so that it is copied once.
 func (c *shares) findOrMake(ctx context.Context, ref cache.Ref, progress func(files, bytes int64)) (*share, error) {
-	if err := os.Mkdir(c.path(sharesName), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := nolink.Mkdir(c.path(sharesName), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, c.explain(err) // caches created by older versions do not have it
 	}
 	unlock, err := c.LockAction(ctx, digest.ActionID(ref.ID))
@@ -139,7 +134,7 @@ func (c *shares) findOrMake(ctx context.Context, ref cache.Ref, progress func(fi
 		return nil, err
 	}
 	defer unlock()
-	if !isApart(c.sharesPath(ref)) {
+	if !exists(c.sharesPath(ref) + apartSuffix) {
 		list, err := filepath.Glob(c.sharesPath(ref) + "-*")
 		if err != nil {
 			return nil, err
@@ -150,7 +145,7 @@ func (c *shares) findOrMake(ctx context.Context, ref cache.Ref, progress func(fi
 			}
 		}
 	}
-	if err := c.dropShares(false); err != nil {
+	if err := c.dropShares(); err != nil {
 		return nil, err
 	}
 	return c.makeShare(ctx, ref, progress)
@@ -158,10 +153,10 @@ func (c *shares) findOrMake(ctx context.Context, ref cache.Ref, progress func(fi
 
 // join begins to use an existing folder if it is usable.
 func (c *shares) join(ctx context.Context, ref cache.Ref, dir string) (s *share, err error) {
-	if !c.usable(ref, dir) {
+	if _, ok := c.usable(ref, dir); !ok {
 		return nil, nil //nolint:nilnil // no folder: not an error
 	}
-	lock, err := nolink.Open(dir + "/" + lockName)
+	lock, err := openLockable(dir + "/" + lockName)
 	if err != nil {
 		return nil, ignoreMissing(err)
 	}
@@ -186,30 +181,23 @@ func (c *shares) join(ctx context.Context, ref cache.Ref, dir string) (s *share,
 	if err := flockContext(ctx, lock, unix.LOCK_SH); err != nil {
 		return nil, err
 	}
-	if there, err := nolink.IsAt(lock, lock.Name()); !there || err != nil || !c.usable(ref, dir) {
-		return nil, ignoreMissing(err)
-	}
-	info, err := readShare(dir)
-	if err != nil {
+	there, err := nolink.IsAt(lock, lock.Name())
+	info, ok := c.usable(ref, dir)
+	if !there || err != nil || !ok {
 		return nil, ignoreMissing(err)
 	}
 	_ = os.Chtimes(lock.Name(), c.now(), c.now()) // when it was last used
 	return &share{c: c, ref: ref, dir: dir, lock: lock, info: info}, nil
 }
 
-// usable reports whether a folder belongs to the tree and may be shared.
-func (c *shares) usable(ref cache.Ref, dir string) bool {
-	info, err := readShare(dir)
-	_, bad := os.Lstat(dir + "/" + badName)
-	return err == nil && info.Tree == ref.ID && info.Boot == c.hooks.bootID && bad != nil
-}
-
-func readShare(dir string) (info shareInfo, err error) {
-	data, err := nolink.ReadFile(dir + "/" + infoName)
-	if err != nil {
-		return info, err
+// usable reports whether a folder belongs to the tree and may be shared. In a cache of a
+// group it must be this user's, to whom it is read-only.
+func (c *shares) usable(ref cache.Ref, dir string) (shareInfo, bool) {
+	if c.grouped && !nolink.IsMine(dir) {
+		return shareInfo{}, false
 	}
-	return info, json.Unmarshal(data, &info)
+	info, err := readJSON[shareInfo](dir + "/" + infoName)
+	return info, err == nil && info.Tree == ref.ID && info.Boot == c.hooks.bootID && !exists(dir+"/"+badName)
 }
 
 func touch(path string) error {
@@ -233,7 +221,10 @@ func (c *shares) makeShare(ctx context.Context, ref cache.Ref, progress func(fil
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, tree.Remove(work)) }()
-	opts := tree.Options{Mode: tree.Copy}
+	if err := c.giveGroup(work); err != nil {
+		return nil, c.explain(err)
+	}
+	opts := tree.Options{Mode: tree.Copy, Group: c.grouped}
 	if progress != nil {
 		opts.Progress = func(r tree.Result) { progress(r.Files, r.Bytes) }
 	}
@@ -242,7 +233,7 @@ func (c *shares) makeShare(ctx context.Context, ref cache.Ref, progress func(fil
 		return nil, err
 	}
 	c.quota.giveBack(&held, held.bytes-done.BytesCopied)
-	s = &share{c: c, ref: ref, files: done.Files, bytes: done.BytesCopied, apart: isApart(c.sharesPath(ref))}
+	s = &share{c: c, ref: ref, files: done.Files, bytes: done.BytesCopied, apart: exists(c.sharesPath(ref) + apartSuffix)}
 	s.info = shareInfo{Tree: ref.ID, Bytes: done.BytesCopied, Boot: c.hooks.bootID}
 	// The folder is locked before it has its name. From then on others see it, and
 	// would remove it if it were unlocked.
@@ -269,7 +260,7 @@ func (s *share) finish(ctx context.Context, work string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(work+"/"+infoName, data, 0o666); err != nil {
+	if err := nolink.WriteFile(work+"/"+infoName, data, 0o644, false); err != nil {
 		return err
 	}
 	if s.lock, err = nolink.OpenFile(work+"/"+lockName, os.O_RDWR|os.O_CREATE, 0o666); err != nil {
@@ -301,9 +292,7 @@ func (s *share) Check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	changed := &cache.ChangedError{}
-	_, marked := os.Lstat(s.dir + "/" + markName)
-	changed.Shared = marked == nil
+	changed := &cache.ChangedError{Shared: exists(s.dir + "/" + markName)}
 	err = touch(s.dir + "/" + badName)
 	if changed.Shared {
 		err = errors.Join(err, touch(s.c.sharesPath(s.ref)+apartSuffix))
@@ -321,7 +310,7 @@ func (s *share) Check(ctx context.Context) error {
 func (s *share) Close() (err error) {
 	s.closing.Do(func() {
 		s.lock.Close()
-		if _, bad := os.Lstat(s.dir + "/" + badName); bad == nil {
+		if exists(s.dir + "/" + badName) {
 			_, err = s.c.dropShare(s.dir)
 		}
 	})
@@ -332,7 +321,7 @@ func (s *share) Close() (err error) {
 func (c *shares) ShareCost(ref cache.Ref) (files, bytes int64) {
 	list, _ := filepath.Glob(c.sharesPath(ref) + "-*")
 	for _, dir := range list {
-		if !isApart(c.sharesPath(ref)) && c.usable(ref, dir) {
+		if _, ok := c.usable(ref, dir); ok && !exists(c.sharesPath(ref)+apartSuffix) {
 			return 0, 0
 		}
 	}
@@ -344,15 +333,10 @@ func (c *shares) ShareCost(ref cache.Ref) (files, bytes int64) {
 
 // clones reports whether the file system can share blocks.
 func (c *shares) clones() bool {
-	dir, err := c.leases.TempDir("clone")
+	dir, err := c.leases.processDir()
 	if err != nil {
 		return false
 	}
-	defer os.RemoveAll(dir)
-	from, err := nolink.Create(dir + "/from")
-	if err != nil {
-		return false
-	}
-	defer from.Close()
-	return clone(from, dir+"/to") == nil
+	list, err := Abilities(dir, "reflinks")
+	return err == nil && list[0].Err == nil
 }

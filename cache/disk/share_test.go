@@ -211,7 +211,7 @@ func TestShareChangedByOneOfTwo(t *testing.T) {
 	}
 	// Some time later they are shared again.
 	clk.seconds.Add(int64(sharedFor/time.Second) + 1_000_000_000)
-	must(t, c.shares.dropShares(false))
+	must(t, c.shares.dropShares())
 	if a, b = shareTree(t, c, ref), shareTree(t, c, ref); a.Dir() != b.Dir() {
 		t.Error("the tree stays apart for ever")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -35,16 +36,14 @@ func (c *shares) shareFolders() ([]shareFolder, error) {
 		if strings.HasSuffix(name, apartSuffix) {
 			continue
 		}
-		info, err := os.Stat(f.dir + "/" + lockName)
-		if errors.Is(err, os.ErrNotExist) {
-			f.dead = true // half removed
-		} else if err != nil {
+		lock, err := os.Stat(f.dir + "/" + lockName)
+		if ignoreMissing(err) != nil {
 			return nil, err
-		} else {
-			f.used = info.ModTime()
 		}
-		_, bad := os.Lstat(f.dir + "/" + badName)
-		if f.info, err = readShare(f.dir); err != nil || bad == nil || f.info.Boot != c.hooks.bootID {
+		if f.dead = err != nil; !f.dead { // otherwise half removed
+			f.used = lock.ModTime()
+		}
+		if f.info, err = readJSON[shareInfo](f.dir + "/" + infoName); err != nil || exists(f.dir+"/"+badName) || f.info.Boot != c.hooks.bootID {
 			f.dead = true
 		}
 		all = append(all, f)
@@ -64,7 +63,7 @@ func (c *shares) sharedBytes() (n int, bytes int64, err error) {
 
 // dropShare removes a shared folder unless it is in use.
 func (c *shares) dropShare(dir string) (dropped bool, err error) {
-	lock, err := nolink.Open(dir + "/" + lockName)
+	lock, err := openLockable(dir + "/" + lockName)
 	if errors.Is(err, os.ErrNotExist) {
 		return true, tree.Remove(dir) // half removed, or gone
 	}
@@ -79,7 +78,7 @@ func (c *shares) dropShare(dir string) (dropped bool, err error) {
 	if there, err := nolink.IsAt(lock, lock.Name()); !there || err != nil {
 		return false, ignoreMissing(err)
 	}
-	info, _ := readShare(dir)
+	info, _ := readJSON[shareInfo](dir + "/" + infoName)
 	// From here on the folder is unusable even if the process dies: the tree is
 	// removed first, then the information, and the lock last.
 	if err := touch(dir + "/" + badName); err != nil {
@@ -97,39 +96,28 @@ func (c *shares) dropShare(dir string) (dropped bool, err error) {
 	return true, tree.Remove(dir)
 }
 
-// dropShares removes the shared folders that will not be given out again, and
-// those that were not used for a long time. With all, it removes every unused
-// one.
-func (c *shares) dropShares(all bool) error {
+// dropShares removes the shared folders that will not be given out again, and those that
+// were not used for a long time. Trees that stayed apart as long may be shared again.
+func (c *shares) dropShares() error {
 	list, err := c.shareFolders()
 	if err != nil {
 		return err
 	}
+	old := func(t time.Time) bool { return c.now().Sub(t) > sharedFor }
 	for _, f := range list {
-		if all || f.dead || c.now().Sub(f.used) > sharedFor {
+		if f.dead || old(f.used) {
 			if _, err := c.dropShare(f.dir); err != nil {
 				return err
 			}
 		}
 	}
-	return c.joinAgain()
-}
-
-// joinAgain allows trees that stayed apart for a long time to be shared again.
-func (c *shares) joinAgain() error {
-	list, err := names(c.path(sharesName))
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	for _, name := range list {
-		path := c.path(sharesName, name)
-		if info, err := os.Stat(path); err == nil && strings.HasSuffix(name, apartSuffix) && c.now().Sub(info.ModTime()) > sharedFor {
-			if err := ignoreMissing(os.Remove(path)); err != nil {
-				return err
-			}
+	apart, err := filepath.Glob(c.path(sharesName, "*"+apartSuffix))
+	for _, path := range apart {
+		if info, statErr := os.Stat(path); statErr == nil && old(info.ModTime()) {
+			err = cmp.Or(err, ignoreMissing(os.Remove(path)))
 		}
 	}
-	return nil
+	return err
 }
 
 // dropCopies removes unused shared folders, which are only copies of objects:
@@ -140,14 +128,15 @@ func (g *collector) dropCopies() error {
 	if err != nil {
 		return err
 	}
+	drop := g.c.shares.dropShare
+	if g.opts.DryRun {
+		drop = isFree
+	}
 	for _, f := range list {
 		if g.opts.MaxSize > 0 && g.left() <= g.opts.MaxSize && !f.dead {
 			continue
 		}
-		dropped, err := g.isFree(f)
-		if err == nil && dropped && !g.opts.DryRun {
-			dropped, err = g.c.shares.dropShare(f.dir)
-		}
+		dropped, err := drop(f.dir)
 		if err != nil {
 			return err
 		}
@@ -161,8 +150,8 @@ func (g *collector) dropCopies() error {
 }
 
 // isFree reports whether a shared folder is unused.
-func (g *collector) isFree(f shareFolder) (bool, error) {
-	lock, err := nolink.Open(f.dir + "/" + lockName)
+func isFree(dir string) (bool, error) {
+	lock, err := openLockable(dir + "/" + lockName)
 	if err != nil {
 		return err != nil, ignoreMissing(err)
 	}

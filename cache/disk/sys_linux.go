@@ -157,19 +157,26 @@ func (c *folder) lockPlace(ctx context.Context, at int64) (unlock func(), err er
 	if err != nil {
 		return nil, err
 	}
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: 0, Start: at, Len: 1}
-	err = poll(ctx, func() (bool, error) {
-		err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock)
-		if err == unix.EAGAIN || err == unix.EACCES {
-			return false, nil
-		}
-		return err == nil, err
-	})
-	if err != nil {
+	if err := poll(ctx, func() (bool, error) { return tryPlace(f, at) }); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return func() { _ = f.Close() }, nil
+}
+
+// tryPlace reports whether it got the lock without waiting.
+func tryPlace(f *os.File, at int64) (bool, error) {
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Whence: 0, Start: at, Len: 1}
+	err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &lock)
+	if err == unix.EAGAIN || err == unix.EACCES {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// renameNew renames a file to a name that is free.
+func renameNew(from, to string) error {
+	return unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 }
 
 // topFolder is the flag FS_TOPDIR_FL.
@@ -197,9 +204,9 @@ func scatter(dir string) {
 func spreadObjects(dir string) {
 	tmp := filepath.Join(dir, tmpName)
 	apart := filepath.Join(tmp, rand.Text())
-	_ = os.Mkdir(tmp, 0o777)
+	_ = nolink.Mkdir(tmp, 0o777)
 	scatter(tmp)
-	if os.Mkdir(apart, 0o777) == nil && unix.Renameat2(unix.AT_FDCWD, apart, unix.AT_FDCWD, filepath.Join(dir, objectsName), unix.RENAME_NOREPLACE) != nil {
+	if nolink.Mkdir(apart, 0o777) == nil && unix.Renameat2(unix.AT_FDCWD, apart, unix.AT_FDCWD, filepath.Join(dir, objectsName), unix.RENAME_NOREPLACE) != nil {
 		_ = os.Remove(apart)
 	}
 }

@@ -1,40 +1,37 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache/digest"
-	"golang.org/x/sync/errgroup"
 )
 
 // objects checks all files of objects, reading them in parallel.
 func (v *verifier) objects() error {
-	v.broken = make(map[digest.ContentID]bool)
+	v.broken, v.unfinished = make(map[digest.ContentID]bool), make(map[*verifyJob]bool)
 	v.total = VerifyProgress{TotalObjects: v.c.state.objects.Load(), TotalBytes: v.c.state.used.Load() - v.c.leases.lease.reserved.Load()}
 	group, ctx := errgroup.WithContext(v.ctx)
-	jobs := make(chan verifyJob, 64)
-	group.Go(func() error {
-		defer close(jobs)
-		return v.feed(ctx, jobs)
-	})
-	for range runtime.GOMAXPROCS(0) {
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	err := v.c.objects.eachFile(func(f file) error {
+		j := v.begin(f)
 		group.Go(func() error {
-			for j := range jobs {
-				if err := v.object(j.file); err != nil {
-					return err
-				}
-				if err := v.passed(j); err != nil {
-					return err
-				}
+			if err := v.object(f); err != nil {
+				return err
 			}
-			return nil
+			return v.finished(j)
 		})
-	}
-	err := group.Wait()
+		return context.Cause(ctx)
+	})
+	err = cmp.Or(group.Wait(), err)
 	if saveErr := v.savePoint(); err == nil {
 		err = saveErr
 	}
@@ -45,27 +42,30 @@ func (v *verifier) objects() error {
 	return err
 }
 
-// verifyJob is one file, with its place in the order of files.
-type verifyJob struct {
-	file
-	seq int64
+// verifyJob is a file that is handed out, in order; after is the name of the file before it.
+type verifyJob struct{ after string }
+
+// begin notes that a file is handed out. A stray file has no name.
+func (v *verifier) begin(f file) *verifyJob {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	j := &verifyJob{v.last}
+	v.last = cmp.Or(f.name(), v.last)
+	v.unfinished[j] = true
+	return j
 }
 
-// feed hands out all files, in order.
-func (v *verifier) feed(ctx context.Context, jobs chan<- verifyJob) error {
-	var seq int64
-	return v.c.objects.eachFile(func(f file) error {
-		if err := v.front.admit(ctx); err != nil {
-			return err
-		}
-		select {
-		case jobs <- verifyJob{f, seq}:
-			seq++
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	})
+// finished notes that a file was checked, and writes the progress to disk from
+// time to time.
+func (v *verifier) finished(j *verifyJob) error {
+	v.mu.Lock()
+	delete(v.unfinished, j)
+	due := v.c.now().Sub(v.saved) >= pointEvery
+	v.mu.Unlock()
+	if !due {
+		return nil
+	}
+	return v.savePoint()
 }
 
 // object checks one file.
@@ -172,3 +172,69 @@ func (v *verifier) wrong(f file) error {
 	}
 	return nil
 }
+
+// pointEvery is the interval at which a full verification writes its progress to
+// disk.
+const pointEvery = 2 * time.Second
+
+// verifyPoint is the file "verify": the progress of an interrupted full
+// verification. All files up to Through, in the order of their names, were
+// read.
+type verifyPoint struct {
+	StartedUnix int64  `json:"started_unix"`
+	Through     string `json:"through"`
+	// Hashed files of HashedBytes were read, and Damages found.
+	Hashed      int64    `json:"hashed"`
+	HashedBytes int64    `json:"hashed_bytes"`
+	Damages     []Damage `json:"damages,omitempty"`
+}
+
+// name returns the name of an object's file, by which files are ordered: all names
+// in one folder share a prefix. A stray file has none.
+func (f file) name() string {
+	if f.stray != "" {
+		return ""
+	}
+	if f.twin {
+		return f.id.String() + "x"
+	}
+	return f.id.String()
+}
+
+// resume continues a full verification where one was interrupted. Files that were
+// published or changed since that one began are read in any case.
+func (v *verifier) resume() {
+	v.point.StartedUnix = v.c.now().Unix()
+	v.saved = v.c.now()
+	old, err := readJSON[verifyPoint](v.c.path(verifyName))
+	if err != nil || old.StartedUnix > v.point.StartedUnix {
+		return
+	}
+	v.point = old
+	v.res.Hashed, v.res.HashedBytes, v.res.Damages = old.Hashed, old.HashedBytes, old.Damages
+	v.res.Resumed = old.Hashed
+	v.picks = func(f facts, file file) bool {
+		return !f.sealed(file.id) || file.name() > old.Through || f.since >= old.StartedUnix
+	}
+}
+
+// savePoint writes the progress of a full verification to disk.
+func (v *verifier) savePoint() error {
+	if !v.full || v.c.readOnly {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.saved = v.c.now()
+	p := v.point
+	through := v.last
+	for j := range v.unfinished {
+		through = min(through, j.after)
+	}
+	p.Through = max(p.Through, through)
+	p.Hashed, p.HashedBytes, p.Damages = v.res.Hashed, v.res.HashedBytes, slices.Clone(v.res.Damages)
+	return writeJSON(v.c.path(verifyName), p)
+}
+
+// lost reports whether an object is broken or missing.
+func (v *verifier) lost(id digest.ContentID) bool { return v.broken[id] || v.c.objects.missing(id) }

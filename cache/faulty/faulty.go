@@ -224,6 +224,11 @@ func (c *Cache) Evicted(ctx context.Context, id digest.ActionID) (cache.Tombston
 	return c.inner.Evicted(ctx, id)
 }
 
+// Each implements cache.Lister.
+func (c *Cache) Each(ctx context.Context, fn func(*cache.Record) error) error {
+	return c.inner.Each(ctx, fn)
+}
+
 // LockAction implements cache.Locker.
 func (c *Cache) LockAction(ctx context.Context, id digest.ActionID) (func(), error) {
 	return c.inner.LockAction(ctx, id)

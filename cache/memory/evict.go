@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -32,9 +33,7 @@ func (c *Cache) Corrupt(id digest.ContentID) {
 	c.space.used.Add(-int64(len(c.objects[id])))
 	delete(c.objects, id)
 	records := make(map[digest.ActionID]*cache.Record, len(c.records))
-	for a, rec := range c.records {
-		records[a] = rec
-	}
+	maps.Copy(records, c.records)
 	c.mu.Unlock()
 	for a, rec := range records {
 		if c.leads(rec, id) {

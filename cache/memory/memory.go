@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -181,6 +182,20 @@ func (c *Cache) Evicted(_ context.Context, id digest.ActionID) (cache.Tombstone,
 		return t, fmt.Errorf("find tombstone of action %s: %w", id.Short(), cache.ErrNotFound)
 	}
 	return t, nil
+}
+
+// Each implements cache.Lister.
+func (c *Cache) Each(_ context.Context, fn func(*cache.Record) error) error {
+	c.mu.RLock()
+	all := slices.Collect(maps.Values(c.records))
+	c.mu.RUnlock()
+	slices.SortFunc(all, func(a, b *cache.Record) int { return cmp.Compare(a.StartedUnixMilli, b.StartedUnixMilli) })
+	for _, rec := range all {
+		if err := fn(rec); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // TempDir implements cache.Workspace.

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -48,13 +47,22 @@ func Create(path string) (*os.File, error) {
 
 // OpenFile is os.OpenFile.
 func OpenFile(path string, flags int, mode fs.FileMode) (*os.File, error) {
+	grouped := flags&os.O_CREATE != 0 && mode&0o070 != 0
+	open := open
+	if grouped {
+		open = openGrouped
+	}
 	f, err := open(path, flags, mode)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
 		err = foreign("open", path, "is "+Kind(info.Mode()))
+	case grouped && Grouped(info.Mode()) != info.Mode() && Shared(filepath.Dir(path)):
+		err = grant(f)
 	}
 	if err != nil {
 		f.Close()
@@ -96,7 +104,7 @@ func WriteFile(path string, data []byte, mode fs.FileMode, sync bool) error {
 	defer os.Remove(f.Name())
 	_, err = f.Write(data)
 	if err == nil {
-		err = f.Chmod(mode)
+		err = Chmod(f, mode)
 	}
 	if err == nil && sync {
 		err = f.Sync()
@@ -157,8 +165,8 @@ func Check(dir string, names ...string) error {
 // Writers says why users other than this one and root may write to a file or folder, as
 // half a sentence, or returns "".
 func Writers(info fs.FileInfo) string {
-	if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
-		return fmt.Sprintf("belongs to user %d", owner.Uid)
+	if uid, _ := Owner(info); uid > 0 && uid != os.Geteuid() {
+		return fmt.Sprintf("belongs to user %d", uid)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
 		return "can be written by other users"
@@ -187,4 +195,29 @@ func Kind(mode fs.FileMode) string {
 		return "a device"
 	}
 	return "a special file"
+}
+
+const openDir = unix.O_RDONLY | unix.O_DIRECTORY
+
+// open opens a file without following links and without waiting. Where the system
+// cannot say that of the whole path, it holds for its last name.
+func open(path string, flags int, mode os.FileMode) (*os.File, error) {
+	flags |= unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+	var fd int
+	var err error
+	for err = unix.EINTR; err == unix.EINTR; {
+		fd, err = openWhole(path, flags, uint32(mode.Perm()))
+	}
+	switch {
+	case err == nil:
+		_ = unix.SetNonblock(fd, false)
+		return os.NewFile(uintptr(fd), path), nil
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK):
+		return nil, foreign("open", path, "is, or is reached by, a symbolic link")
+	case errors.Is(err, unix.ENXIO):
+		return nil, foreign("open", path, "is a named pipe, socket or device")
+	case errors.Is(err, unix.EISDIR):
+		return nil, foreign("open", path, "is a folder")
+	}
+	return nil, &os.PathError{Op: "open", Path: path, Err: err}
 }

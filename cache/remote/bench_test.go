@@ -239,7 +239,7 @@ func getFile(url, path string) error {
 // pushSingly stores every file of a folder as an object of its own.
 func pushSingly(m *machine, dir string) error {
 	var group errgroup.Group
-	group.SetLimit(m.opts.Transfers)
+	group.SetLimit(transfers)
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

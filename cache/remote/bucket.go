@@ -24,8 +24,9 @@ type bucket struct {
 
 	mu   sync.Mutex
 	conn objects
-	// formatSeen is true once the format object was read or written.
-	formatSeen, formatWritten bool
+	// formatSeen is true once there was no format object, and formatWritten once one was
+	// read or written.
+	formatSeen, formatWritten atomic.Bool
 	// refusals counts the writes that succeeded only without a condition, since
 	// the last one whose condition the store understood.
 	refusals atomic.Int32
@@ -47,7 +48,7 @@ func (b *bucket) connect(ctx context.Context) (objects, error) {
 	}
 	conn, err := b.loc.open(ctx)
 	if err != nil {
-		return nil, localError{fmt.Errorf("%w: %w", errCredentials, maskedError{mask(err.Error())})}
+		return nil, localError{fmt.Errorf("%w: %w", errCredentials, masked(err))}
 	}
 	b.conn = conn
 	return conn, nil
@@ -99,7 +100,7 @@ func (b *bucket) attempt(ctx context.Context, op func(context.Context, objects, 
 		return final, nil
 	}
 	if ctx.Err() == nil && limited.Err() != nil {
-		return again, maskedError{context.Cause(limited).Error()}
+		return again, errors.New(context.Cause(limited).Error())
 	}
 	return classify(ctx, err)
 }
@@ -269,10 +270,7 @@ func (b *bucket) list(ctx context.Context, prefix string, fn func(key string)) e
 // version, or nothing yet. With write, it writes the version to an empty
 // bucket.
 func (b *bucket) checkFormat(ctx context.Context, write bool) error {
-	b.mu.Lock()
-	done := b.formatWritten || b.formatSeen && !write
-	b.mu.Unlock()
-	if done {
+	if b.formatWritten.Load() || !write && b.formatSeen.Load() {
 		return nil
 	}
 	err := b.get(ctx, formatKey, 1<<10, func(data []byte) error {
@@ -283,18 +281,17 @@ func (b *bucket) checkFormat(ctx context.Context, write bool) error {
 	})
 	if errors.Is(err, cache.ErrNotFound) {
 		if !write {
-			err = nil
-			done = true
-		} else if err = b.put(ctx, formatKey, int64(len(formatText)), false, contentBytes([]byte(formatText))); errors.Is(err, errExists) {
+			b.formatSeen.Store(true)
+			return nil
+		}
+		if err = b.put(ctx, formatKey, int64(len(formatText)), false, contentBytes([]byte(formatText))); errors.Is(err, errExists) {
 			return b.checkFormat(ctx, write) // another writer was faster
 		}
 	}
 	if err != nil {
 		return err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.formatSeen, b.formatWritten = true, b.formatWritten || !done
+	b.formatWritten.Store(true)
 	return nil
 }
 
@@ -303,13 +300,11 @@ func contentBytes(data []byte) content {
 	return func(context.Context) io.ReadCloser { return io.NopCloser(bytes.NewReader(data)) }
 }
 
-func (b *bucket) close() error {
+func (b *bucket) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.conn == nil {
-		return nil
+	if b.conn != nil {
+		b.conn.close()
+		b.conn = nil
 	}
-	b.conn.close()
-	b.conn = nil
-	return nil
 }

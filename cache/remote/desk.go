@@ -156,11 +156,7 @@ func (t *Tier) FindAfar(ctx context.Context, id digest.ActionID) (*cache.Record,
 // if it has at most the given number of bytes. A larger result is fetched when it
 // is read.
 func (t *Tier) Take(ctx context.Context, rec *cache.Record, most int64) error {
-	var bytes int64
-	for _, ref := range refsOf(rec) {
-		bytes += ref.Size
-	}
-	if bytes > most {
+	if Size(rec) > most {
 		data, err := encodeRecord(rec)
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -27,10 +28,8 @@ type fetcher struct {
 // fetchRoot fetches content that a remote record names directly, and reports
 // whether it did.
 func (t *fetcher) fetchRoot(ctx context.Context, id digest.ContentID) bool {
-	t.finder.mu.Lock()
-	ref, ok := t.finder.roots[id]
-	t.finder.mu.Unlock()
-	return ok && t.fetch(ctx, ref) == nil
+	ref, ok := t.finder.roots.Load(id)
+	return ok && t.fetch(ctx, ref.(cache.Ref)) == nil
 }
 
 // Fetch fetches the content of records, and records them in the local cache. It
@@ -70,9 +69,7 @@ func (t *fetcher) Pull(ctx context.Context, rec *cache.Record) error {
 		return nil
 	}
 	if ctx.Err() == nil {
-		t.finder.mu.Lock()
-		t.finder.lost[rec.Action] = true
-		t.finder.mu.Unlock()
+		t.finder.lost.Store(rec.Action, true)
 		t.finder.known.forget(rec.Action)
 	}
 	return fmt.Errorf("fetch %s: %w", rec.Address, err)
@@ -89,7 +86,7 @@ func (t *fetcher) pull(ctx context.Context, rec *cache.Record) error {
 		t.finder.doubt(rec)
 		return err
 	}
-	return t.local.Record(ctx, rec)
+	return t.local.Adopt(ctx, rec)
 }
 
 // fetch fetches one object and everything below it.
@@ -113,14 +110,14 @@ func (t *fetcher) fetch(ctx context.Context, ref cache.Ref) (err error) {
 	}
 	var bad damages
 	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(2 * t.opts.Transfers)
+	group.SetLimit(2 * transfers)
 	for _, p := range c.packs {
 		group.Go(func() error { return bad.add(t.fetchPack(inner, ref, p)) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if err := bad.add(t.fetchLarge(ctx, ref)); err != nil {
+	if err := t.fetchLarge(ctx, ref, &bad); err != nil {
 		return err
 	}
 	return bad.err()
@@ -128,10 +125,9 @@ func (t *fetcher) fetch(ctx context.Context, ref cache.Ref) (err error) {
 
 // fetchLarge fetches the objects that are not in packs, and checks that none is
 // missing.
-func (t *fetcher) fetchLarge(ctx context.Context, root cache.Ref) error {
-	var bad damages
+func (t *fetcher) fetchLarge(ctx context.Context, root cache.Ref, bad *damages) error {
 	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(2 * t.opts.Transfers)
+	group.SetLimit(2 * transfers)
 	err := t.walk(inner, root, func(ref cache.Ref) error {
 		if ref.Kind == cache.Tree { // the walk cannot go on without it
 			return t.fetchObject(inner, root, ref.ID, -1)
@@ -142,36 +138,27 @@ func (t *fetcher) fetchLarge(ctx context.Context, root cache.Ref) error {
 	if other := group.Wait(); other != nil {
 		return other
 	}
-	if err := bad.add(err); err != nil {
-		return err
-	}
-	return bad.err()
+	return bad.add(err)
 }
 
 // damages collects the wrong and missing objects. One pass finds all of them, and
 // one push from a machine that has the content repairs them.
-type damages struct {
-	mu    sync.Mutex
-	first error
-}
+type damages struct{ first atomic.Pointer[error] }
 
 // add keeps damage and returns any other error.
 func (d *damages) add(err error) error {
-	if err == nil || !isDamage(err) {
+	if !isDamage(err) {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.first == nil {
-		d.first = err
-	}
+	d.first.CompareAndSwap(nil, &err)
 	return nil
 }
 
 func (d *damages) err() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.first
+	if first := d.first.Load(); first != nil {
+		return *first
+	}
+	return nil
 }
 
 // isDamage reports whether an error means that content in the remote is wrong or
@@ -304,14 +291,12 @@ func (t *fetcher) refuse(ctx context.Context, root cache.Ref, key string, err er
 	if corrupt {
 		t.stats.corrupt.Add(1)
 	}
-	t.finder.markBad(key)
-	t.finder.mu.Lock()
-	delete(t.finder.closures, root.ID)
-	delete(t.finder.blobs, root.ID)
+	t.finder.bad.Store(key, true)
 	if root.Kind == cache.Tree {
-		t.finder.bad[closureKey(root.ID)] = true
+		t.finder.bad.Store(closureKey(root.ID), true)
 	}
-	t.finder.mu.Unlock()
+	t.finder.closures.Delete(root.ID)
+	t.finder.blobs.Delete(root.ID)
 	if t.loc.ReadOnly {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 const (
@@ -28,35 +29,22 @@ type finder struct {
 	*link
 	known *known
 
-	// mu guards the fields below.
-	mu sync.Mutex
-	// roots is the content named by records that were found in the remote.
-	roots map[digest.ContentID]cache.Ref
-	// closures are the valid markers that were read; blobs are the objects that
-	// were found present.
-	closures map[digest.ContentID]*closure
-	blobs    map[digest.ContentID]bool
+	// roots has the cache.Ref of the content that records in the remote name, and closures
+	// the valid markers that were read, each by its digest.
+	roots, closures sync.Map
+	// blobs are the digests of objects that were found present.
+	blobs sync.Map
 	// lost are actions whose content could not be fetched. They count as misses until
 	// they are stored again.
-	lost map[digest.ActionID]bool
+	lost sync.Map
 	// bad are names of objects that must be rewritten.
-	bad map[string]bool
-}
-
-func newFinder(l *link) *finder {
-	return &finder{
-		link: l, known: newKnown(l.local, l.loc),
-		roots: make(map[digest.ContentID]cache.Ref), closures: make(map[digest.ContentID]*closure),
-		blobs: make(map[digest.ContentID]bool), lost: make(map[digest.ActionID]bool), bad: make(map[string]bool),
-	}
+	bad sync.Map
 }
 
 // name remembers the content that a remote record names.
 func (t *finder) name(rec *cache.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, ref := range refsOf(rec) {
-		t.roots[ref.ID] = ref
+		t.roots.Store(ref.ID, ref)
 	}
 }
 
@@ -67,13 +55,10 @@ func (t *finder) Find(ctx context.Context, ids []digest.ActionID) []*cache.Recor
 	found := make([]*cache.Record, len(ids))
 	var ask []int
 	for i, id := range ids {
-		rec, err := t.local.Lookup(ctx, id)
-		switch {
-		case err == nil:
-			if found[i] = rec; rec.Final() == nil && !t.isLost(id) {
-				ask = append(ask, i)
-			}
-		case !t.isLost(id):
+		if rec, err := t.local.Lookup(ctx, id); err == nil {
+			found[i] = rec
+		}
+		if _, lost := t.lost.Load(id); !lost && found[i].Final() == nil {
 			ask = append(ask, i)
 		}
 	}
@@ -112,13 +97,7 @@ func (t *finder) listed(ctx context.Context, ids []digest.ActionID, ask []int) [
 	for _, id := range there {
 		all[id] = true
 	}
-	var left []int
-	for _, i := range ask {
-		if all[ids[i]] {
-			left = append(left, i)
-		}
-	}
-	return left
+	return lists.Where(ask, func(i int) bool { return all[ids[i]] })
 }
 
 // List is Tier.List.
@@ -126,14 +105,14 @@ func (t *finder) List(ctx context.Context) ([]digest.ActionID, error) {
 	if err := t.bucket.checkFormat(ctx, false); err != nil {
 		return nil, err
 	}
-	var lists [256][]digest.ActionID
+	var found [256][]digest.ActionID
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(askers)
-	for i := range lists {
+	for i := range found {
 		group.Go(func() error {
 			return t.bucket.list(ctx, fmt.Sprintf("%s/%02x/", actionsName, i), func(key string) {
 				if id, ok := actionOf(key); ok {
-					lists[i] = append(lists[i], id)
+					found[i] = append(found[i], id)
 				}
 			})
 		})
@@ -141,20 +120,19 @@ func (t *finder) List(ctx context.Context) ([]digest.ActionID, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return slices.Concat(lists[:]...), nil
-}
-
-func (t *finder) isLost(id digest.ActionID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.lost[id]
+	return slices.Concat(found[:]...), nil
 }
 
 // find returns the record of an action if the remote has all its content.
 func (t *finder) find(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	rec, data, err := t.readRecord(ctx, id)
 	if err == nil {
-		if err = t.present(ctx, rec); isDamage(err) {
+		for _, ref := range refsOf(rec) {
+			if err = t.present(ctx, ref); err != nil {
+				break
+			}
+		}
+		if isDamage(err) {
 			t.doubt(rec)
 		}
 	}
@@ -175,48 +153,42 @@ func (t *finder) readRecord(ctx context.Context, id digest.ActionID) (rec *cache
 		return nil, nil, err
 	}
 	key := actionKey(id)
-	err = t.bucket.get(ctx, key, maxRecord, func(text []byte) (err error) {
+	err = t.get(ctx, key, maxRecord, func(text []byte) (err error) {
 		data = bytes.Clone(text)
 		rec, err = decodeRecord(id, text)
 		return err
 	})
-	if errors.Is(err, cache.ErrCorrupt) {
-		t.stats.corrupt.Add(1)
-		t.markBad(key)
-	}
 	return rec, data, err
 }
 
-// present makes sure that the remote has everything that a record names.
-func (t *finder) present(ctx context.Context, rec *cache.Record) error {
-	for _, ref := range refsOf(rec) {
-		var err error
-		if ref.Kind == cache.Tree {
-			_, err = t.closure(ctx, ref)
-		} else {
-			err = t.presentBlob(ctx, ref)
-		}
-		if err != nil {
-			return err
-		}
+// get reads an object, and notes one that is wrong.
+func (t *finder) get(ctx context.Context, key string, limit int64, parse func([]byte) error) error {
+	err := t.bucket.get(ctx, key, limit, parse)
+	if errors.Is(err, cache.ErrCorrupt) {
+		t.stats.corrupt.Add(1)
+		t.bad.Store(key, true)
 	}
-	return nil
+	return err
+}
+
+// present makes sure that the remote has all of a tree or blob.
+func (t *finder) present(ctx context.Context, ref cache.Ref) error {
+	if ref.Kind == cache.Tree {
+		_, err := t.closure(ctx, ref)
+		return err
+	}
+	return t.presentBlob(ctx, ref)
 }
 
 func (t *finder) presentBlob(ctx context.Context, ref cache.Ref) error {
-	t.mu.Lock()
-	known := t.blobs[ref.ID]
-	t.mu.Unlock()
-	if known {
+	if _, known := t.blobs.Load(ref.ID); known {
 		return nil
 	}
-	if err := t.has(ctx, objectKey(ref.ID), ref.Size); err != nil {
-		return err
+	err := t.has(ctx, objectKey(ref.ID), ref.Size)
+	if err == nil {
+		t.blobs.Store(ref.ID, true)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.blobs[ref.ID] = true
-	return nil
+	return err
 }
 
 // has returns cache.ErrNotFound unless an object of that size exists and was
@@ -227,7 +199,7 @@ func (t *finder) has(ctx context.Context, key string, size int64) error {
 	}
 	n, err := t.bucket.size(ctx, key)
 	if err == nil && n != size {
-		t.markBad(key)
+		t.bad.Store(key, true)
 		err = fmt.Errorf("find %s: %w: it has %d bytes, not %d", key, cache.ErrNotFound, n, size)
 	}
 	return err
@@ -235,60 +207,37 @@ func (t *finder) has(ctx context.Context, key string, size int64) error {
 
 // closure reads the marker of a tree.
 func (t *finder) closure(ctx context.Context, root cache.Ref) (*closure, error) {
-	t.mu.Lock()
-	c := t.closures[root.ID]
-	t.mu.Unlock()
-	if c != nil {
-		return c, nil
+	if c, ok := t.closures.Load(root.ID); ok {
+		return c.(*closure), nil
 	}
 	key := closureKey(root.ID)
 	if t.isBad(key) {
 		return nil, fmt.Errorf("find %s: %w", key, cache.ErrNotFound)
 	}
-	err := t.bucket.get(ctx, key, maxClosure, func(data []byte) (err error) {
+	var c *closure
+	err := t.get(ctx, key, maxClosure, func(data []byte) (err error) {
 		c, err = decodeClosure(root, data)
 		return err
 	})
-	if errors.Is(err, cache.ErrCorrupt) {
-		t.stats.corrupt.Add(1)
-		t.markBad(key)
-	}
 	if err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.closures[root.ID] = c
+	t.closures.Store(root.ID, c)
 	return c, nil
 }
 
 func (t *finder) isBad(key string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.bad[key]
-}
-
-func (t *finder) markBad(key string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.bad[key] = true
-}
-
-func (t *finder) markGood(key string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.bad, key)
+	_, bad := t.bad.Load(key)
+	return bad
 }
 
 // doubt makes the next push of a record check everything again.
 func (t *finder) doubt(rec *cache.Record) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, ref := range refsOf(rec) {
-		delete(t.blobs, ref.ID)
+		t.blobs.Delete(ref.ID)
 		if ref.Kind == cache.Tree {
-			delete(t.closures, ref.ID)
-			t.bad[closureKey(ref.ID)] = true
+			t.bad.Store(closureKey(ref.ID), true)
+			t.closures.Delete(ref.ID)
 		}
 	}
 }

@@ -85,13 +85,10 @@ func (f folderObjects) open(ctx context.Context, key string, offset, length int6
 	if length < 0 {
 		length = max(0, whole-offset)
 	}
-	return &section{io.NewSectionReader(file, offset, length), file}, whole, nil
-}
-
-// section is a part of a file.
-type section struct {
-	io.Reader
-	io.Closer
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(file, offset, length), file}, whole, nil
 }
 
 func (f folderObjects) write(_ context.Context, key string, _ int64, create bool, body io.Reader) error {

@@ -42,9 +42,7 @@ func (t *pusher) Push(ctx context.Context, rec *cache.Record) error {
 		return fmt.Errorf("store %s: %w", rec.Address, err)
 	}
 	t.stats.pushed.Add(1)
-	t.finder.mu.Lock()
-	delete(t.finder.lost, rec.Action)
-	t.finder.mu.Unlock()
+	t.finder.lost.Delete(rec.Action)
 	return nil
 }
 
@@ -69,10 +67,7 @@ func (t *pusher) pushRef(ctx context.Context, ref cache.Ref) (err error) {
 	}
 	defer release()
 	if ref.Kind != cache.Tree {
-		t.finder.mu.Lock()
-		known := t.finder.blobs[ref.ID]
-		t.finder.mu.Unlock()
-		if known {
+		if _, known := t.finder.blobs.Load(ref.ID); known {
 			return nil
 		}
 		return t.storeObject(ctx, object{ref.ID, ref.Size})
@@ -87,7 +82,7 @@ func (t *pusher) pushRef(ctx context.Context, ref cache.Ref) (err error) {
 // pushTree stores a tree with everything below it, and then its marker.
 func (t *pusher) pushTree(ctx context.Context, root cache.Ref) error {
 	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(2 * t.opts.Transfers)
+	group.SetLimit(2 * transfers)
 	p := &packer{t: t, group: group, closure: closure{root: root}, seen: make(map[digest.ContentID]bool)}
 	err := p.tree(inner, root)
 	if err == nil {
@@ -103,9 +98,7 @@ func (t *pusher) pushTree(ctx context.Context, root cache.Ref) error {
 	if err := t.store(ctx, closureKey(root.ID), int64(len(data)), contentBytes(data)); err != nil {
 		return err
 	}
-	t.finder.mu.Lock()
-	defer t.finder.mu.Unlock()
-	t.finder.closures[root.ID] = &p.closure
+	t.finder.closures.Store(root.ID, &p.closure)
 	return nil
 }
 
@@ -283,7 +276,7 @@ func (t *pusher) store(ctx context.Context, key string, size int64, open content
 		err = t.bucket.put(ctx, key, size, true, open)
 	}
 	if err == nil {
-		t.finder.markGood(key)
+		t.finder.bad.Delete(key)
 	}
 	return err
 }
@@ -311,7 +304,7 @@ func (t *pusher) pushRecord(ctx context.Context, rec *cache.Record) error {
 		}
 	}
 	if err == nil {
-		t.finder.markGood(key)
+		t.finder.bad.Delete(key)
 		t.finder.known.add(rec.Action, data)
 	}
 	return err

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -75,7 +76,10 @@ const (
 )
 
 func (s *s3Objects) write(ctx context.Context, key string, size int64, create bool, body io.Reader) error {
-	sum := contentOf(key)
+	sum := "" // of the bytes, where that is the object's name
+	if strings.HasPrefix(key, objectsName+"/") {
+		sum = path.Base(key)
+	}
 	switch {
 	case size > maxSingle, size > partBytes && (sum == "" || s.secure()):
 		return s.upload(ctx, s.prefix+key, size, create, body)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -54,13 +55,7 @@ var withoutEffect = []string{"request_checksum_calculation", "response_checksum_
 func parseOptions(scheme string, q url.Values) (s3Options, error) {
 	var o s3Options
 	text, flags := o.text(), o.flags()
-	for _, name := range slices.Sorted(func(yield func(string) bool) {
-		for name := range q {
-			if !yield(name) {
-				return
-			}
-		}
-	}) {
+	for _, name := range slices.Sorted(maps.Keys(q)) {
 		value := q.Get(name)
 		switch {
 		case scheme == "file":
@@ -139,7 +134,10 @@ func (o s3Options) open(ctx context.Context, bucket, prefix string) (objects, er
 		return nil, err
 	}
 	creds := credentials.New(o.provider())
-	if err := checkCredentials(ctx, creds); err != nil {
+	// Missing credentials are reported early, with a clear message.
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if _, err := creds.GetWithContext(&credentials.CredContext{Context: ctx}); err != nil {
 		return nil, err
 	}
 	core, err := minio.NewCore(endpoint.Host, &minio.Options{
@@ -208,12 +206,4 @@ func (o s3Options) headers() map[string]string {
 		headers["X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"] = o.encryptionKey
 	}
 	return headers
-}
-
-// checkCredentials reports missing credentials early, with a clear message.
-func checkCredentials(ctx context.Context, creds *credentials.Credentials) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	_, err := creds.GetWithContext(&credentials.CredContext{Context: ctx})
-	return err
 }

@@ -1,22 +1,29 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
 )
 
+// transfers is the number of objects that are transferred at a time.
+const transfers = 8
+
 // Options configure a Tier.
 type Options struct {
 	// Warn, if set, is called once for each kind of trouble with the remote.
 	Warn func(text string)
-	// Transfers is the number of objects that are transferred at a time; 0 means 8.
-	Transfers int
 	// patience is set by tests.
 	patience patience
 }
@@ -36,15 +43,12 @@ var _ cache.Cache = (*Tier)(nil)
 // New returns a Tier. It sends no request until it has to. The caller closes
 // the local cache, after the Tier.
 func New(local *disk.Cache, loc Location, opts Options) *Tier {
-	if opts.Transfers <= 0 {
-		opts.Transfers = 8
-	}
 	if opts.patience.attempts == 0 {
 		opts.patience = defaultPatience
 	}
 	l := &link{
 		local: local, loc: loc, opts: opts,
-		slots: make(chan struct{}, opts.Transfers), busy: make(map[digest.ContentID]chan struct{}),
+		slots: make(chan struct{}, transfers),
 	}
 	l.bucket = &bucket{loc: loc, patience: opts.patience, stats: &l.stats, sent: &l.moving.out}
 	if loc.s3.google { // it misinterprets conditional writes
@@ -53,7 +57,7 @@ func New(local *disk.Cache, loc Location, opts Options) *Tier {
 	if loc.anyones() {
 		l.warn("open", "remote cache %s: every user may write to it, and whoever may decides results; chmod o-w its folder, or give it to a group", loc)
 	}
-	find := newFinder(l)
+	find := &finder{link: l, known: &known{dir: filepath.Join(local.Dir(), "remote", loc.id()), readOnly: local.ReadOnly()}}
 	push := &pusher{link: l, finder: find}
 	push.queue = newQueue(push.push)
 	return &Tier{Cache: local, link: l, finder: find, fetcher: &fetcher{link: l, finder: find}, pusher: push}
@@ -147,8 +151,220 @@ func (t *Tier) Finish(ctx context.Context) (left int) { return t.pusher.queue.wa
 // Close stops all transfers. It does not close the local cache.
 func (t *Tier) Close() error {
 	t.pusher.queue.close()
-	if err := t.bucket.close(); err != nil {
-		return fmt.Errorf("close %s: %w", t.loc, maskedError{mask(err.Error())})
-	}
+	t.bucket.close()
 	return nil
+}
+
+// Reader is a Tier for commands that only read results. What the local cache
+// does not have is looked up in the remote and fetched when it is read. Nothing
+// is stored in the remote.
+type Reader struct{ *Tier }
+
+var (
+	_ cache.Store  = Reader{}
+	_ cache.Index  = Reader{}
+	_ cache.Placer = Reader{}
+)
+
+// NewReader is New for a Reader.
+func NewReader(local *disk.Cache, loc Location, opts Options) Reader {
+	loc.ReadOnly = true
+	return Reader{New(local, loc, opts)}
+}
+
+// Lookup implements cache.Index. It asks the remote for records that are not in
+// the local cache.
+func (r Reader) Lookup(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
+	rec, err := r.Tier.Lookup(ctx, id)
+	if !errors.Is(err, cache.ErrNotFound) {
+		return rec, err
+	}
+	if found := r.Find(ctx, []digest.ActionID{id}); found[0] != nil {
+		return found[0], nil
+	}
+	return nil, err
+}
+
+// Records reads the records in the remote of the actions that pick selects. One
+// that is wrong or has vanished is counted and left out. The content of a
+// record may not exist.
+func (t *Tier) Records(ctx context.Context, pick func(digest.ActionID) bool) ([]*cache.Record, error) {
+	ids, err := t.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ids = slices.DeleteFunc(ids, func(id digest.ActionID) bool { return !pick(id) })
+	slices.SortFunc(ids, func(a, b digest.ActionID) int { return bytes.Compare(a[:], b[:]) })
+	recs := make([]*cache.Record, len(ids))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(askers)
+	for i, id := range ids {
+		group.Go(func() error {
+			rec, _, err := t.finder.readRecord(ctx, id)
+			if isDamage(err) {
+				t.trouble(ctx, "reading records", err)
+				return nil
+			}
+			recs[i] = rec
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(recs, func(r *cache.Record) bool { return r == nil }), nil
+}
+
+// Unfetched returns how many bytes Pull would transfer for a record, and
+// whether the record is in the local cache already.
+func (t *Tier) Unfetched(ctx context.Context, rec *cache.Record) (n int64, here bool, err error) {
+	if old, err := t.Cache.Lookup(ctx, rec.Action); err == nil && old.Final() != nil {
+		return 0, true, nil
+	}
+	for _, ref := range refsOf(rec) {
+		if err := t.walk(ctx, ref, nil); err == nil {
+			continue
+		}
+		if ref.Kind != cache.Tree {
+			n += ref.Size
+			continue
+		}
+		c, err := t.finder.closure(ctx, ref)
+		if err != nil {
+			return n, false, err
+		}
+		n += c.bytes()
+	}
+	return n, false, nil
+}
+
+// Unsent returns how many bytes of content Push would check for a record, and
+// whether the remote has all of it already. Parts that exist are not sent again
+// but counted.
+func (t *Tier) Unsent(ctx context.Context, rec *cache.Record) (n int64, there bool, err error) {
+	if _, _, err = t.finder.readRecord(ctx, rec.Action); err != nil && !isDamage(err) {
+		return 0, false, err
+	}
+	there = err == nil
+	for _, ref := range refsOf(rec) {
+		err := t.finder.present(ctx, ref)
+		if err != nil && !isDamage(err) {
+			return n, false, err
+		}
+		if err != nil {
+			there = false
+			n += ref.Size
+		}
+	}
+	return n, there, nil
+}
+
+// pushers is the number of results that are stored in the remote at a time. The
+// objects of all of them share the Tier's transfers. Two suffice for one to be
+// packed while the other is sent.
+const pushers = 2
+
+// queue stores results in the background.
+type queue struct {
+	push func(context.Context, *cache.Record) error
+	ctx  context.Context // of the whole queue
+	stop context.CancelFunc
+	all  sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting []*cache.Record
+	// busy are the results that are being stored. A later result of an action waits for
+	// the one before, which would replace it otherwise.
+	busy map[digest.ActionID]*cache.Record
+	// failed counts results that were given up.
+	failed int
+	// idle is closed when nothing is pending; it is nil while nobody waits for
+	// that.
+	idle chan struct{}
+}
+
+func newQueue(push func(context.Context, *cache.Record) error) *queue {
+	q := &queue{push: push, busy: make(map[digest.ActionID]*cache.Record)}
+	q.ctx, q.stop = context.WithCancel(context.Background())
+	return q
+}
+
+func (q *queue) add(rec *cache.Record) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ctx.Err() != nil {
+		q.failed++
+		return
+	}
+	if at := slices.IndexFunc(q.waiting, func(was *cache.Record) bool { return was.Action == rec.Action }); at >= 0 {
+		q.waiting[at] = rec
+		return
+	}
+	q.waiting = append(q.waiting, rec)
+	if q.idle == nil {
+		q.idle = make(chan struct{})
+	}
+	q.start()
+}
+
+// start begins to store the next result, if one may be. It needs mu.
+func (q *queue) start() {
+	at := slices.IndexFunc(q.waiting, func(rec *cache.Record) bool { return q.busy[rec.Action] == nil })
+	if at < 0 || len(q.busy) == pushers || q.ctx.Err() != nil {
+		return
+	}
+	rec := q.waiting[at]
+	q.waiting = slices.Delete(q.waiting, at, at+1)
+	q.busy[rec.Action] = rec
+	q.all.Go(func() { q.done(rec, q.push(q.ctx, rec)) })
+}
+
+// done counts a record that was stored or given up, and starts the next.
+func (q *queue) done(rec *cache.Record, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.busy, rec.Action)
+	if err != nil {
+		q.failed++
+	}
+	if q.pending() == 0 {
+		close(q.idle)
+		q.idle = nil
+	}
+	q.start()
+}
+
+// pending is the number of results that wait or are being stored. It needs mu.
+func (q *queue) pending() int { return len(q.waiting) + len(q.busy) }
+
+// content returns the content of the results that wait or are being stored.
+func (q *queue) content() (refs []cache.Ref) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, rec := range slices.Concat(q.waiting, slices.Collect(maps.Values(q.busy))) {
+		refs = append(refs, refsOf(rec)...)
+	}
+	return refs
+}
+
+// wait returns how many results are not stored once nothing is pending or ctx
+// ends.
+func (q *queue) wait(ctx context.Context) int {
+	q.mu.Lock()
+	idle := q.idle
+	q.mu.Unlock()
+	if idle != nil {
+		select {
+		case <-idle:
+		case <-ctx.Done():
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.pending() + q.failed
+}
+
+func (q *queue) close() {
+	q.stop()
+	q.all.Wait()
 }

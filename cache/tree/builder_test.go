@@ -18,6 +18,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/spill"
 )
 
 // plainTree is the oracle of Builder: a directory in memory, encoded bottom
@@ -215,7 +216,7 @@ func TestBuilderMemory(t *testing.T) {
 		if files, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
-		limit = 0
+		limit = builderMemory
 	}
 	shapes := map[string]func(i int) string{
 		"flat":    func(i int) string { return fmt.Sprintf("image-%08d.jpg", i) },
@@ -245,7 +246,7 @@ func TestBuilderMemory(t *testing.T) {
 			t.Logf("%d files, %d directories of %d bytes: at most %.1f MiB", files, len(s.kept), s.bytes, p.mib())
 			// Twice what is held, since the heap is only collected when it has
 			// doubled, and something for merging.
-			bound := 2.5*float64(b.limit())/(1<<20) + 16
+			bound := 2.5*float64(limit)/(1<<20) + 16
 			if p.mib() > bound {
 				t.Errorf("%.1f MiB in use, want at most %.1f", p.mib(), bound)
 			}
@@ -282,17 +283,22 @@ func (in *lookingIngest) Write(p []byte) (int, error) {
 
 // A run that cannot be read back is an error, not a smaller tree.
 func TestBuilderTornRun(t *testing.T) {
-	b := Builder{Memory: 2000}
+	var run *os.File
+	b := Builder{sorted: spill.Sorter{Memory: 2000}}
+	b.sorted.Temp = func() (f *os.File, err error) {
+		run, err = spill.File(t.TempDir())
+		return run, err
+	}
 	for i := range 100 {
 		ref := cache.Ref{Kind: cache.Blob, ID: digest.ContentID{1}, Size: int64(i)}
 		if err := b.Add(fmt.Sprint("d/", i), ref, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(b.runs) == 0 {
+	if run == nil {
 		t.Fatal("nothing was spilled")
 	}
-	if err := b.runs[0].file.Truncate(100); err != nil {
+	if err := run.Truncate(100); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Build(t.Context(), newSink(t)); !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -3,13 +3,18 @@ package tree
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path"
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 )
 
@@ -175,4 +180,113 @@ func parseName(b []byte) (string, error) {
 		}
 	}
 	return string(name), nil
+}
+
+// Read returns all entries of the directory that ref names.
+func Read(ctx context.Context, store cache.Store, ref cache.Ref) ([]Entry, error) {
+	var entries []Entry
+	err := Each(ctx, store, ref, func(e Entry) error {
+		entries = append(entries, e)
+		return nil
+	})
+	return entries, err
+}
+
+// Each calls fn for every entry of the directory that ref names. If the sums of
+// the directory differ from its reference, the error wraps ErrInvalid.
+func Each(ctx context.Context, store cache.Store, ref cache.Ref, fn func(Entry) error) error {
+	if ref.Kind != cache.Tree {
+		return fmt.Errorf("open tree %s: it is a %s", ref.ID.Short(), ref.Kind)
+	}
+	r, err := store.Open(ctx, ref.ID)
+	if err != nil {
+		return fmt.Errorf("open tree %s: %w", ref.ID.Short(), err)
+	}
+	defer r.Close()
+	d := NewDecoder(r)
+	for {
+		e, err := d.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("read tree %s: %w", ref.ID.Short(), err)
+		}
+		if err := fn(e); err != nil {
+			return err
+		}
+	}
+	if size, files := d.Totals(); size != ref.Size || files != ref.Files {
+		return fmt.Errorf("read tree %s: %w: it contains %d files of %d bytes, not %d of %d",
+			ref.ID.Short(), ErrInvalid, files, size, ref.Files, ref.Size)
+	}
+	return nil
+}
+
+// Walk calls fn for every entry below ref with its slash-separated path:
+// directories before their content, names in byte order. If fn returns
+// fs.SkipDir for a directory, its content is left out; fs.SkipAll ends the walk
+// without an error. The memory needed does not depend on the number of files.
+func Walk(ctx context.Context, store cache.Store, ref cache.Ref, fn func(path string, e Entry) error) error {
+	err := walk(ctx, store, ref, "", fn)
+	if errors.Is(err, fs.SkipAll) {
+		return nil
+	}
+	return err
+}
+
+func walk(ctx context.Context, store cache.Store, ref cache.Ref, dir string, fn func(string, Entry) error) error {
+	return Each(ctx, store, ref, func(e Entry) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		name := path.Join(dir, e.Name)
+		err := fn(name, e)
+		if err != nil || !e.IsDir() {
+			if e.IsDir() && errors.Is(err, fs.SkipDir) {
+				return nil
+			}
+			return err
+		}
+		return walk(ctx, store, e.Ref(), name, fn)
+	})
+}
+
+// Find returns the entry at a slash-separated path below ref. A path that does
+// not exist is an error that wraps fs.ErrNotExist. "." is the tree itself.
+func Find(ctx context.Context, store cache.Store, ref cache.Ref, name string) (Entry, error) {
+	return find("find", NewEntry(".", ref, false), name, func(dir cache.Ref, name string) (found Entry, err error) {
+		if CheckName(name) != nil {
+			return found, fs.ErrInvalid
+		}
+		err = Each(ctx, store, dir, func(e Entry) error {
+			if e.Name == name {
+				found = e
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err = cmp.Or(err, fs.ErrNotExist); errors.Is(err, fs.SkipAll) {
+			err = nil
+		}
+		return found, err
+	})
+}
+
+// find returns the entry at a path below root; in returns the entry of a name in a folder.
+func find(op string, root Entry, name string, in func(dir cache.Ref, name string) (Entry, error)) (at Entry, err error) {
+	at = root
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case err != nil || name == ".":
+		case at.IsDir():
+			at, err = in(at.Ref(), part)
+		default:
+			err = fs.ErrNotExist
+		}
+	}
+	if err != nil {
+		return Entry{}, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return at, nil
 }

@@ -1,7 +1,9 @@
 package tree
 
 import (
+	"bytes"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -30,29 +32,19 @@ func IsEncoding(r io.Reader) (bool, error) {
 // sorts entries in place; two with the same name are an error.
 func Encode(entries []Entry) ([]byte, cache.Ref, error) {
 	sortEntries(entries)
-	buf := make([]byte, 0, len(header)+len(entries)*112)
-	enc := NewEncoder(bufferWriter{&buf})
+	buf := bytes.NewBuffer(make([]byte, 0, len(header)+len(entries)*112))
+	enc := NewEncoder(buf)
 	for _, e := range entries {
 		if err := enc.Write(e); err != nil {
 			return nil, cache.Ref{}, err
 		}
 	}
 	ref, err := enc.Finish()
-	return buf, ref, err
+	return buf.Bytes(), ref, err
 }
 
 func sortEntries(entries []Entry) {
-	byName := func(a, b Entry) int { return strings.Compare(a.Name, b.Name) }
-	if !slices.IsSortedFunc(entries, byName) {
-		slices.SortFunc(entries, byName)
-	}
-}
-
-type bufferWriter struct{ buf *[]byte }
-
-func (w bufferWriter) Write(p []byte) (int, error) {
-	*w.buf = append(*w.buf, p...)
-	return len(p), nil
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // appendEntry appends the line of e, which must be valid.
@@ -90,17 +82,18 @@ func appendName(buf []byte, name string) []byte {
 // Encoder writes the encoding of a directory entry by entry, in bounded
 // memory.
 type Encoder struct {
-	w       io.Writer
-	hash    *digest.Writer
-	buf     []byte
-	last    string
-	n       int64
-	total   total
-	started bool
+	w     io.Writer
+	hash  *digest.Writer
+	buf   []byte
+	last  string
+	n     int64
+	total total
 }
 
 // NewEncoder returns an Encoder that writes to w.
-func NewEncoder(w io.Writer) *Encoder { return &Encoder{w: w, hash: digest.NewWriter()} }
+func NewEncoder(w io.Writer) *Encoder {
+	return &Encoder{w: w, hash: digest.NewWriter(), buf: []byte(header)}
+}
 
 // Write adds the next entry; names must come in strictly ascending order.
 func (e *Encoder) Write(entry Entry) error {
@@ -115,7 +108,6 @@ func (e *Encoder) Write(entry Entry) error {
 	}
 	e.last = entry.Name
 	e.n++
-	e.start()
 	e.buf = appendEntry(e.buf, entry)
 	if len(e.buf) < 32<<10 {
 		return nil
@@ -125,18 +117,10 @@ func (e *Encoder) Write(entry Entry) error {
 
 // Finish writes the rest and returns the directory's reference.
 func (e *Encoder) Finish() (cache.Ref, error) {
-	e.start()
 	if err := e.flush(); err != nil {
 		return cache.Ref{}, err
 	}
 	return cache.Ref{Kind: cache.Tree, ID: e.hash.ID(), Size: e.total.size, Files: e.total.files}, nil
-}
-
-func (e *Encoder) start() {
-	if !e.started {
-		e.buf = append(e.buf, header...)
-		e.started = true
-	}
 }
 
 func (e *Encoder) flush() error {
@@ -147,4 +131,102 @@ func (e *Encoder) flush() error {
 		return fmt.Errorf("write tree: %w", err)
 	}
 	return nil
+}
+
+// ErrInvalid means that bytes are not the canonical encoding of a tree, or that a
+// name cannot be part of a tree.
+var ErrInvalid = errors.New("invalid tree")
+
+// maxName is the longest name in bytes: the limit of the usual file systems.
+const maxName = 255
+
+// Type is the type of a directory entry.
+type Type byte
+
+// The types of entries; the byte is the one in the encoding.
+const (
+	File       Type = 'f'
+	Executable Type = 'x'
+	Directory  Type = 'd'
+)
+
+// Entry is one line of a directory.
+type Entry struct {
+	Name string
+	// ID is the content of a file, or the encoding of a subdirectory.
+	ID digest.ContentID
+	// Size is the length of a file, or the sum of the files below a
+	// subdirectory.
+	Size int64
+	// Files is the number of files below a subdirectory; 0 for a file.
+	Files int64
+	Type  Type
+}
+
+// IsDir reports whether e is a subdirectory.
+func (e Entry) IsDir() bool { return e.Type == Directory }
+
+// Ref returns the object that e names.
+func (e Entry) Ref() cache.Ref {
+	if e.IsDir() {
+		return cache.Ref{Kind: cache.Tree, ID: e.ID, Size: e.Size, Files: e.Files}
+	}
+	return cache.Ref{Kind: cache.Blob, ID: e.ID, Size: e.Size}
+}
+
+// NewEntry returns the entry called name for an object. The executable bit
+// only matters for a blob.
+func NewEntry(name string, ref cache.Ref, executable bool) Entry {
+	e := Entry{Name: name, ID: ref.ID, Size: ref.Size, Files: ref.Files, Type: File}
+	switch {
+	case ref.Kind == cache.Tree:
+		e.Type = Directory
+	case executable:
+		e.Type = Executable
+	}
+	return e
+}
+
+// CheckName returns an error that wraps ErrInvalid unless name is one safe
+// path element.
+func CheckName(name string) error {
+	switch {
+	case name == "" || name == "." || name == "..":
+		return fmt.Errorf("name %q: %w: not a file name", name, ErrInvalid)
+	case len(name) > maxName:
+		return fmt.Errorf("name %q: %w: longer than %d bytes", name[:32]+"…", ErrInvalid, maxName)
+	case strings.IndexByte(name, '/') >= 0 || strings.IndexByte(name, 0) >= 0:
+		return fmt.Errorf("name %q: %w: contains a slash or a zero byte", name, ErrInvalid)
+	}
+	return nil
+}
+
+// check returns an error unless e can be encoded.
+func (e Entry) check() error {
+	if err := CheckName(e.Name); err != nil {
+		return err
+	}
+	switch {
+	case e.Type != File && e.Type != Executable && e.Type != Directory:
+		return fmt.Errorf("entry %q: %w: unknown type %q", e.Name, ErrInvalid, byte(e.Type))
+	case e.ID.IsZero():
+		return fmt.Errorf("entry %q: %w: no digest", e.Name, ErrInvalid)
+	case e.Size < 0 || e.Files < 0 || (e.Files != 0 && !e.IsDir()):
+		return fmt.Errorf("entry %q: %w: impossible size or file count", e.Name, ErrInvalid)
+	}
+	return nil
+}
+
+// total adds up a directory's entries.
+type total struct{ size, files int64 }
+
+// add counts e and reports whether the sums still fit.
+func (t *total) add(e Entry) bool {
+	n := e.Files
+	if !e.IsDir() {
+		n = 1
+	}
+	t.size += e.Size
+	t.files += n
+	return t.size >= e.Size && t.files >= n
 }

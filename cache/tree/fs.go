@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -9,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // keepEntries limits how many directory entries an FS keeps in memory.
@@ -41,25 +44,30 @@ func (f *FS) find(op, name string) (Entry, error) {
 	if !fs.ValidPath(name) {
 		return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
-	at := f.root
-	if name == "." {
-		return at, nil
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if !at.IsDir() {
-			return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
-		}
-		entries, err := f.read(at.Ref())
-		if err != nil {
-			return Entry{}, &fs.PathError{Op: op, Path: name, Err: err}
-		}
-		i, ok := slices.BinarySearchFunc(entries, part, func(e Entry, s string) int { return strings.Compare(e.Name, s) })
+	return find(op, f.root, name, func(dir cache.Ref, name string) (Entry, error) {
+		entries, err := f.read(dir)
+		i, ok := slices.BinarySearchFunc(entries, name, func(e Entry, s string) int { return strings.Compare(e.Name, s) })
 		if !ok {
-			return Entry{}, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+			return Entry{}, cmp.Or(err, fs.ErrNotExist)
 		}
-		at = entries[i]
+		return entries[i], nil
+	})
+}
+
+// list returns the entries of the directory of that name.
+func (f *FS) list(op, name string) (Entry, []Entry, error) {
+	e, err := f.find(op, name)
+	if err != nil {
+		return e, nil, err
 	}
-	return at, nil
+	var entries []Entry
+	if err = errors.New("not a directory"); e.IsDir() {
+		entries, err = f.read(e.Ref())
+	}
+	if err != nil {
+		err = &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return e, entries, err
 }
 
 // read returns a directory, from memory if it was read recently.
@@ -91,28 +99,21 @@ func (f *FS) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.IsDir() {
-		entries, err := f.read(e.Ref())
-		if err != nil {
-			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
-		}
-		return OpenDir(e, entries), nil
+	if !e.IsDir() {
+		return f.openFile(name, e)
 	}
-	return f.openFile(name, e)
+	e, entries, err := f.list("open", name)
+	if err != nil {
+		return nil, err
+	}
+	return OpenDir(e, entries), nil
 }
 
 // ReadDir implements fs.ReadDirFS.
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
-	e, err := f.find("readdir", name)
+	_, entries, err := f.list("readdir", name)
 	if err != nil {
 		return nil, err
-	}
-	if !e.IsDir() {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a directory")}
-	}
-	entries, err := f.read(e.Ref())
-	if err != nil {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 	}
 	return DirEntries(entries), nil
 }
@@ -184,11 +185,7 @@ func (i info) Mode() fs.FileMode {
 
 // DirEntries returns the entries as fs.DirEntry.
 func DirEntries(entries []Entry) []fs.DirEntry {
-	list := make([]fs.DirEntry, len(entries))
-	for i, e := range entries {
-		list[i] = info{e}
-	}
-	return list
+	return lists.Of(entries, func(e Entry) fs.DirEntry { return info{e} })
 }
 
 // openDir lists a directory.
@@ -215,4 +212,84 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 	list := DirEntries(d.rest[:n])
 	d.rest = d.rest[n:]
 	return list, nil
+}
+
+// openFile opens a file that can be read at any offset. Reads are verified
+// until the first seek or read at an offset; from then on they are not.
+func (f *FS) openFile(name string, e Entry) (fs.File, error) {
+	r, err := f.store.Open(f.ctx, e.ID)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	open := sync.OnceValues(func() (cache.RandomReader, error) { return f.store.OpenAt(f.ctx, e.ID) })
+	return &openFile{verified: r, info: info{e}, open: open}, nil
+}
+
+// openFile is an open file. Most files are read from beginning to end, so the
+// random reader is only created when it is needed.
+type openFile struct {
+	// verified reads from the beginning.
+	verified io.ReadCloser
+	info     info
+	// open returns the one random reader; opened says that it exists.
+	open   func() (cache.RandomReader, error)
+	opened atomic.Bool
+	// section is where Read continues once a seek was made.
+	section *io.SectionReader
+	read    int64
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+func (f *openFile) Read(p []byte) (int, error) {
+	if f.section != nil {
+		return f.section.Read(p)
+	}
+	n, err := f.verified.Read(p)
+	f.read += int64(n)
+	return n, err
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *openFile) ReadAt(p []byte, off int64) (int, error) {
+	at, err := f.random()
+	if err != nil {
+		return 0, err
+	}
+	return at.ReadAt(p, off)
+}
+
+// Seek implements io.Seeker.
+func (f *openFile) Seek(offset int64, whence int) (int64, error) {
+	if f.section == nil {
+		at, err := f.random()
+		if err != nil {
+			return 0, err
+		}
+		f.section = io.NewSectionReader(at, 0, f.info.e.Size)
+		if _, err := f.section.Seek(f.read, io.SeekStart); err != nil {
+			return 0, err
+		}
+	}
+	return f.section.Seek(offset, whence)
+}
+
+func (f *openFile) random() (cache.RandomReader, error) {
+	at, err := f.open()
+	if err == nil {
+		f.opened.Store(true)
+	}
+	return at, err
+}
+
+func (f *openFile) Close() error {
+	err := f.verified.Close()
+	if !f.opened.Load() {
+		return err
+	}
+	at, openErr := f.open()
+	if openErr != nil {
+		return errors.Join(err, openErr)
+	}
+	return errors.Join(err, at.Close())
 }

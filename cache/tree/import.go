@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +31,6 @@ type ImportOptions struct {
 	Skip func(path string) bool
 	// Known, if set, returns the content of an open file, which may call read for it.
 	Known func(f *os.File, read func() (cache.Ref, error)) (cache.Ref, error)
-	// Workers is the number of files read at once; 0 means one per processor.
-	Workers int
 	// Progress, if set, is called with the files and bytes stored so far, by one
 	// goroutine at a time.
 	Progress func(files, bytes int64)
@@ -44,20 +43,14 @@ type ImportOptions struct {
 // A file is executable in the tree if its owner may execute it. A file that
 // changes while it is read is stored as it was read.
 func Import(ctx context.Context, store cache.Building, dir string, opts ImportOptions) (cache.Ref, error) {
-	workers := opts.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
+	if opts.Known == nil {
+		opts.Known = func(_ *os.File, read func() (cache.Ref, error)) (cache.Ref, error) { return read() }
 	}
 	group, inner := errgroup.WithContext(ctx)
-	im := &importer{ctx: inner, store: store, opts: opts, root: dir, jobs: make(chan string, 16*workers), builder: NewBuilder(store)}
-	group.Go(func() error {
-		defer close(im.jobs)
-		return im.scan()
-	})
-	for range workers {
-		group.Go(im.work)
-	}
-	err := group.Wait()
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	im := &importer{ctx: inner, store: store, opts: opts, root: dir, group: group, builder: NewBuilder(store)}
+	err := im.scan()
+	err = cmp.Or(group.Wait(), err)
 	var ref cache.Ref
 	if err == nil {
 		ref, err = im.builder.Build(ctx, store)
@@ -73,15 +66,15 @@ type importer struct {
 	store cache.Store
 	opts  ImportOptions
 	root  string
-	// jobs are files, by their path below the root.
-	jobs chan string
+	// group stores the files.
+	group *errgroup.Group
 
 	mu           sync.Mutex
 	builder      *Builder
 	files, bytes int64
 }
 
-// scan lists all folders and hands their files to the workers.
+// scan lists all folders and stores their files.
 func (im *importer) scan() error {
 	waiting := []string{""}
 	for len(waiting) > 0 {
@@ -96,13 +89,15 @@ func (im *importer) scan() error {
 	return nil
 }
 
-// scanDir hands the files of one folder to the workers and returns the folders
-// in it.
+// scanDir stores the files of one folder and returns the folders in it.
 func (im *importer) scanDir(dir string) (below []string, err error) {
 	prefix := ""
 	if dir != "" {
 		prefix = dir + "/"
-		if err := im.locked(func() error { return im.builder.AddDir(dir) }); err != nil {
+		im.mu.Lock()
+		err = im.builder.AddDir(dir)
+		im.mu.Unlock()
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -113,11 +108,8 @@ func (im *importer) scanDir(dir string) (below []string, err error) {
 		case d.IsDir():
 			below = append(below, path)
 		case d.Type().IsRegular():
-			select {
-			case im.jobs <- path:
-			case <-im.ctx.Done():
-				return im.ctx.Err()
-			}
+			im.group.Go(func() error { return im.put(path) })
+			return im.ctx.Err()
 		case !im.opts.SkipSpecial:
 			return specialError(filepath.Join(im.root, path), d.Type())
 		}
@@ -162,37 +154,23 @@ func specialError(path string, mode fs.FileMode) error {
 	return fmt.Errorf("%s is %s; %w", path, nolink.Kind(mode), ErrSpecial)
 }
 
-func (im *importer) locked(fn func() error) error {
+// put stores a file and adds it to the tree.
+func (im *importer) put(path string) error {
+	if err := im.ctx.Err(); err != nil {
+		return err
+	}
+	ref, executable, err := im.file(filepath.Join(im.root, path))
+	if err != nil {
+		return err
+	}
 	im.mu.Lock()
 	defer im.mu.Unlock()
-	return fn()
-}
-
-func (im *importer) work() error {
-	for path := range im.jobs {
-		if err := im.ctx.Err(); err != nil {
-			return err
-		}
-		ref, executable, err := im.file(filepath.Join(im.root, path))
-		if err != nil {
-			return err
-		}
-		err = im.locked(func() error {
-			if err := im.builder.Add(path, ref, executable); err != nil {
-				return err
-			}
-			im.files++
-			im.bytes += ref.Size
-			if im.opts.Progress != nil {
-				im.opts.Progress(im.files, im.bytes)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
+	im.files++
+	im.bytes += ref.Size
+	if im.opts.Progress != nil {
+		im.opts.Progress(im.files, im.bytes)
 	}
-	return nil
+	return im.builder.Add(path, ref, executable)
 }
 
 // file stores the file at path. If the entry has changed since it was listed,
@@ -210,13 +188,7 @@ func (im *importer) file(path string) (cache.Ref, bool, error) {
 	if !info.Mode().IsRegular() {
 		return cache.Ref{}, false, specialError(path, info.Mode())
 	}
-	read := func() (cache.Ref, error) { return cache.Put(im.ctx, im.store, f, cache.Ref{}) }
-	var ref cache.Ref
-	if im.opts.Known != nil {
-		ref, err = im.opts.Known(f, read)
-	} else {
-		ref, err = read()
-	}
+	ref, err := im.opts.Known(f, func() (cache.Ref, error) { return cache.Put(im.ctx, im.store, f, cache.Ref{}) })
 	return ref, info.Mode()&0o100 != 0, err
 }
 

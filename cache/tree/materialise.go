@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,8 +42,9 @@ type Options struct {
 	// OwnerOnly makes a file, or a folder, that only its owner can read. A file is then
 	// no link.
 	OwnerOnly bool
-	// Workers is the number of files written at once; 0 means one per processor.
-	Workers int
+	// Group makes folders that their group may change, so that each of its members can
+	// remove them. Their owner cannot write to them.
+	Group bool
 	// Progress, if set, is called with the progress, at most ten times a second
 	// and at the end, by one goroutine at a time.
 	Progress func(Result)
@@ -76,25 +79,22 @@ func Count(work *progress.Work) func(Result) {
 //
 // A read-only folder is removed with Remove.
 func Materialise(ctx context.Context, store cache.Files, ref cache.Ref, dst string, opts Options) (Result, error) {
-	return materialise(ctx, store, ref, dst, opts, (*materialiser).whole)
+	return materialise(ctx, store, ref, dst, opts, true)
 }
 
 // Write is Materialise for a caller that moves the content to its place. dst must not
 // exist. After an error it holds a part of the content, which the caller removes.
 // Until a tree is complete, only its owner can read it.
 func Write(ctx context.Context, store cache.Files, ref cache.Ref, dst string, opts Options) (Result, error) {
-	return materialise(ctx, store, ref, dst, opts, (*materialiser).inPlace)
+	return materialise(ctx, store, ref, dst, opts, false)
 }
 
-func materialise(ctx context.Context, store cache.Files, ref cache.Ref, dst string, opts Options, run func(*materialiser, context.Context, cache.Ref, string) error) (Result, error) {
+func materialise(ctx context.Context, store cache.Files, ref cache.Ref, dst string, opts Options, whole bool) (Result, error) {
 	if opts.Writable && opts.Mode == Link {
 		return Result{}, errors.New("materialise: writable files cannot be links into the store")
 	}
-	if opts.Workers <= 0 {
-		opts.Workers = runtime.GOMAXPROCS(0)
-	}
 	m := &materialiser{store: store, opts: opts}
-	if err := run(m, ctx, ref, dst); err != nil {
+	if err := m.make(ctx, ref, dst, whole); err != nil {
 		return m.done, fmt.Errorf("materialise %s at %s: %w", ref.ID.Short(), dst, err)
 	}
 	if opts.Progress != nil {
@@ -106,19 +106,12 @@ func materialise(ctx context.Context, store cache.Files, ref cache.Ref, dst stri
 type materialiser struct {
 	store cache.Files
 	opts  Options
-	jobs  chan placeJob
+	// folders are Result.Folders.
+	folders []string
 
 	mu   sync.Mutex
 	done Result
 	told time.Time
-}
-
-// placeJob is files of one folder that one goroutine makes, since every new name
-// locks its folder: two goroutines in one are not faster than one.
-type placeJob struct {
-	entries []Entry
-	bytes   int64
-	dir     string
 }
 
 // A job has at most jobFiles files, and ends with the file with which it has
@@ -128,37 +121,24 @@ const (
 	jobBytes = 16 << 20
 )
 
-// whole makes the content next to dst and moves it there.
-func (m *materialiser) whole(ctx context.Context, ref cache.Ref, dst string) (err error) {
-	part := filepath.Join(filepath.Dir(dst), "."+filepath.Base(dst)+".part-"+rand.Text()[:8])
-	defer func() {
-		if removeErr := Remove(part); err == nil {
-			err = removeErr
-		}
-	}()
-	if err := m.write(ctx, ref, part); err != nil {
-		return err
+// make makes the content at dst or, if it must be whole, next to dst, and moves it there.
+func (m *materialiser) make(ctx context.Context, ref cache.Ref, dst string, whole bool) (err error) {
+	part := dst
+	if whole {
+		part = filepath.Join(filepath.Dir(dst), "."+filepath.Base(dst)+".part-"+rand.Text()[:8])
+		defer func() {
+			if removeErr := Remove(part); err == nil {
+				err = removeErr
+			}
+		}()
 	}
-	if err := wholefile.Move(part, dst); err != nil {
-		return err
+	if err = m.write(ctx, ref, part); err == nil && whole {
+		err = wholefile.Move(part, dst)
 	}
-	return m.open(ref, dst)
-}
-
-// inPlace makes the content at dst.
-func (m *materialiser) inPlace(ctx context.Context, ref cache.Ref, dst string) error {
-	if err := m.write(ctx, ref, dst); err != nil {
-		return err
+	if err == nil && ref.Kind == cache.Tree {
+		err = os.Chmod(dst, m.dirMode())
 	}
-	return m.open(ref, dst)
-}
-
-// open sets the mode of the root of a tree.
-func (m *materialiser) open(ref cache.Ref, dst string) error {
-	if ref.Kind != cache.Tree {
-		return nil
-	}
-	return os.Chmod(dst, m.dirMode())
+	return err
 }
 
 // write makes the content at path. The root of a tree is its owner's alone.
@@ -175,60 +155,57 @@ func (m *materialiser) write(ctx context.Context, ref cache.Ref, path string) er
 	if err := m.fill(ctx, ref, path); err != nil {
 		return err
 	}
-	return m.seal(ctx, ref, path, "")
+	m.done.Folders = m.folders
+	for _, below := range slices.Backward(m.folders) { // nothing more is put into them
+		if err := os.Chmod(path+below, m.dirMode()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// fill writes the tree below root, files in parallel.
+// fill writes the tree below root, files in parallel. A job is files of one folder that one
+// goroutine makes, since every new name locks its folder: two goroutines in one are not
+// faster than one.
 func (m *materialiser) fill(ctx context.Context, ref cache.Ref, root string) error {
 	group, ctx := errgroup.WithContext(ctx)
-	m.jobs = make(chan placeJob, m.opts.Workers)
-	group.Go(func() error {
-		defer close(m.jobs)
-		return m.files(ctx, ref, root)
-	})
-	for range m.opts.Workers {
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	err := m.files(ctx, ref, root, "", func(dir string, entries []Entry) error {
 		group.Go(func() error {
-			for j := range m.jobs {
-				for _, e := range j.entries {
-					if err := m.file(ctx, e, j.dir+"/"+e.Name); err != nil {
-						return err
-					}
+			for _, e := range entries {
+				if err := m.file(ctx, e, dir+"/"+e.Name); err != nil {
+					return err
 				}
 			}
 			return nil
 		})
-	}
-	return group.Wait()
+		return ctx.Err()
+	})
+	return cmp.Or(group.Wait(), err)
 }
 
-// files creates the folders of a folder and passes its files to the workers.
-func (m *materialiser) files(ctx context.Context, ref cache.Ref, path string) error {
-	next := placeJob{dir: path}
-	pass := func() error {
-		select {
-		case m.jobs <- next:
-			next = placeJob{dir: path}
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	err := Each(ctx, m.store, ref, func(e Entry) error {
+// files creates the folders of a folder, whose path below root begins with a slash, and
+// passes its files to do, in jobs.
+func (m *materialiser) files(ctx context.Context, ref cache.Ref, root, at string, do func(dir string, entries []Entry) error) error {
+	var next []Entry
+	var bytes int64
+	err := Each(ctx, m.store, ref, func(e Entry) (err error) {
 		if e.IsDir() {
-			below := path + "/" + e.Name
-			if err := os.Mkdir(below, 0o755); err != nil {
+			below := at + "/" + e.Name
+			if err := os.Mkdir(root+below, 0o755); err != nil {
 				return err
 			}
-			return m.files(ctx, e.Ref(), below)
+			m.folders = append(m.folders, below)
+			return m.files(ctx, e.Ref(), root, below, do)
 		}
-		next.entries, next.bytes = append(next.entries, e), next.bytes+e.Size
-		if len(next.entries) == jobFiles || next.bytes >= jobBytes {
-			return pass()
+		next, bytes = append(next, e), bytes+e.Size
+		if len(next) == jobFiles || bytes >= jobBytes {
+			err, next, bytes = do(root+at, next), nil, 0
 		}
-		return nil
+		return err
 	})
-	if err == nil && len(next.entries) > 0 {
-		err = pass()
+	if err == nil && len(next) > 0 {
+		err = do(root+at, next)
 	}
 	return err
 }
@@ -289,21 +266,8 @@ func (m *materialiser) count(change func(*Result)) {
 }
 
 func (m *materialiser) dirMode() fs.FileMode {
+	if m.opts.Group {
+		return 0o575 | fs.ModeSetgid
+	}
 	return cache.Placement{Executable: true, Writable: m.opts.Writable, OwnerOnly: m.opts.OwnerOnly}.FileMode()
-}
-
-// seal sets the modes of the folders below the root, once nothing more is put
-// into them.
-func (m *materialiser) seal(ctx context.Context, ref cache.Ref, root, at string) error {
-	return Each(ctx, m.store, ref, func(e Entry) error {
-		if !e.IsDir() {
-			return nil
-		}
-		below := at + "/" + e.Name
-		if err := m.seal(ctx, e.Ref(), root, below); err != nil {
-			return err
-		}
-		m.done.Folders = append(m.done.Folders, below)
-		return os.Chmod(root+below, m.dirMode())
-	})
 }

@@ -118,7 +118,7 @@ func importSample(t *testing.T, s cache.Cache) cache.Ref {
 
 func TestImportAndMaterialise(t *testing.T) {
 	for name, s := range stores(t) {
-		for _, opts := range []tree.Options{{Mode: tree.Link}, {Mode: tree.Copy}, {Mode: tree.Copy, Writable: true, Workers: 1}} {
+		for _, opts := range []tree.Options{{Mode: tree.Link}, {Mode: tree.Copy}, {Mode: tree.Copy, Writable: true}} {
 			t.Run(fmt.Sprintf("%s/%+v", name, opts), func(t *testing.T) {
 				ref := importSample(t, s)
 				dst := outDir(t)
@@ -220,10 +220,10 @@ func TestImportManyFolders(t *testing.T) {
 		files[fmt.Sprintf("d%d/e%d/f%d", i%7, i%31, i)] = fmt.Sprint(i % 50)
 	}
 	dir := writeFolder(t, files)
-	want, err := tree.Import(t.Context(), memory.New(), dir, tree.ImportOptions{Workers: 1})
+	want, err := tree.Import(t.Context(), memory.New(), dir, tree.ImportOptions{})
 	must(t, err)
 	for range 5 {
-		got, err := tree.Import(t.Context(), memory.New(), dir, tree.ImportOptions{Workers: 7})
+		got, err := tree.Import(t.Context(), memory.New(), dir, tree.ImportOptions{})
 		if err != nil || got != want {
 			t.Fatalf("Import = %+v, %v, want %+v", got, err, want)
 		}

@@ -1,10 +1,13 @@
 package board
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -165,41 +168,28 @@ var measures = []figure{
 // MeasureNames returns the names of all figures: those of PercentageNames, then the mean
 // percentile among the human teams and the normalized score.
 func MeasureNames() []string {
-	names := PercentageNames()
-	for _, m := range measures {
-		names = append(names, m.name)
-	}
-	return names
+	return append(PercentageNames(), lists.Of(measures, func(f figure) string { return f.name })...)
 }
 
 // PercentageNames returns the names of a split's figures.
 func PercentageNames() []string {
-	names := make([]string, len(percentages))
-	for i, p := range percentages {
-		names[i] = p.name
-	}
-	return names
+	return lists.Of(percentages, func(f figure) string { return f.name })
 }
 
 // Figure returns the predicate of a figure of the leaderboard, by its name without
 // _percentage: whether an attempt is a success, and whether it counts at all.
 func Figure(name string) (func(Flags) (success, counts bool), error) {
-	for i, known := range FigureNames() {
-		if known == name {
-			p := percentages[i]
-			return func(f Flags) (success, counts bool) { return p.holds(f), p.counts(f) }, nil
-		}
+	at := slices.Index(FigureNames(), name)
+	if at < 0 {
+		return nil, fmt.Errorf("there is no figure %q; the figures are %s", name, strings.Join(FigureNames(), ", "))
 	}
-	return nil, fmt.Errorf("there is no figure %q; the figures are %s", name, strings.Join(FigureNames(), ", "))
+	p := percentages[at]
+	return func(f Flags) (success, counts bool) { return p.holds(f), p.counts(f) }, nil
 }
 
 // FigureNames are the names that Figure knows.
 func FigureNames() []string {
-	names := PercentageNames()
-	for i, name := range names {
-		names[i] = strings.TrimSuffix(name, "_percentage")
-	}
-	return names
+	return lists.Of(percentages, func(f figure) string { return strings.TrimSuffix(f.name, "_percentage") })
 }
 
 // Estimate is the mean of a figure over seeds with its standard error (sample
@@ -289,10 +279,7 @@ func Measures(seeds [][]Flags) map[string]Measure {
 }
 
 func measure(samples []stat.Sample) Measure {
-	m, means := Measure{Mean: mean(samples)}, make([]float64, len(samples))
-	for i, s := range samples {
-		means[i] = s.Mean
-	}
+	m, means := Measure{Mean: mean(samples)}, lists.Of(samples, func(s stat.Sample) float64 { return s.Mean })
 	m.Uncertainty = uncertainty(m.Mean, 0, means, samples)
 	return m
 }
@@ -341,9 +328,7 @@ func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
 		arranged, err := seeds.Arrange(reports, split.IDs)
 		if err != nil {
 			b.Skipped[split.Name] = err.Error()
-			if first == nil {
-				first = fmt.Errorf("split %s: %w", split.Name, err)
-			}
+			first = cmp.Or(first, fmt.Errorf("split %s: %w", split.Name, err))
 			continue
 		}
 		b.Splits[split.Name], b.Measures[split.Name] = Aggregate(arranged), Measures(arranged)
@@ -358,10 +343,10 @@ func NewBoard(reports []Flags, splits []SplitIDs, seeds Seeds) (Board, error) {
 			b.Seeds = len(arranged)
 		}
 	}
-	if len(b.Splits) == 0 {
-		return b, first
+	if len(b.Splits) > 0 {
+		first = nil
 	}
-	return b, nil
+	return b, first
 }
 
 // Count returns 1 for true and 0 for false.

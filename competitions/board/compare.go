@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
@@ -245,11 +247,7 @@ func (p figure) successes(first, second [][]Flags) (out []stat.Successes) {
 
 // mean is the mean over competitions, in percent.
 func mean(samples []stat.Sample) grading.Number {
-	values := make([]float64, len(samples))
-	for i, s := range samples {
-		values[i] = s.Mean * 100
-	}
-	return NewEstimate(values).Mean
+	return NewEstimate(lists.Of(samples, func(s stat.Sample) float64 { return s.Mean * 100 })).Mean
 }
 
 // uncertainty is that of an estimate between a lowest value and 100, from its values at the

@@ -2,15 +2,19 @@ package board
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
@@ -47,11 +51,11 @@ func ReadFile(r io.Reader) (File, error) {
 		Entries  *[]boardEntry      `json:"entries"`
 		ID       string             `json:"competition_id"`
 	}
-	if err := CheckFetched(data); err != nil {
-		return File{}, fmt.Errorf("read grading report: %w", err)
+	if err = CheckFetched(data); err == nil {
+		data = replaceNotFinite(data)
+		err = json.Unmarshal(data, &form)
 	}
-	data = ReplaceNotFinite(data, `"nan"`, `"inf"`, `"-inf"`) // as Number reads them
-	if err := json.Unmarshal(data, &form); err != nil {
+	if err != nil {
 		return File{}, fmt.Errorf("read grading report: %w", err)
 	}
 	var raw []json.RawMessage
@@ -59,9 +63,7 @@ func ReadFile(r io.Reader) (File, error) {
 	case form.Reports != nil:
 		raw = *form.Reports
 	case form.Entries != nil:
-		for _, e := range *form.Entries {
-			raw = append(raw, e.Report)
-		}
+		raw = lists.Of(*form.Entries, func(e boardEntry) json.RawMessage { return e.Report })
 	case form.ID != "":
 		raw = []json.RawMessage{data}
 	default:
@@ -126,7 +128,7 @@ func readGraded(text json.RawMessage) (grading.Graded, error) {
 	if g.CompetitionID == "" {
 		return grading.Graded{}, fmt.Errorf("it names no competition")
 	}
-	g.AnyMedal = g.GoldMedal || g.SilverMedal || g.BronzeMedal
+	g.AnyMedal = g.Best() != "none"
 	return g, nil
 }
 
@@ -136,16 +138,9 @@ func jsonTruth(value json.RawMessage) (json.RawMessage, error) {
 	if err := json.Unmarshal(value, &of); err != nil {
 		return nil, err
 	}
-	switch v := of.(type) {
-	case nil:
-		return json.RawMessage("false"), nil
-	case bool:
-		return value, nil
-	case float64:
-		if v == 0 {
-			return json.RawMessage("false"), nil
-		}
-		return json.RawMessage("true"), nil
+	switch of.(type) {
+	case nil, bool, float64:
+		return json.Marshal(of != nil && of != false && of != 0.0)
 	}
 	return nil, fmt.Errorf("%s is neither true nor false", value)
 }
@@ -154,27 +149,21 @@ func jsonTruth(value json.RawMessage) (json.RawMessage, error) {
 // are not finite.
 var notFinite = pattern.New(`(?s)"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
 
-// ReplaceNotFinite replaces the words NaN, Infinity and -Infinity in JSON that Python wrote.
-func ReplaceNotFinite(data []byte, nan, inf, negative string) []byte {
+// replaceNotFinite replaces the words NaN, Infinity and -Infinity in JSON that Python wrote
+// by strings that grading.Number reads.
+func replaceNotFinite(data []byte) []byte {
 	if !bytes.Contains(data, []byte("NaN")) && !bytes.Contains(data, []byte("Infinity")) {
 		return data
 	}
-	words := map[string]string{"NaN": nan, "Infinity": inf, "-Infinity": negative}
+	words := map[string]string{"NaN": `"nan"`, "Infinity": `"inf"`, "-Infinity": `"-inf"`}
 	return notFinite.Regexp().ReplaceAllFunc(data, func(found []byte) []byte {
-		if word, ok := words[string(found)]; ok {
-			return []byte(word)
-		}
-		return found
+		return []byte(cmp.Or(words[string(found)], string(found)))
 	})
 }
 
 // AllFlags returns the fields of the reports that the leaderboard needs.
 func AllFlags(reports []grading.Graded) []Flags {
-	out := make([]Flags, len(reports))
-	for i, r := range reports {
-		out[i] = FlagsOf(r.Report)
-	}
-	return out
+	return lists.Of(reports, func(g grading.Graded) Flags { return FlagsOf(g.Report) })
 }
 
 // ReadPaths reads files of reports in the order of their paths as texts, which
@@ -213,4 +202,62 @@ func readPath(path string) (File, error) {
 		return File{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return one, nil
+}
+
+// ReportFiles replaces folders by the reports below them.
+func ReportFiles(paths []string) ([]string, error) {
+	var files []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("read grading report: %w", err)
+		}
+		if !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		found, err := reportsBelow(path)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
+	}
+	return files, nil
+}
+
+func reportsBelow(folder string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if match, _ := filepath.Match("*grading_report*.json", d.Name()); match && d.Type().IsRegular() {
+			found = append(found, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find grading reports: %w", err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("find grading reports: there is no *grading_report*.json below %s", folder)
+	}
+	return found, nil
+}
+
+// agentName is the label of the reports, or the name of the folder that the
+// first of them is from; a file of the working folder stands for itself.
+func agentName(reports []grading.Graded, paths []string) string {
+	if len(reports) > 0 && reports[0].Labels["agent"] != "" {
+		return reports[0].Labels["agent"]
+	}
+	first := slices.Min(paths)
+	path, err := filepath.Abs(first)
+	if err != nil {
+		return first
+	}
+	if info, err := os.Stat(path); err == nil && !info.IsDir() && first != filepath.Base(first) {
+		path = filepath.Dir(path)
+	}
+	return filepath.Base(path)
 }

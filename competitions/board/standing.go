@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -47,21 +49,8 @@ type Selection struct {
 	Partial bool
 }
 
-// Standing reads files and folders of reports.
-func (q Selection) Standing(paths []string) (s Standing, err error) {
-	files, err := ReportFiles(paths)
-	if err != nil {
-		return s, err
-	}
-	file, err := ReadPaths(files)
-	if err != nil {
-		return s, err
-	}
-	return q.Of(file, paths)
-}
-
-// Of is Standing of reports that were read already. An agent without a label is called by
-// the paths that they are from.
+// Of returns the standing of the agent of some reports. Without a label it is called by the
+// paths that they are from.
 func (q Selection) Of(file File, paths []string) (s Standing, err error) {
 	s.File = file
 	if s.File.Reports, err = ofVersion(s.File.Reports, q.Version); err != nil {
@@ -82,11 +71,7 @@ func (q Selection) Of(file File, paths []string) (s Standing, err error) {
 		if !slices.ContainsFunc(s.File.Reports, checked) {
 			return s, errors.New("no report says that a rule check looked at its attempt, so none can be flagged; name a run or a bundle with steps of kind check")
 		}
-		unflagged := make([]grading.Graded, len(s.File.Reports))
-		for i, g := range s.File.Reports {
-			unflagged[i] = Unflagged(g)
-		}
-		s.File.Reports = unflagged
+		s.File.Reports = lists.Of(s.File.Reports, Unflagged)
 	}
 	if q.Seeds.PadMissing {
 		if err := refuseFailures(s.File, q.Splits); err != nil {
@@ -154,11 +139,7 @@ func ofAgent(reports []grading.Graded, agent string) ([]grading.Graded, error) {
 func Counted(reports []grading.Graded) (own []grading.Graded, others [][]string, err error) {
 	of := func(g grading.Graded) []string { return g.Conditions }
 	own, others = conditions.Counted(reports, of)
-	sets := make([][]string, len(own))
-	for i, g := range own {
-		sets[i] = of(g)
-	}
-	err = conditions.CheckData(sets...)
+	err = conditions.CheckData(lists.Of(own, of)...)
 	if len(own) == 0 && len(others) > 0 {
 		err = fmt.Errorf("no attempt counts: %s; mleflow show and export have their scores", strings.TrimPrefix(conditions.RepeatsOf(others...).String(), ", "))
 	}
@@ -204,33 +185,23 @@ func refuseFailures(file File, splits []SplitIDs) error {
 	return nil
 }
 
-// Isolation describes the isolation of attempts at competitions; no competitions are all.
-func (s Standing) Isolation(ids []string) string { return conditions.Shown(s.Conditions(ids)...) }
-
-// Task is the task text of competitions; no competitions are all.
-func (s Standing) Task(ids []string) string { return conditions.Told(s.Conditions(ids)...) }
+// Under describes the attempts at competitions; no competitions are all.
+func (s Standing) Under(ids []string) conditions.Under {
+	return conditions.UnderOf(s.Conditions(ids)...)
+}
 
 // Class is the class of attempts at competitions; no competitions are all.
 func (s Standing) Class(ids []string) string { return conditions.Class(s.Conditions(ids)...) }
 
 // Conditions are the conditions of attempts at competitions; no competitions are all.
 func (s Standing) Conditions(ids []string) [][]string {
-	var sets [][]string
-	for _, g := range s.File.Reports {
-		if ids == nil || slices.Contains(ids, g.CompetitionID) {
-			sets = append(sets, g.Conditions)
-		}
-	}
-	return sets
+	chosen := lists.Where(s.File.Reports, func(g grading.Graded) bool { return ids == nil || slices.Contains(ids, g.CompetitionID) })
+	return lists.Of(chosen, func(g grading.Graded) []string { return g.Conditions })
 }
 
 // Reports are the reports of the agent's attempts.
 func (s Standing) Reports() []grading.Report {
-	reports := make([]grading.Report, len(s.File.Reports))
-	for i, g := range s.File.Reports {
-		reports[i] = g.Report
-	}
-	return reports
+	return lists.Of(s.File.Reports, func(g grading.Graded) grading.Report { return g.Report })
 }
 
 // Stopped is a leaderboard had every attempt been stopped at a time.
@@ -300,10 +271,7 @@ func (s Standing) RuleTally() *RuleTally {
 
 // Sentence says it of an agent.
 func (t *RuleTally) Sentence(agent string) string {
-	var by []string
-	for _, name := range slices.Sorted(maps.Keys(t.Rules)) {
-		by = append(by, fmt.Sprintf("%s %d", name, t.Rules[name]))
-	}
+	by := lists.OfMap(t.Rules, func(name string, n int) string { return fmt.Sprintf("%s %d", name, n) })
 	text := fmt.Sprintf("Rule checks of %s: warnings in %d of %d attempts", agent, t.Warned, t.Checked)
 	if len(by) > 0 {
 		text += " (" + strings.Join(by, ", ") + ")"

@@ -1,11 +1,13 @@
 package board
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -86,13 +88,9 @@ func WhatIf(reports []grading.Graded, ids []string, times []time.Duration) []Cas
 	published := Case{Name: "as published"}
 	reports, _, err := Counted(reports)
 	published.Attempts = len(reports)
-	if err == nil {
-		_, err = ofVersion(reports, "")
-	}
-	if err == nil {
-		_, err = ofClass(reports, nil)
-	}
-	if err != nil {
+	_, errVersion := ofVersion(reports, "")
+	_, errClass := ofClass(reports, nil)
+	if err = cmp.Or(err, errVersion, errClass); err != nil {
 		published.Why = err.Error()
 	} else {
 		published = newCase(published.Name, reports, ids)
@@ -151,13 +149,7 @@ func medals() figure {
 }
 
 func withoutFlagged(reports []grading.Graded, ids []string) Case {
-	looked, found := 0, 0
-	out := make([]grading.Graded, len(reports))
-	for i, g := range reports {
-		out[i] = Unflagged(g)
-		looked += Count(checked(g))
-		found += Count(flagged(g))
-	}
+	looked, found := len(lists.Where(reports, checked)), len(lists.Where(reports, flagged))
 	name := fmt.Sprintf("without %d flagged", found)
 	if looked < len(reports) {
 		name += fmt.Sprintf(", %d unchecked", len(reports)-looked)
@@ -165,7 +157,7 @@ func withoutFlagged(reports []grading.Graded, ids []string) Case {
 	if looked == 0 {
 		return Case{Name: "without flagged", Why: "no step of kind check looked at the attempts"}
 	}
-	return newCase(name, out, ids)
+	return newCase(name, lists.Of(reports, Unflagged), ids)
 }
 
 func newCase(name string, reports []grading.Graded, ids []string) Case {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -48,6 +50,10 @@ const (
 	NotEnforced = "not enforced"
 )
 
+// NotRecorded is shown for a condition that every attempt records today and that an
+// older one does not.
+const NotRecorded = "not recorded"
+
 // NoneOf is the value of a condition that says that there was nothing.
 const NoneOf = "none"
 
@@ -64,10 +70,18 @@ func Budgets() []string {
 // same, and one that needs an interpreter can be compared with one that needs none.
 func Class(sets ...[]string) string {
 	words := []string{Isolation + " " + Shown(barriers(sets)...), Task + " " + Told(sets...)}
+	var lacking []string
 	for _, key := range Budgets() {
-		if v := valuesOf(key, sets); v != "" {
+		switch v := valuesOf(key, sets); v {
+		case "":
+		case NotRecorded:
+			lacking = append(lacking, key)
+		default:
 			words = append(words, key+" "+v)
 		}
+	}
+	if len(lacking) > 0 {
+		words = append(words, strings.Join(lacking, "/")+" "+NotRecorded)
 	}
 	if n := RepeatsOf(sets...).Tries; n > 1 {
 		words = append(words, fmt.Sprintf("%s %d", step.Tries, n))
@@ -81,32 +95,42 @@ func Class(sets ...[]string) string {
 	if n := Resumes(sets...); n > 0 {
 		words = append(words, fmt.Sprintf("%s %d", step.Resumes, n))
 	}
+	for _, act := range steered(sets) {
+		words = append(words, act+" by hand")
+	}
 	return strings.Join(words, ", ")
 }
 
 // barriers returns sets with the isolation that counts in a class.
 func barriers(sets [][]string) [][]string {
-	sets = slices.Clone(sets)
-	for i, set := range sets {
+	return lists.Of(sets, func(set []string) []string {
 		if j := slices.Index(set, Isolation+"="+HostFiles); j >= 0 {
-			sets[i] = slices.Clone(set)
-			sets[i][j] = Isolation + "=" + Sandbox
+			set = slices.Clone(set)
+			set[j] = Isolation + "=" + Sandbox
 		}
+		return set
+	})
+}
+
+// valueOf is the value of a key in a set, NotRecorded if it is an attempt's that does not
+// record it, and "" in other results.
+func valueOf(key string, set []string) string {
+	v := strings.Join(step.ConditionValues(set, key), "+")
+	if v == "" && len(step.ConditionValues(set, Isolation)) > 0 && slices.Contains([]string{Time, CPUs, Memory, GPUs, Network, Budget, Feedback, Knowledge}, key) {
+		return NotRecorded
 	}
-	return sets
+	return v
 }
 
 // valuesOf lists the values of a key, "" if no set has one.
 func valuesOf(key string, sets [][]string) string {
-	var all []string
-	for _, set := range sets {
-		v := strings.Join(step.ConditionValues(set, key), "+")
-		if key == CPUs && v != "" && v != Unlimited && Untrusted(set) {
+	all := step.UnionConditions(lists.Of(sets, func(set []string) string {
+		v := valueOf(key, set)
+		if key == CPUs && v != "" && v != Unlimited && v != NotRecorded && Untrusted(set) {
 			v += " " + NotEnforced
 		}
-		all = append(all, v)
-	}
-	all = step.UnionConditions(all)
+		return v
+	}))
 	if len(all) > 1 && all[0] == "" {
 		if all[0] = Unknown; key == Prices {
 			all[0] = "list"
@@ -148,11 +172,7 @@ func budgetOf(set []string) string {
 
 // Differing returns the budgets of attempts at one competition, each once and sorted.
 func Differing(sets ...[]string) []string {
-	var all []string
-	for _, set := range sets {
-		all = append(all, budgetOf(set))
-	}
-	return step.UnionConditions(all)
+	return step.UnionConditions(lists.Of(sets, budgetOf))
 }
 
 // Apart names each of some sets by the budgets in which they differ: "time 24h, gpus 1".
@@ -163,7 +183,7 @@ func Apart(sets ...[]string) []string {
 			continue
 		}
 		for i, set := range sets {
-			value := cmp.Or(strings.Join(step.ConditionValues(set, key), "+"), Unknown)
+			value := cmp.Or(valueOf(key, set), Unknown)
 			names[i] = strings.TrimPrefix(names[i]+", "+key+" "+value, ", ")
 		}
 	}
@@ -180,7 +200,7 @@ func InClass(set, wanted []string) bool {
 
 // CheckClass checks a selection of classes, conditions or AnyClass.
 func CheckClass(wanted []string) error {
-	keys := append([]string{Isolation, Runtime, Task, Environment, Chain, Forked, step.Tries, step.Resumes}, Budgets()...)
+	keys := append([]string{Isolation, Runtime, Task, Environment, Chain, Forked, step.Tries, step.Resumes, step.Steered}, Budgets()...)
 	for _, want := range wanted {
 		if key, value, ok := strings.Cut(want, "="); want != AnyClass && (!ok || value == "" || !slices.Contains(keys, key)) {
 			return fmt.Errorf("%q is not %s or a condition such as time=24h; its keys are %s", want, AnyClass, strings.Join(keys, ", "))

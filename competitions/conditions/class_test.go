@@ -18,16 +18,17 @@ func TestClass(t *testing.T) {
 		want string
 	}{
 		{"none", nil, "isolation unknown, task unknown"},
-		{"alike", [][]string{short, short}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none"},
-		{"other runtime", [][]string{short, append(slices.Clone(short), "runtime=sandbox")}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none"},
-		{"the machine's programs", [][]string{short, append(set("isolation=host-files"), short[1:]...)}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none"},
-		{"a virtual environment of the machine", [][]string{set("isolation=host-files task=own environment=host-venv")}, "isolation sandbox with host venv, task own"},
-		{"two limits", [][]string{long, short, long}, "isolation sandbox, task own, time 12h|36h, cpus 8, gpus 0, network none"},
-		{"not said", [][]string{set("isolation=sandbox task=own"), set("isolation=sandbox task=own gpus=1")}, "isolation sandbox, task own, gpus unknown|1"},
-		{"prices", [][]string{set("isolation=sandbox task=own budget=1usd"), set("isolation=sandbox task=own budget=1usd prices=gpt-5.5@0/0usd")}, "isolation sandbox, task own, budget 1usd, prices list|gpt-5.5@0/0usd"},
-		{"servers", [][]string{set("isolation=sandbox task=own host=a:1 host=b:2"), set("isolation=sandbox task=own host=a:1 host=b:2")}, "isolation sandbox, task own, host a:1+b:2"},
-		{"tries", [][]string{set("isolation=sandbox task=own tries=2"), set("isolation=sandbox task=own tries=3"), set("isolation=sandbox task=own")}, "isolation sandbox, task own, tries 3"},
-		{"rehearsal", [][]string{set("isolation=none task=own data=rehearsal")}, "isolation none (untrusted), task own (rehearsal)"},
+		{"alike", [][]string{short, short}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none, memory/budget/feedback/knowledge not recorded"},
+		{"other runtime", [][]string{short, append(slices.Clone(short), "runtime=sandbox")}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none, memory/budget/feedback/knowledge not recorded"},
+		{"the machine's programs", [][]string{short, append(set("isolation=host-files"), short[1:]...)}, "isolation sandbox, task own, time 12h, cpus 8, gpus 0, network none, memory/budget/feedback/knowledge not recorded"},
+		{"a virtual environment of the machine", [][]string{set("isolation=host-files task=own environment=host-venv")}, "isolation sandbox with host venv, task own, time/cpus/memory/gpus/network/budget/feedback/knowledge not recorded"},
+		{"two limits", [][]string{long, short, long}, "isolation sandbox, task own, time 12h|36h, cpus 8, gpus 0, network none, memory/budget/feedback/knowledge not recorded"},
+		{"not said", [][]string{set("isolation=sandbox task=own"), set("isolation=sandbox task=own gpus=1")}, "isolation sandbox, task own, gpus 1|not recorded, time/cpus/memory/network/budget/feedback/knowledge not recorded"},
+		{"prices", [][]string{set("isolation=sandbox task=own budget=1usd"), set("isolation=sandbox task=own budget=1usd prices=gpt-5.5@0/0usd")}, "isolation sandbox, task own, budget 1usd, prices list|gpt-5.5@0/0usd, time/cpus/memory/gpus/network/feedback/knowledge not recorded"},
+		{"servers", [][]string{set("isolation=sandbox task=own host=a:1 host=b:2"), set("isolation=sandbox task=own host=a:1 host=b:2")}, "isolation sandbox, task own, host a:1+b:2, time/cpus/memory/gpus/network/budget/feedback/knowledge not recorded"},
+		{"tries", [][]string{set("isolation=sandbox task=own tries=2"), set("isolation=sandbox task=own tries=3"), set("isolation=sandbox task=own")}, "isolation sandbox, task own, time/cpus/memory/gpus/network/budget/feedback/knowledge not recorded, tries 3"},
+		{"rehearsal", [][]string{set("isolation=none task=own data=rehearsal")}, "isolation none (untrusted), task own (rehearsal), time/cpus/memory/gpus/network/budget/feedback/knowledge not recorded"},
+		{"a submission that is no attempt's", [][]string{nil, set("isolation=none time=1h")}, "isolation mixed: none (untrusted), unknown, task unknown, time unknown|1h, cpus unknown|not recorded, memory unknown|not recorded, gpus unknown|not recorded, network unknown|not recorded, budget unknown|not recorded, feedback unknown|not recorded, knowledge unknown|not recorded"},
 	} {
 		if got := Class(tt.sets...); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

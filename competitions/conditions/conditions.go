@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -132,6 +133,19 @@ func Shown(sets ...[]string) string {
 // there are several, and "unknown" if no condition names it.
 func Told(sets ...[]string) string { return shown(Task, sets, func(v string) string { return v }) }
 
+// Under says for people how attempts were made.
+type Under struct {
+	// Isolation describes how they were isolated; see Shown.
+	Isolation string `json:"isolation"`
+	// Untrusted means that one was not isolated; see Untrusted.
+	Untrusted bool `json:"untrusted"`
+	// Task is the form of the task that agents got; see Told.
+	Task string `json:"task"`
+}
+
+// UnderOf describes attempts with conditions.
+func UnderOf(sets ...[]string) Under { return Under{Shown(sets...), Untrusted(sets...), Told(sets...)} }
+
 // shown puts the values of a key together. A set that has none is unknown.
 func shown(key string, sets [][]string, word func(string) string) string {
 	var words []string
@@ -164,7 +178,7 @@ func shown(key string, sets [][]string, word func(string) string) string {
 // Untrusted reports whether any of the results was obtained without isolation, so
 // that the agent could have read the answers.
 func Untrusted(sets ...[]string) bool {
-	return slices.ContainsFunc(sets, func(set []string) bool { return !isolated(set) })
+	return len(open(sets)) > 0
 }
 
 // isolated reports whether no attempt is known to have run without isolation.
@@ -188,10 +202,7 @@ type Attempts struct {
 // agent, or one for all of them if it holds for every attempt.
 func Notes(all []Attempts) []string {
 	var notes []string
-	var sets [][]string
-	for _, a := range all {
-		sets = append(sets, a.Sets...)
-	}
+	sets := slices.Concat(lists.Of(all, func(a Attempts) [][]string { return a.Sets })...)
 	if slices.ContainsFunc(sets, Rehearsed) {
 		notes = append(notes, "Rehearsal: the data are synthetic and tiny. No score says anything about the real competition, and none earns a medal.")
 	}
@@ -207,16 +218,12 @@ func Notes(all []Attempts) []string {
 		}
 		notes = append(notes, RepeatsOf(a.Sets...).notes(a)...)
 	}
-	return append(notes, mixed(all)...)
+	return append(notes, mixed(sets)...)
 }
 
 // mixed notes that attempts got different tasks, as far as the tasks are known, or could
 // use different resources.
-func mixed(all []Attempts) (notes []string) {
-	var sets [][]string
-	for _, a := range all {
-		sets = append(sets, a.Sets...)
-	}
+func mixed(sets [][]string) (notes []string) {
 	if told := Told(sets...); strings.HasPrefix(told, mixedPrefix) {
 		notes = append(notes, fmt.Sprintf("Mixed tasks (%s): not all agents were given the same texts. Scores under different tasks cannot be compared.", strings.TrimPrefix(told, mixedPrefix)))
 	}

@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,6 +17,8 @@ type Repeats struct {
 	Tries    int `json:"tries,omitempty"`
 	NotFinal int `json:"not_final,omitempty"`
 	Forked   int `json:"forked,omitempty"`
+	// Steered counts those that people steered while they ran.
+	Steered int `json:"steered,omitempty"`
 	// Leaked counts the attempts with the value of a secret in an output.
 	Leaked int `json:"secret_found,omitempty"`
 }
@@ -35,6 +38,9 @@ func RepeatsOf(sets ...[]string) (r Repeats) {
 		if len(step.ConditionValues(set, step.SecretIn)) > 0 {
 			r.Leaked++
 		}
+		if len(step.ConditionValues(set, step.Steered)) > 0 {
+			r.Steered++
+		}
 	}
 	return r
 }
@@ -50,6 +56,9 @@ func (r Repeats) String() (text string) {
 	if r.Forked > 0 {
 		text += fmt.Sprintf(", %d forked", r.Forked)
 	}
+	if r.Steered > 0 {
+		text += fmt.Sprintf(", %d steered by hand", r.Steered)
+	}
 	if r.Leaked > 0 {
 		text += fmt.Sprintf(", %d with a secret in what was left", r.Leaked)
 	}
@@ -64,6 +73,10 @@ func (r Repeats) notes(a Attempts) (notes []string) {
 	}
 	if r.Forked > 0 {
 		notes = append(notes, fmt.Sprintf("Forked: %d of %d attempts of %s began from a checkpoint of another attempt. They do not count.", r.Forked, len(a.Sets), a.Agent))
+	}
+	if r.Steered > 0 {
+		how := strings.Join(step.ConditionValues(step.UnionConditions(a.Sets...), step.Steered), ", ")
+		notes = append(notes, fmt.Sprintf("Steered by hand: %d of %d attempts of %s (%s). Their class says so.", r.Steered, len(a.Sets), a.Agent, how))
 	}
 	if r.Leaked > 0 {
 		outputs := strings.Join(step.ConditionValues(step.UnionConditions(a.Sets...), step.SecretIn), ", ")
@@ -114,22 +127,72 @@ func IsFork(set []string) bool { return len(step.ConditionValues(set, Forked)) >
 
 // Tries is the most tries that a result with these conditions took.
 func Tries(set []string) int {
-	most := 1
-	for _, v := range step.ConditionValues(set, step.Tries) {
+	return max(1, largest(step.Tries, set))
+}
+
+// Resumes is the most times that an attempt with these conditions went on from a
+// checkpoint.
+func Resumes(sets ...[]string) int { return largest(step.Resumes, sets...) }
+
+// steered returns how attempts were steered, each way once: "stopped" of "stopped@3h12m0s".
+func steered(sets [][]string) (acts []string) {
+	for _, v := range step.ConditionValues(slices.Concat(sets...), step.Steered) {
+		act, _, _ := strings.Cut(v, "@")
+		acts = append(acts, act)
+	}
+	slices.Sort(acts)
+	return slices.Compact(acts)
+}
+
+// largest is the largest of the numbers that sets have under a key; 0 without any.
+func largest(key string, sets ...[]string) (most int) {
+	for _, v := range step.ConditionValues(slices.Concat(sets...), key) {
 		n, _ := strconv.Atoi(v) // the engine wrote it
 		most = max(most, n)
 	}
 	return most
 }
 
-// Resumes is the most times that an attempt with these conditions went on from a
-// checkpoint.
-func Resumes(sets ...[]string) (most int) {
-	for _, set := range sets {
-		for _, v := range step.ConditionValues(set, step.Resumes) {
-			n, _ := strconv.Atoi(v) // the engine wrote it
-			most = max(most, n)
-		}
+// Tally counts attempts by how they were isolated. The zero Tally is of none.
+type Tally struct{ sets [][]string }
+
+// Add counts a step of a kind, if that runs agents.
+func (t *Tally) Add(kind string, set []string) {
+	if kind == AttemptKind {
+		t.sets = append(t.sets, set)
 	}
-	return most
 }
+
+// Any reports whether there are attempts.
+func (t Tally) Any() bool { return len(t.sets) > 0 }
+
+// Untrusted is Untrusted of the attempts.
+func (t Tally) Untrusted() bool { return Untrusted(t.sets...) }
+
+// Shown is Shown of the attempts, with the words that some are of a rehearsal, and how many
+// are forks.
+func (t Tally) Shown() string {
+	return Shown(t.sets...) + rehearsed(t.sets) + Repeats{Forked: RepeatsOf(t.sets...).Forked}.String()
+}
+
+// String describes the isolation of the attempts, beginning with those that had none, and
+// counts those that left a secret.
+func (t Tally) String() string {
+	if len(t.sets) == 0 {
+		return "there are no attempts"
+	}
+	return cmp.Or(t.NotIsolated("were not isolated"), t.Shown()) + Repeats{Leaked: RepeatsOf(t.sets...).Leaked}.String()
+}
+
+// NotIsolated counts the attempts without isolation, with the given verb: "6 of 6
+// attempts were not isolated (runtime process)"; "" for none.
+func (t Tally) NotIsolated(verb string) string {
+	open := open(t.sets)
+	if len(open) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d attempts %s (runtime %s)", len(open), len(t.sets), verb, strings.Join(Runtimes(open...), ", "))
+}
+
+// open are the sets of attempts that were not isolated.
+func open(sets [][]string) [][]string { return slices.DeleteFunc(slices.Clone(sets), isolated) }

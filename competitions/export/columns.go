@@ -1,9 +1,12 @@
 package export
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -17,11 +20,8 @@ type rows[T any] struct {
 
 // text adds a column of texts; an empty one is missing.
 func (r *rows[T]) text(name string, value func(T) string) {
-	texts, valid := make([]string, len(r.of)), make([]bool, len(r.of))
-	for i, row := range r.of {
-		texts[i] = value(row)
-		valid[i] = texts[i] != ""
-	}
+	texts := lists.Of(r.of, value)
+	valid := lists.Of(texts, func(text string) bool { return text != "" })
 	r.columns = append(r.columns, table.FromTexts(name, texts, valid))
 }
 
@@ -33,31 +33,19 @@ func (r *rows[T]) typed(name string, as table.As, value func(T) string) {
 }
 
 func (r *rows[T]) whole(name string, value func(T) int) {
-	ints := make([]int64, len(r.of))
-	for i, row := range r.of {
-		ints[i] = int64(value(row))
-	}
+	ints := lists.Of(r.of, func(row T) int64 { return int64(value(row)) })
 	r.columns = append(r.columns, table.FromInts(name, ints))
 }
 
 // number adds a column of doubles; nil is missing, and so is NaN.
 func (r *rows[T]) number(name string, value func(T) *float64) {
-	floats := make([]float64, len(r.of))
-	for i, row := range r.of {
-		floats[i] = math.NaN()
-		if v := value(row); v != nil {
-			floats[i] = *v
-		}
-	}
+	none := math.NaN()
+	floats := lists.Of(r.of, func(row T) float64 { return *cmp.Or(value(row), &none) })
 	r.columns = append(r.columns, table.FromFloats(name, floats))
 }
 
 func (r *rows[T]) truth(name string, value func(T) bool) {
-	bools := make([]bool, len(r.of))
-	for i, row := range r.of {
-		bools[i] = value(row)
-	}
-	r.columns = append(r.columns, table.FromBools(name, bools, nil))
+	r.columns = append(r.columns, table.FromBools(name, lists.Of(r.of, value), nil))
 }
 
 // maxWords is the largest number of labels or tags that become columns.
@@ -68,10 +56,11 @@ func (r *rows[T]) each(prefix string, of func(T) map[string]string, fits func(na
 	names := map[string]bool{}
 	for _, row := range r.of {
 		for name := range of(row) {
-			names[name] = fits(name)
+			if fits(name) {
+				names[name] = true
+			}
 		}
 	}
-	maps.DeleteFunc(names, func(_ string, fits bool) bool { return !fits })
 	sorted := slices.Sorted(maps.Keys(names))
 	for _, name := range sorted[:min(len(sorted), maxWords)] {
 		r.text(prefix+name, func(row T) string { return of(row)[name] })

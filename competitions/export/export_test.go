@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -22,7 +23,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
-func of[T any](v T) *T { return &v }
+//go:fix inline
+func of[T any](v T) *T { return new(v) }
 
 // runs are one with everything and one with as little as can be.
 func runs() []*results.Attempt {
@@ -31,12 +33,12 @@ func runs() []*results.Attempt {
 		CompetitionID: "apples", Score: of(grading.Number(0.5)), LowerIsBetter: true, SubmissionExists: true, ValidSubmission: true,
 		Thresholds: grading.Thresholds{Gold: 0.25, Silver: 0.5, Bronze: 0.75, Median: 1},
 		Medals:     grading.Medals{AnyMedal: true, SilverMedal: true, AboveMedian: true},
-		Detail:     grading.Detail{ExactScore: of(grading.Number(0.5000001)), Outcome: outcome.Scored, Rank: of(7), Teams: 100, MetricExternal: true, CompetitionVersion: "v1", Conditions: []string{"isolation=none", "runtime=process", "task=reference"}},
+		Detail:     grading.Detail{ExactScore: of(grading.Number(0.5000001)), Outcome: outcome.Scored, Rank: new(7), Teams: 100, MetricExternal: true, CompetitionVersion: "v1", Conditions: []string{"isolation=none", "runtime=process", "task=reference"}},
 	}
 	return []*results.Attempt{
 		{Agent: "x", Seed: "0", Report: full, Margins: map[grading.Threshold]grading.Margin{"gold": {Score: -0.25, Places: &places}, "silver": {}},
-			Made: results.Made{Outcome: "finished", WallSeconds: of(1.5), CPUSeconds: of(0.0), Validations: of(2), Usage: &results.Usage{Model: "m, n", CostUSD: of(0.25), ListUSD: of(1.5)}}},
-		{Agent: "y", Report: grading.Report{CompetitionID: "pears", Score: of(grading.Number(math.Inf(1)))}},
+			Made: results.Made{Outcome: "finished", WallSeconds: new(1.5), CPUSeconds: new(0.0), Validations: new(2), Usage: &results.Usage{Model: "m, n", CostUSD: new(0.25), ListUSD: new(1.5)}}},
+		{Agent: "y", Report: grading.Report{CompetitionID: "pears", Score: new(grading.Number(math.Inf(1)))}},
 	}
 }
 
@@ -53,7 +55,7 @@ func TestRuns(t *testing.T) {
 	want := "agent,seed,competition,competition_version,outcome,submission_exists,valid_submission,score,exact_score,is_lower_better,medal,above_median,rank,teams," +
 		"gold_margin,gold_places,silver_margin,silver_places,bronze_margin,bronze_places,median_margin,median_places,rounding_decides,medal_on_non_finite,non_finite,metric_external," +
 		"attempt_outcome,wall_seconds,cpu_seconds,validations,model,usage_source,requests,input_tokens,cached_input_tokens,output_tokens,cost_usd,isolation,untrusted,runtime,task,class,no_score,reason\n" +
-		`x,0,apples,v1,scored,True,True,0.5,0.5000001,True,silver,True,7.0,100.0,-0.25,-3.0,0.0,,,,,,silver,False,False,True,finished,1.5,0.0,2.0,"m, n",,,,,,0.25,none (untrusted),True,process,reference,"isolation none (untrusted), task reference",,` + "\n" +
+		`x,0,apples,v1,scored,True,True,0.5,0.5000001,True,silver,True,7.0,100.0,-0.25,-3.0,0.0,,,,,,silver,False,False,True,finished,1.5,0.0,2.0,"m, n",,,,,,0.25,none (untrusted),True,process,reference,"isolation none (untrusted), task reference, time/cpus/memory/gpus/network/budget/feedback/knowledge not recorded",,` + "\n" +
 		"y,,pears,,,False,False,inf,,False,,False,,,,,,,,,,,,False,True,False,,,,,,,,,,,,unknown,False,,unknown,\"isolation unknown, task unknown\",infinite,\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -62,7 +64,7 @@ func TestRuns(t *testing.T) {
 
 func TestFigures(t *testing.T) {
 	split := board.Aggregate([][]board.Flags{{{GoldMedal: true}, {}}, {{}, {}}})
-	tab, err := export.Figures([]export.Group{{Agent: "x", Name: "low", Figures: split, Seeds: 2, Competitions: 2, Isolation: "mixed: container, none (untrusted)", Untrusted: true, Task: "own", Class: "time 12h, cpus 8"}, {Agent: "y", Name: "low"}})
+	tab, err := export.Figures([]export.Group{{Agent: "x", Name: "low", Figures: split, Seeds: 2, Competitions: 2, Under: conditions.Under{Isolation: "mixed: container, none (untrusted)", Untrusted: true, Task: "own"}, Class: "time 12h, cpus 8"}, {Agent: "y", Name: "low"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func TestFigures(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	got := export.Markdown([]export.Row{{
 		Agent: "a|b", Models: "m\nn", Hours: "24", Date: "2026-01-02",
-		Splits: map[string]board.Split{"low": {"any_medal_percentage": {Mean: 90.909, SEM: 1.515}}, "high": {"any_medal_percentage": {Mean: 50}}, "all": {}}, Seeds: map[string]int{"low": 3, "high": 1}, Isolation: "none (untrusted)", Task: "reference", Class: "time 24h",
+		Splits: map[string]board.Split{"low": {"any_medal_percentage": {Mean: 90.909, SEM: 1.515}}, "high": {"any_medal_percentage": {Mean: 50}}, "all": {}}, Seeds: map[string]int{"low": 3, "high": 1}, Under: conditions.Under{Isolation: "none (untrusted)", Task: "reference"}, Class: "time 24h",
 	}}, []string{"Note of a|b."})
 	if want := `| a\|b | m n | 90.91 ± 1.51 | - | 50.00 ± – | - | 24 | 2026-01-02 | - | - | none (untrusted) | reference | time 24h |` + "\n\n" + `Note of a\|b.` + "\n"; !strings.HasSuffix(got, want) || strings.Count(got, "\n") != 5 {
 		t.Errorf("got\n%s", got)
@@ -105,7 +107,7 @@ func TestMarkdown(t *testing.T) {
 
 func TestReadUsage(t *testing.T) {
 	got, err := results.ReadUsage([]byte(`{"model": "m", "requests": 3, "input_tokens": 1e3, "cached_input_tokens": 0, "cost_usd": 0.5, "other": [1]}`))
-	want := &results.Usage{Source: grading.FromAgent, Model: "m", Requests: of(3.0), InputTokens: of(1000.0), CachedInputTokens: of(0.0), CostUSD: of(0.5)}
+	want := &results.Usage{Source: grading.FromAgent, Model: "m", Requests: new(3.0), InputTokens: new(1000.0), CachedInputTokens: new(0.0), CostUSD: new(0.5)}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

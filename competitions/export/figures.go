@@ -2,6 +2,7 @@ package export
 
 import (
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
@@ -13,12 +14,7 @@ type Group struct {
 	Figures      board.Split
 	Seeds        int
 	Competitions int
-	// Isolation says how the attempts were isolated; see conditions.Shown.
-	Isolation string
-	// Untrusted reports whether an attempt was not isolated.
-	Untrusted bool
-	// Task is the task as the agent got it; see conditions.Told.
-	Task string
+	conditions.Under
 	// Class is the class of the attempts; see conditions.Class.
 	Class string
 	// Measures are the figures with their intervals; the table has these if a group has

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -71,7 +72,7 @@ func TestColumnsKeepBytes(t *testing.T) {
 
 func TestHostileMarkdown(t *testing.T) {
 	for _, h := range hostiletest.Texts() {
-		got := export.Markdown([]export.Row{{Agent: h.Text, Models: h.Text, Hours: h.Text, Date: h.Text, Isolation: h.Text, Task: h.Text, Class: h.Text}}, []string{h.Text})
+		got := export.Markdown([]export.Row{{Agent: h.Text, Models: h.Text, Hours: h.Text, Date: h.Text, Under: conditions.Under{Isolation: h.Text, Task: h.Text}, Class: h.Text}}, []string{h.Text})
 		lines := strings.Split(strings.TrimRight(got, "\n"), "\n")
 		if len(lines) != 5 {
 			t.Errorf("%s: %d lines:\n%s", h.Name, len(lines), got)

@@ -2,10 +2,15 @@ package export
 
 import (
 	"cmp"
+	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
 )
 
 // Row is a row of the table in the reference's README.
@@ -18,10 +23,7 @@ type Row struct {
 	Hours string
 	// Date is the date of the newest report.
 	Date string
-	// Isolation says how the attempts were isolated; see conditions.Shown.
-	Isolation string
-	// Task is the task as the agent got it; see conditions.Told.
-	Task string
+	conditions.Under
 	// Class is the class of the attempts; see conditions.Class.
 	Class string
 	// Seeds are the numbers of seeds by split; with 0 the standard error is shown as it is.
@@ -46,10 +48,7 @@ func Markdown(list []Row, notes []string) string {
 			cells = append(cells, cell)
 		}
 		cells = append(cells, r.Hours, r.Date, "", "", r.Isolation, r.Task, r.Class)
-		for i, cell := range cells {
-			cells[i] = cmp.Or(cell, "-")
-		}
-		out.WriteString(MarkdownRow(cells))
+		out.WriteString(MarkdownRow(lists.Of(cells, func(cell string) string { return cmp.Or(cell, "-") })))
 	}
 	for _, note := range notes {
 		out.WriteString("\n" + MarkdownText(note) + "\n")
@@ -79,3 +78,21 @@ var markdown = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "~", `\~`, "[", `\[`, "]", `\]`, "|", `\|`, "#", `\#`, "!", `\!`, "$", `\$`,
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "://", `\://`, "www.", `www\.`, "@", `\@`,
 )
+
+// External lists the competitions whose scores a program of theirs computed,
+// each once.
+func External(reports []grading.Report) []string {
+	external := lists.Where(reports, func(r grading.Report) bool { return r.MetricExternal })
+	ids := lists.Of(external, func(r grading.Report) string { return r.CompetitionID })
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// ExternalNotes say that of scores that are not mleflow's own.
+func ExternalNotes(reports []grading.Report) []string {
+	ids := External(reports)
+	if len(ids) == 0 {
+		return nil
+	}
+	return []string{"external metric: " + strings.Join(ids, ", ") + "; a program of the competition computed the scores, not mleflow."}
+}

@@ -22,13 +22,13 @@ import (
 func records() []*results.Attempt {
 	all := runs()
 	full, strange := all[0], all[1]
-	full.Graded, full.Standing, full.RunID, full.Address, full.TimeLimitSeconds = true, "recorded", "r", `step.agent-run.solve["a"]`, of(60.0)
+	full.Graded, full.Standing, full.RunID, full.Address, full.TimeLimitSeconds = true, "recorded", "r", `step.agent-run.solve["a"]`, new(60.0)
 	full.Snapshots = []results.Snapshot{
-		{Seconds: 1, Outcome: "scored", Score: of(0.7), Medal: "none"}, {Seconds: 2, Outcome: "invalid", Medal: "none"},
-		{Seconds: 3, Outcome: "scored", Score: of(0.9), Medal: "none"}, {Seconds: 4, Outcome: "scored", Score: of(0.5), Medal: "silver"},
+		{Seconds: 1, Outcome: "scored", Score: new(0.7), Medal: "none"}, {Seconds: 2, Outcome: "invalid", Medal: "none"},
+		{Seconds: 3, Outcome: "scored", Score: new(0.9), Medal: "none"}, {Seconds: 4, Outcome: "scored", Score: new(0.5), Medal: "silver"},
 	}
 	strange.Graded = true
-	strange.Report.ExactScore, strange.Agent = of(grading.Number(math.Inf(-1))), "=a\"\n\u202e</script>"
+	strange.Report.ExactScore, strange.Agent = new(grading.Number(math.Inf(-1))), "=a\"\n\u202e</script>"
 	return []*results.Attempt{full, strange, {Agent: "z", Report: grading.Report{CompetitionID: "apples"}}}
 }
 
@@ -48,7 +48,7 @@ func TestPercentile(t *testing.T) {
 	for _, c := range []struct {
 		r    grading.Report
 		want *float64
-	}{{at(1, 40), of(100.0)}, {at(20, 40), of(52.5)}, {at(40, 40), of(2.5)}, {at(41, 40), of(0.0)}, {at(1, 0), nil}, {grading.Report{}, nil}} {
+	}{{at(1, 40), new(100.0)}, {at(20, 40), new(52.5)}, {at(40, 40), new(2.5)}, {at(41, 40), new(0.0)}, {at(1, 0), nil}, {grading.Report{}, nil}} {
 		if diff := cmp.Diff(c.want, results.Percentile(c.r)); diff != "" {
 			t.Error(diff)
 		}
@@ -80,8 +80,8 @@ r,"step.agent-run.solve[""a""]",x,0,apples,v1,4,scored,0.5,0.5,True,silver
 // attempt had ended, and nothing where that is not known.
 func TestStoppedColumns(t *testing.T) {
 	list := records()
-	list[0].Made.WallSeconds = of(5400.0)
-	list[0].Snapshots = append(list[0].Snapshots, results.Snapshot{Seconds: 3601, Outcome: "scored", Score: of(0.1), Medal: "gold"})
+	list[0].Made.WallSeconds = new(5400.0)
+	list[0].Snapshots = append(list[0].Snapshots, results.Snapshot{Seconds: 3601, Outcome: "scored", Score: new(0.1), Medal: "gold"})
 	tab, err := export.Attempts(list, 500*time.Millisecond, 2*time.Second, time.Hour, 90*time.Minute)
 	if err != nil {
 		t.Fatal(err)

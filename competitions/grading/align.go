@@ -2,7 +2,9 @@ package grading
 
 import (
 	"fmt"
-	"slices"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -46,16 +48,13 @@ func (s *subject) sort() (*sortedPair, error) {
 	// Both at once: sorting is most of what grading a large table takes.
 	var rows []int32
 	var bad error
-	done := make(chan struct{})
+	var sorting sync.WaitGroup
 	same := a.Len() == b.Len() && a.Kind() == b.Kind() && firstDifference(a, b) < 0
-	go func() {
-		defer close(done)
-		if !same {
-			rows, bad = s.submission.ArgSort(s.plan.ID)
-		}
-	}()
+	if !same {
+		sorting.Go(func() { rows, bad = s.submission.ArgSort(s.plan.ID) })
+	}
 	answerRows, err := s.answers.ArgSort(s.plan.ID)
-	<-done
+	sorting.Wait()
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("sort answers by %q: %w", s.plan.ID, err)
@@ -73,19 +72,14 @@ func (s *subject) sort() (*sortedPair, error) {
 
 // take is TakeRows, but keeps a table whose rows stay where they are.
 func take(t *table.Table, rows []int32) *table.Table {
-	if len(rows) == t.Len() {
-		same := true
-		for i, r := range rows {
-			if i != int(r) {
-				same = false
-				break
-			}
-		}
-		if same {
-			return t
-		}
+	moved := len(rows) != t.Len()
+	for i := 0; i < len(rows) && !moved; i++ {
+		moved = int(rows[i]) != i
 	}
-	return t.TakeRows(rows)
+	if moved {
+		return t.TakeRows(rows)
+	}
+	return t
 }
 
 // aligned pairs the rows and prepares the columns for the metric.
@@ -185,34 +179,28 @@ func (s *subject) overlap() (submission, answers *table.Table, err error) {
 // nameByPlace gives the submission's columns other than the id the names of
 // the targets, by place.
 func nameByPlace(in *metric.Input) error {
-	var columns []*table.Column
-	for _, c := range in.Prediction.Columns() {
-		if c.Name() != in.ID {
-			columns = append(columns, c)
-		}
-	}
+	columns := lists.Where(in.Prediction.Columns(), func(c *table.Column) bool { return c.Name() != in.ID })
 	if len(columns) != len(in.Targets) {
 		return invalid("there are %d columns other than %q; expected %d", len(columns), in.ID, len(in.Targets))
 	}
-	renamed := make([]*table.Column, len(columns))
 	for i, c := range columns {
-		renamed[i] = c.Rename(in.Targets[i])
+		columns[i] = c.Rename(in.Targets[i])
 	}
-	t, err := table.New(renamed...)
-	if err != nil {
-		return err
+	t, err := table.New(columns...)
+	if err == nil {
+		in.Prediction = t
 	}
-	in.Prediction = t
-	return nil
+	return err
 }
 
 // rowFilter says which rows of the answers are graded.
 type rowFilter struct {
-	column  string
-	equals  table.Value
-	sum     []string // with atLeast: rows whose sum over these is at least that
-	atLeast float64
-	byRow   bool // apply to the submission by the row's label instead of id
+	Column  string      `option:"column"`
+	Equals  cty.Value   `option:"equals"`
+	value   table.Value // Equals
+	Sum     []string    `option:"sum"` // with AtLeast: rows whose sum over these is at least that
+	AtLeast float64     `option:"at_least"`
+	By      string      `option:"by"` // "row" applies it to the submission by the row's label instead of id
 }
 
 // rowFilter decodes the attribute only:
@@ -240,27 +228,19 @@ func decodeRowFilter(v cty.Value) (*rowFilter, error) {
 	if !isObject(v) {
 		return nil, fmt.Errorf("expected an object")
 	}
-	o, err := objectOptions(v, "column", "equals", "sum", "at_least", "by")
-	if err != nil {
-		return nil, err
-	}
-	f := &rowFilter{}
-	by, err := o.text("by", "id")
-	if err != nil || !slices.Contains([]string{"id", "row"}, by) {
+	f := &rowFilter{By: "id"}
+	err := fill(v, f)
+	switch {
+	case f.By != "id" && f.By != "row":
 		return nil, fmt.Errorf("by must be \"id\" or \"row\"")
-	}
-	f.byRow = by == "row"
-	if names, ok := o["sum"]; ok {
-		if f.sum, err = textList(names); err != nil {
-			return nil, err
-		}
-		f.atLeast, err = o.number("at_least", 0)
-		return f, err
-	}
-	if f.column, err = o.text("column", ""); err != nil || f.column == "" {
+	case err != nil:
+		return nil, err
+	case f.Sum != nil:
+		return f, nil
+	case f.Column == "":
 		return nil, fmt.Errorf("it names no column")
 	}
-	f.equals, err = tableValue(o["equals"])
+	f.value, err = tableValue(f.Equals)
 	return f, err
 }
 
@@ -309,19 +289,19 @@ func (f *rowFilter) apply(s *subject, pair *sortedPair) (submission, answers *ta
 
 func (f *rowFilter) marks(answers *table.Table) ([]bool, error) {
 	marks := make([]bool, answers.Len())
-	if f.sum == nil {
-		c, err := answers.Column(f.column)
+	if f.Sum == nil {
+		c, err := answers.Column(f.Column)
 		if err != nil {
 			return nil, fmt.Errorf("answers: %w", err)
 		}
 		want := table.Lookup{Floats: c.Kind() == table.Float64}
 		for i := range marks {
-			marks[i] = want.Key(c.Value(i)) == want.Key(f.equals)
+			marks[i] = want.Key(c.Value(i)) == want.Key(f.value)
 		}
 		return marks, nil
 	}
 	sums := make([]float64, len(marks))
-	for _, name := range f.sum {
+	for _, name := range f.Sum {
 		c, err := answers.Column(name)
 		if err != nil {
 			return nil, fmt.Errorf("answers: %w", err)
@@ -333,7 +313,7 @@ func (f *rowFilter) marks(answers *table.Table) ([]bool, error) {
 		}
 	}
 	for i, sum := range sums {
-		marks[i] = sum >= f.atLeast
+		marks[i] = sum >= f.AtLeast
 	}
 	return marks, nil
 }
@@ -354,7 +334,7 @@ func (s *subject) label(row, n int) (label int, ok bool) {
 
 // lookup returns a function from a row of the sorted submission to its mark.
 func (f *rowFilter) lookup(s *subject, pair *sortedPair, marks []bool) func(int) (bool, bool) {
-	if f.byRow {
+	if f.By == "row" {
 		byRow := make([]bool, len(marks))
 		for i, r := range pair.answerRows {
 			byRow[r] = marks[i]

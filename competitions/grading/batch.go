@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -92,9 +94,7 @@ func (g Graded) Stopped(at time.Duration) (Graded, error) {
 			break
 		}
 		out.SubmissionExists, out.ValidSubmission, out.Outcome, out.Reason = true, m.Outcome == outcome.Scored, m.Outcome, ""
-		out.Medals = Medals{GoldMedal: m.Medal == "gold", SilverMedal: m.Medal == "silver", BronzeMedal: m.Medal == "bronze"}
-		out.AnyMedal = out.GoldMedal || out.SilverMedal || out.BronzeMedal
-		out.Score, out.ExactScore = nil, nil
+		out.Medals, out.ExactScore = MedalNamed(m.Medal), nil
 		if m.Score != nil {
 			exact := Number(*m.Score)
 			out.ExactScore, out.AboveMedian = &exact, !g.Unranked() && *m.Score != float64(g.Median) && (*m.Score < float64(g.Median)) == g.LowerIsBetter
@@ -163,14 +163,14 @@ func parseEntry(line int, text string) (Entry, *Failure) {
 	if err := json.Unmarshal([]byte(text), &fields); err != nil {
 		return Entry{}, &Failure{Line: line, Reason: notAnEntry(err)}
 	}
-	switch {
-	case fields.CompetitionID == nil:
+	if fields.CompetitionID == nil {
 		return Entry{}, &Failure{Line: line, Reason: "competition_id is missing"}
-	case fields.SubmissionPath == nil:
-		// The reference writes null where a run left no submission.
-		return Entry{Line: line, CompetitionID: *fields.CompetitionID, SubmissionPath: "None"}, nil
 	}
-	return Entry{Line: line, CompetitionID: *fields.CompetitionID, SubmissionPath: fmt.Sprint(*fields.SubmissionPath)}, nil
+	path := any("None") // the reference writes null where a run left no submission
+	if fields.SubmissionPath != nil {
+		path = *fields.SubmissionPath
+	}
+	return Entry{Line: line, CompetitionID: *fields.CompetitionID, SubmissionPath: fmt.Sprint(path)}, nil
 }
 
 // notAnEntry explains in JSON's terms why a line is no entry.
@@ -201,14 +201,20 @@ type Batch struct {
 func (b Batch) GradeAll(ctx context.Context, entries []Entry, failures []Failure) (Summary, error) {
 	results := make([]result, len(entries))
 	var lock sync.Mutex
-	forEach(len(entries), func(i int) {
-		results[i] = b.gradeEntry(ctx, entries[i])
-		if b.Done != nil && results[i].failure == nil {
-			lock.Lock()
-			defer lock.Unlock()
-			b.Done(results[i].report.Report)
-		}
-	})
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, e := range entries {
+		group.Go(func() error {
+			results[i] = b.gradeEntry(ctx, e)
+			if b.Done != nil && results[i].failure == nil {
+				lock.Lock()
+				defer lock.Unlock()
+				b.Done(results[i].report.Report)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
 	if err := ctx.Err(); err != nil {
 		return Summary{}, fmt.Errorf("grade submissions: %w", err)
 	}
@@ -259,24 +265,6 @@ func (b Batch) gradeEntry(ctx context.Context, e Entry) result {
 	return result{report: report}
 }
 
-// forEach calls f for 0 to n-1, one at a time on each processor.
-func forEach(n int, f func(int)) {
-	next := make(chan int)
-	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		wait.Go(func() {
-			for i := range next {
-				f(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	wait.Wait()
-}
-
 // summarize counts the results in the reports.
 func summarize(reports []Graded) Summary {
 	s := Summary{Runs: len(reports), Reports: append([]Graded{}, reports...), Failures: []Failure{}}
@@ -307,14 +295,12 @@ func WriteFile(dir string, created time.Time, write func(io.Writer) error) (stri
 		return "", fmt.Errorf("write report: %w", err)
 	}
 	name := created.UTC().Format("2006-01-02T15-04-05") + "-GMT_grading_report"
-	path := filepath.Join(dir, name+".json")
-	err := wholefile.Create(path, 0o666, write)
+	path, err := filepath.Join(dir, name+".json"), fs.ErrExist
 	for n := 2; errors.Is(err, fs.ErrExist); n++ {
+		if err = wholefile.Create(path, 0o666, write); err == nil {
+			return path, nil
+		}
 		path = filepath.Join(dir, fmt.Sprintf("%s_%04d.json", name, n))
-		err = wholefile.Create(path, 0o666, write)
 	}
-	if err != nil {
-		return "", fmt.Errorf("write report: %w", err)
-	}
-	return path, nil
+	return "", fmt.Errorf("write report: %w", err)
 }

@@ -72,7 +72,11 @@ func (f cellForm) column(c *table.Column) (*table.Column, error) {
 	case "int":
 		return integers(c, pytext.Int)
 	case "numeric":
-		return numeric(c)
+		out, err := c.ToNumeric()
+		if err != nil {
+			return nil, invalid("column %q: %v", c.Name(), err)
+		}
+		return out, nil
 	case "first_int":
 		return integers(c, firstInt)
 	}
@@ -109,14 +113,6 @@ func filled(c *table.Column) *table.Column {
 		}
 	}
 	return table.FromValues(c.Name(), values)
-}
-
-func numeric(c *table.Column) (*table.Column, error) {
-	out, err := c.ToNumeric()
-	if err != nil {
-		return nil, invalid("column %q: %v", c.Name(), err)
-	}
-	return out, nil
 }
 
 // firstInt reads an integer, or the first word of a text.

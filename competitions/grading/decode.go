@@ -1,12 +1,17 @@
 package grading
 
 import (
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -75,11 +80,11 @@ func (d *decoder) grade(def *competitions.Definition, metrics *metric.Registry) 
 	if attr := d.body.Attributes["truth"]; attr != nil && len(d.plan.Truth) != len(d.plan.Targets) {
 		d.fail(attr.Expr.Range(), "Wrong number of columns", "There are %d targets, but %d columns of the answers.", len(d.plan.Targets), len(d.plan.Truth))
 	}
+	align := "sorted"
 	if d.plan.ID == "" {
-		d.plan.align = alignment(d.choice("align", "position", Alignments))
-	} else {
-		d.plan.align = alignment(d.choice("align", "sorted", Alignments))
+		align = "position"
 	}
+	d.plan.align = alignment(d.choice("align", align, Alignments))
 	d.plan.strings = d.texts("strings", nil)
 	d.plan.cells = cellForm(d.choice("cells", "raw", CellForms))
 	d.plan.byPlace = d.choice("targets_by", "name", TargetPairings) == "place"
@@ -182,7 +187,7 @@ func (d *decoder) requirements() {
 func (d *decoder) requirement(attr *hclsyntax.Attribute) {
 	known := slices.IndexFunc(rules, func(r Rule) bool { return r.Name == attr.Name })
 	if known < 0 {
-		d.fail(attr.NameRange, "Unknown requirement "+attr.Name, "%s", diag.Suggest(attr.Name, ruleNames()))
+		d.fail(attr.NameRange, "Unknown requirement "+attr.Name, "%s", diag.Suggest(attr.Name, lists.Of(rules, func(r Rule) string { return r.Name })))
 		return
 	}
 	v, ok := d.evaluate(attr)
@@ -247,10 +252,7 @@ func (d *decoder) texts(name string, otherwise []string) []string {
 
 func (d *decoder) choice(name, otherwise string, from []Choice) string {
 	v := d.text(name, otherwise)
-	names := make([]string, len(from))
-	for i, c := range from {
-		names[i] = c.Name
-	}
+	names := lists.Of(from, func(c Choice) string { return c.Name })
 	if !slices.Contains(names, v) {
 		d.fail(d.body.Attributes[name].Expr.Range(), "Wrong value for "+name, "%s", diag.Suggest(v, names))
 	}
@@ -259,3 +261,94 @@ func (d *decoder) choice(name, otherwise string, from []Choice) string {
 
 // A Choice is one of the values that an attribute may have.
 type Choice struct{ Name, Doc string }
+
+func isList(v cty.Value) bool {
+	t := v.Type()
+	return t.IsTupleType() || t.IsListType() || t.IsSetType()
+}
+
+func isObject(v cty.Value) bool { return v.Type().IsObjectType() || v.Type().IsMapType() }
+
+// textList reads a list of texts.
+func textList(v cty.Value) ([]string, error) {
+	if !isList(v) {
+		return nil, fmt.Errorf("expected a list of strings, found a %s", v.Type().FriendlyName())
+	}
+	out := make([]string, 0, v.LengthInt())
+	for _, item := range v.AsValueSlice() {
+		if item.IsNull() || item.Type() != cty.String {
+			return nil, fmt.Errorf("expected a list of strings, found a %s in it", item.Type().FriendlyName())
+		}
+		out = append(out, item.AsString())
+	}
+	return out, nil
+}
+
+// number reads a number.
+func number(v cty.Value) (float64, error) {
+	if v.IsNull() || v.Type() != cty.Number {
+		return 0, fmt.Errorf("expected a number, found a %s", v.Type().FriendlyName())
+	}
+	x, _ := v.AsBigFloat().Float64()
+	return x, nil
+}
+
+// truth reads a boolean.
+func truth(v cty.Value) (bool, error) {
+	b, err := convert.Convert(v, cty.Bool)
+	if err != nil || v.Type() == cty.String {
+		return false, fmt.Errorf("expected true or false, found a %s", v.Type().FriendlyName())
+	}
+	return b.True(), nil
+}
+
+// plainValue turns a value into what a metric's parameters hold.
+func plainValue(v cty.Value) (any, error) {
+	switch {
+	case v.IsNull():
+		return nil, fmt.Errorf("the value is null")
+	case v.Type() == cty.String:
+		return v.AsString(), nil
+	case v.Type() == cty.Bool:
+		return v.True(), nil
+	case v.Type() == cty.Number:
+		return number(v)
+	}
+	return textList(v)
+}
+
+// fill sets the fields of a struct from the members of an object that their tags name. Other
+// members are refused, and a field without a member does not change.
+func fill(v cty.Value, into any) error {
+	fields, known := map[string]any{}, []string{}
+	for field, value := range reflect.ValueOf(into).Elem().Fields() {
+		if name, ok := field.Tag.Lookup("option"); ok {
+			fields[name], known = value.Addr().Interface(), append(known, name)
+		}
+	}
+	members := v.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		item, err := members[name], error(nil)
+		switch to := fields[name].(type) {
+		case *string:
+			if item.IsNull() || item.Type() != cty.String {
+				return fmt.Errorf("%s: expected a text", name)
+			}
+			*to = item.AsString()
+		case *float64:
+			if *to, err = number(item); err != nil {
+				err = fmt.Errorf("%s: %w", name, err)
+			}
+		case *[]string:
+			*to, err = textList(item)
+		case *cty.Value:
+			*to = item
+		default:
+			err = fmt.Errorf("no field is named %q (known: %v)", name, known)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

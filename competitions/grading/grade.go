@@ -1,12 +1,14 @@
 package grading
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -42,10 +44,10 @@ func Grade(ctx context.Context, def *competitions.Definition, metrics *metric.Re
 	if diags.HasErrors() {
 		return Report{}, fmt.Errorf("grade %s: %w", def.ID, diags)
 	}
-	if err := ctx.Err(); err != nil {
-		return Report{}, fmt.Errorf("grade %s: %w", def.ID, err)
+	report, err := Report{}, ctx.Err()
+	if err == nil {
+		report, err = plan.grade(ctx, def, q)
 	}
-	report, err := plan.grade(ctx, def, q)
 	if err != nil {
 		return Report{}, fmt.Errorf("grade %s: %w", def.ID, err)
 	}
@@ -59,7 +61,7 @@ func AnswersPath(dataDir string, def *competitions.Definition) string {
 }
 
 func (p *Plan) grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error) {
-	report := newReport(def, q.name(), q.Created)
+	report := newReport(def, cmp.Or(q.Name, q.Submission), q.Created)
 	if err := findSubmission(q.Submission); err != nil {
 		report.refuse(outcome.Missing, err)
 		return report, nil
@@ -88,11 +90,8 @@ func (p *Plan) grade(ctx context.Context, def *competitions.Definition, q Reques
 
 func (p *Plan) gradeFile(q Request) (metric.Score, error) {
 	answers, err := p.readAnswers(q.Answers)
-	if err != nil {
-		return metric.Score{}, fmt.Errorf("read answers: %w", err)
-	}
-	limits, err := limitsBeside(q.Answers)
-	if err != nil {
+	limits, limitErr := limitsBeside(q.Answers)
+	if err = cmp.Or(err, limitErr); err != nil {
 		return metric.Score{}, fmt.Errorf("read answers: %w", err)
 	}
 	submission, err := limits.read(q.Submission, p.ReadOptions())
@@ -127,4 +126,66 @@ func findSubmission(path string) *Invalid {
 		return &Invalid{Reason: "the file name does not end in .csv"}
 	}
 	return nil
+}
+
+// A Grader grades submissions and checks their form.
+type Grader interface {
+	// Grade scores a submission as the function Grade does.
+	Grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error)
+	// Form returns the check of the form of submissions by the files of the sample
+	// submission and the sketch. Without a sample it tells only whether a file is
+	// a table; without a sketch it knows only the sample.
+	Form(def *competitions.Definition, sample, sketch string) Check
+}
+
+// Check checks a submission. A mistake in it is an *Invalid, whose reason may be
+// shown. Any other error is the machine's.
+type Check func(ctx context.Context, submission string) error
+
+// Local is the Grader that reads submissions in this process. Only the size of
+// the file, of its table and the number of its columns are bounded there.
+type Local struct {
+	Metrics *metric.Registry
+	// Executor runs metrics that are programs; nil runs none.
+	Executor executor.Executor
+	// Packages is for requests without one.
+	Packages Packages
+}
+
+// Grade implements Grader.
+func (l Local) Grade(ctx context.Context, def *competitions.Definition, q Request) (Report, error) {
+	q.Executor = l.Executor
+	if q.Packages == nil {
+		q.Packages = l.Packages
+	}
+	return Grade(ctx, def, l.Metrics, q)
+}
+
+// Form implements Grader. The files are read when a check is first asked for.
+func (l Local) Form(def *competitions.Definition, sample, sketch string) Check {
+	if sample == "" {
+		return onlyTable
+	}
+	read := sync.OnceValues(func() (*Form, error) { return NewForm(def, l.Metrics, nil, sample, sketch) })
+	return func(_ context.Context, submission string) error {
+		form, err := read()
+		if err != nil {
+			return err
+		}
+		return form.Check(submission)
+	}
+}
+
+func onlyTable(_ context.Context, submission string) error {
+	_, err := limits{MaxBytes(0), baseMemory}.read(submission, table.ReadOptions{})
+	return err
+}
+
+// Refuse returns the report on a submission that is invalid for a reason that
+// its grader found.
+func Refuse(def *competitions.Definition, q Request, why *Invalid) Report {
+	r := newReport(def, cmp.Or(q.Name, q.Submission), q.Created)
+	r.SubmissionExists = true
+	r.refuse(outcome.Invalid, why)
+	return r
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -113,6 +115,13 @@ type Medals struct {
 // MedalsOf returns what a score earns as reports have it.
 func MedalsOf(s competitions.Standing) Medals {
 	return Medals{AnyMedal: s.Any(), GoldMedal: s.Gold, SilverMedal: s.Silver, BronzeMedal: s.Bronze, AboveMedian: s.AboveMedian}
+}
+
+// MedalNamed returns the medal of a name as Best gives it.
+func MedalNamed(name string) Medals {
+	m := Medals{GoldMedal: name == "gold", SilverMedal: name == "silver", BronzeMedal: name == "bronze"}
+	m.AnyMedal = m.GoldMedal || m.SilverMedal || m.BronzeMedal
+	return m
 }
 
 // Best is the name of the best of them: gold, silver, bronze or none.
@@ -224,4 +233,119 @@ func (r *Report) score(s metric.Score, medals competitions.Medals) {
 // refuse enters why there is no score.
 func (r *Report) refuse(o outcome.Submission, err *Invalid) {
 	r.Outcome, r.Reason, r.Rule = o, err.Reason, err.Rule
+}
+
+// Crowd describes how close the human teams are around the thresholds and around a score.
+type Crowd struct {
+	competitions.Crowd
+	// Score counts the teams around the score; nil without one.
+	Score *competitions.Near `json:"score,omitempty"`
+	// BestPlace and LastPlace bound the place within a step of rounding.
+	BestPlace int `json:"best_place,omitempty"`
+	LastPlace int `json:"last_place,omitempty"`
+	// MedalHangs reports whether a score one rounding step better or worse earns another
+	// medal or none.
+	MedalHangs bool `json:"medal_hangs"`
+}
+
+// count enters what stands around a score.
+func (c *Crowd) count(score float64, medals competitions.Medals) {
+	near := medals.Near(score)
+	c.Score = &near
+	c.BestPlace, c.LastPlace = medals.Places(score)
+	at := medal(score, medals)
+	c.MedalHangs = medal(score-competitions.RoundingStep, medals) != at || medal(score+competitions.RoundingStep, medals) != at
+}
+
+// medal names the medal that a score earns after rounding as scores are.
+func medal(score float64, medals competitions.Medals) string {
+	return MedalsOf(medals.Rank(metric.RoundPython(score, 5))).Best()
+}
+
+// Threshold names a threshold of the human leaderboard.
+type Threshold string
+
+// The thresholds, from the hardest.
+const (
+	Gold   Threshold = "gold"
+	Silver Threshold = "silver"
+	Bronze Threshold = "bronze"
+	Median Threshold = "median"
+)
+
+// AllThresholds returns the thresholds, from the hardest.
+func AllThresholds() []Threshold { return []Threshold{Gold, Silver, Bronze, Median} }
+
+// value returns the score that reaches the threshold.
+func (t Thresholds) value(of Threshold) Cutoff {
+	return map[Threshold]Cutoff{Gold: t.Gold, Silver: t.Silver, Bronze: t.Bronze, Median: t.Median}[of]
+}
+
+// Margin is the distance of a score from a threshold.
+type Margin struct {
+	// Score is the rounded score less the threshold, with the sign turned
+	// where lower is better: what is negative is missing. A medal is reached
+	// at 0, the median only above 0.
+	Score Number `json:"score"`
+	// Places is the same in places of the human leaderboard: that of the
+	// threshold less that of the score. nil where the leaderboard is not
+	// known.
+	Places *int `json:"places"`
+}
+
+// Margins returns how far the report's score is from every threshold; nil
+// without a finite score, or where there are no thresholds. medals may
+// be nil; then places are not known.
+func (r Report) Margins(medals *competitions.Medals) map[Threshold]Margin {
+	if r.Score == nil || !r.Score.Finite() || r.Unranked() || r.Thresholds == (Thresholds{}) {
+		return nil
+	}
+	out := map[Threshold]Margin{}
+	for _, name := range AllThresholds() {
+		threshold := Number(r.Thresholds.value(name))
+		m := Margin{Score: *r.Score - threshold}
+		if r.LowerIsBetter {
+			m.Score = threshold - *r.Score
+		}
+		if medals != nil && len(medals.Scores) > 0 {
+			places := medals.Rank(float64(threshold)).Rank - medals.Rank(float64(*r.Score)).Rank
+			m.Places = &places
+		}
+		out[name] = m
+	}
+	return out
+}
+
+// RoundingDecides returns the thresholds that the rounded score is on another
+// side of than the exact one: what is earned there, or missed, depends on
+// rounding to five decimals. nil where the report does not hold the exact
+// score, as the reference's do not.
+func (r Report) RoundingDecides() []Threshold {
+	if r.Score == nil || r.ExactScore == nil || r.Unranked() {
+		return nil
+	}
+	return lists.Where(AllThresholds(), func(name Threshold) bool { return r.reaches(name, *r.Score) != r.reaches(name, *r.ExactScore) })
+}
+
+// reaches reports whether a score is good enough: a medal's threshold
+// suffices, the median must be passed.
+func (r Report) reaches(name Threshold, score Number) bool {
+	threshold := Number(r.Thresholds.value(name))
+	better := score > threshold
+	if r.LowerIsBetter {
+		better = score < threshold
+	}
+	return better || name != Median && score == threshold
+}
+
+// HasNonFinite reports whether the score, exact or rounded, is no finite
+// number.
+func (r Report) HasNonFinite() bool {
+	return r.NonFinite || r.ExactScore != nil && !r.ExactScore.Finite() || r.Score != nil && !r.Score.Finite()
+}
+
+// MedalOnNonFinite reports whether a medal is based on a score that is not finite
+// number.
+func (r Report) MedalOnNonFinite() bool {
+	return r.Best() != "none" && r.HasNonFinite()
 }

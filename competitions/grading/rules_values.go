@@ -3,6 +3,7 @@ package grading
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -11,16 +12,16 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// eachColumn is the build function of a rule that looks at the targets or at
-// the columns of a list, one after the other.
-func eachColumn(check func(*table.Column) error) func(cty.Value, *Plan) (func(*subject) error, error) {
-	return func(v cty.Value, p *Plan) (func(*subject) error, error) {
+// aboutColumns is a rule that looks at the targets or at the columns of a list, one
+// after the other.
+func aboutColumns(name, doc string, check func(*table.Column) error) Rule {
+	return Rule{name, "true (the targets) or a list of names", doc, "values", func(v cty.Value, p *Plan) (func(*subject) error, error) {
 		names, on, err := columnsOrTargets(v, p)
 		if err != nil || !on {
 			return nil, err
 		}
 		return func(s *subject) error { return s.each(names, check) }, nil
-	}
+	}}
 }
 
 // each checks columns of the submission.
@@ -39,99 +40,69 @@ func (s *subject) each(names []string, check func(*table.Column) error) error {
 
 // valueRules are the rules on cells, in the order of documentation.
 var valueRules = []Rule{
-	{
-		Name: "numeric", Value: "true (the targets) or a list of names",
-		Doc: "Only numbers, booleans and missing cells.",
-		build: eachColumn(func(c *table.Column) error {
-			if c.Kind() != table.Text && c.Kind() != table.Mixed {
-				return nil
-			}
-			if row := firstWord(c); row >= 0 {
-				return invalid("column %q: row %d: %s is not a number", c.Name(), row+1, cell(c, row))
-			}
+	aboutColumns("numeric", "Only numbers, booleans and missing cells.", func(c *table.Column) error {
+		if c.Kind() != table.Text && c.Kind() != table.Mixed {
 			return nil
-		}),
-	},
-	{
-		Name: "number_type", Value: "true (the targets) or a list of names",
-		Doc: "Of numeric type: no strings, no booleans, at least one row.",
-		build: eachColumn(func(c *table.Column) error {
-			if !c.Kind().IsNumber() {
-				return invalid("column %q is not numeric", c.Name())
+		}
+		if row := firstWord(c); row >= 0 {
+			return invalid("column %q: row %d: %s is not a number", c.Name(), row+1, cell(c, row))
+		}
+		return nil
+	}),
+	aboutColumns("number_type", "Of numeric type: no strings, no booleans, at least one row.", func(c *table.Column) error {
+		if !c.Kind().IsNumber() {
+			return invalid("column %q is not numeric", c.Name())
+		}
+		return nil
+	}),
+	aboutColumns("number_or_truth_type", "Of numeric type, or boolean without missing cells; at least one row.", func(c *table.Column) error {
+		if !c.Kind().IsNumber() && (c.Kind() != table.Bool || c.MissingCount() > 0) {
+			return invalid("column %q is not numeric", c.Name())
+		}
+		return nil
+	}),
+	aboutColumns("text", "Strings without missing cells; numeric and boolean columns are refused.", func(c *table.Column) error {
+		for i := range c.Len() {
+			if v := c.Value(i); v.Kind() != table.Text {
+				return invalid("column %q: row %d: %s is not a string", c.Name(), i+1, cell(c, i))
 			}
-			return nil
-		}),
-	},
-	{
-		Name: "number_or_truth_type", Value: "true (the targets) or a list of names",
-		Doc: "Of numeric type, or boolean without missing cells; at least one row.",
-		build: eachColumn(func(c *table.Column) error {
-			if !c.Kind().IsNumber() && (c.Kind() != table.Bool || c.MissingCount() > 0) {
-				return invalid("column %q is not numeric", c.Name())
+		}
+		return nil
+	}),
+	aboutColumns("no_missing", "No missing cells.", func(c *table.Column) error {
+		for i := range c.Len() {
+			if c.IsMissing(i) {
+				return invalid("column %q: row %d has no value", c.Name(), i+1)
 			}
-			return nil
-		}),
-	},
-	{
-		Name: "text", Value: "true (the targets) or a list of names",
-		Doc: "Strings without missing cells; numeric and boolean columns are refused.",
-		build: eachColumn(func(c *table.Column) error {
-			for i := range c.Len() {
-				if v := c.Value(i); v.Kind() != table.Text {
-					return invalid("column %q: row %d: %s is not a string", c.Name(), i+1, cell(c, i))
-				}
+		}
+		return nil
+	}),
+	aboutColumns("finite", "Finite numbers, none missing.", func(c *table.Column) error {
+		v, err := floats(c)
+		if err != nil {
+			return err
+		}
+		for i, x := range v {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return invalid("column %q: row %d: %s is not a finite number", c.Name(), i+1, cell(c, i))
 			}
-			return nil
-		}),
-	},
+		}
+		return nil
+	}),
 	{
-		Name: "no_missing", Value: "true (the targets) or a list of names",
-		Doc: "No missing cells.",
-		build: eachColumn(func(c *table.Column) error {
-			for i := range c.Len() {
-				if c.IsMissing(i) {
-					return invalid("column %q: row %d has no value", c.Name(), i+1)
-				}
-			}
-			return nil
-		}),
-	},
-	{
-		Name: "finite", Value: "true (the targets) or a list of names",
-		Doc: "Finite numbers, none missing.",
-		build: eachColumn(func(c *table.Column) error {
-			v, err := floats(c)
-			if err != nil {
-				return err
-			}
-			for i, x := range v {
-				if math.IsNaN(x) || math.IsInf(x, 0) {
-					return invalid("column %q: row %d: %s is not a finite number", c.Name(), i+1, cell(c, i))
-				}
-			}
-			return nil
-		}),
-	},
-	{
-		Name: "between", Value: "[lowest, highest] or { min, max, missing = \"skip\", columns = [names] }",
+		Name: "between", Value: "[lowest, highest] or { min, max, missing = \"skip\", columns = [names] }", class: "range",
 		Doc: `Every cell of the targets, or of columns, is a number in this range, inclusive. Missing cells are refused unless missing = "skip".`,
 		build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 			r, err := decodeRange(v, p)
-			if err != nil {
-				return nil, err
-			}
-			return r.check, nil
+			return r.check, err
 		},
 	},
 	{
-		Name: "rows_sum_to", Value: "number or { value, atol, rtol, decimals, columns = [names] or \"after_first\" or \"all_but_id\" }",
+		Name: "rows_sum_to", Value: "number or { value, atol, rtol, decimals, columns = [names] or \"after_first\" or \"all_but_id\" }", class: "range",
 		Doc: "In every row the targets, or columns, add up to value; missing cells count as 0. The sum is within atol + rtol·|value| of it (numpy.isclose; defaults 1e-6 and 1e-5). With decimals, the sum so rounded equals value.",
 		build: func(v cty.Value, p *Plan) (func(*subject) error, error) {
 			r, err := decodeRowSum(v, p)
-			if err != nil {
-				return nil, err
-			}
-			return r.check, nil
+			return r.check, err
 		},
 	},
 }
@@ -181,57 +152,34 @@ func numbers(c *table.Column) error {
 }
 
 type valueRange struct {
-	min, max float64
-	skip     bool // missing cells pass
-	columns  []string
+	Min     float64  `option:"min"`
+	Max     float64  `option:"max"`
+	Missing string   `option:"missing"` // "skip" lets missing cells pass
+	Columns []string `option:"columns"`
 }
 
-func decodeRange(v cty.Value, p *Plan) (valueRange, error) {
-	r := valueRange{columns: p.Targets}
-	if isList(v) && v.LengthInt() == 2 {
+func decodeRange(v cty.Value, p *Plan) (r valueRange, err error) {
+	r = valueRange{math.Inf(-1), math.Inf(1), "refuse", p.Targets}
+	switch {
+	case isList(v) && v.LengthInt() == 2:
 		ends := v.AsValueSlice()
-		var err error
-		if r.min, err = number(ends[0]); err != nil {
-			return r, err
+		if r.Min, err = number(ends[0]); err == nil {
+			r.Max, err = number(ends[1])
 		}
-		r.max, err = number(ends[1])
 		return r, err
-	}
-	if !isObject(v) {
+	case !isObject(v):
 		return r, fmt.Errorf("expected [lowest, highest] or an object")
 	}
-	o, err := objectOptions(v, "min", "max", "missing", "columns")
-	if err != nil {
-		return r, err
+	if err = fill(v, &r); err == nil && r.Missing != "refuse" && r.Missing != "skip" {
+		err = fmt.Errorf("missing must be \"refuse\" or \"skip\"")
 	}
-	return r, r.fill(o)
+	return r, err
 }
 
-func (r *valueRange) fill(o options) (err error) {
-	if r.min, err = o.number("min", math.Inf(-1)); err != nil {
-		return err
-	}
-	if r.max, err = o.number("max", math.Inf(1)); err != nil {
-		return err
-	}
-	missing, err := o.text("missing", "refuse")
-	if err != nil {
-		return err
-	}
-	if missing != "refuse" && missing != "skip" {
-		return fmt.Errorf("missing must be \"refuse\" or \"skip\"")
-	}
-	r.skip = missing == "skip"
-	if v, ok := o["columns"]; ok {
-		r.columns, err = textList(v)
-	}
-	return err
-}
-
-func (r valueRange) check(s *subject) error { return s.each(r.columns, r.checkColumn) }
+func (r valueRange) check(s *subject) error { return s.each(r.Columns, r.checkColumn) }
 
 func (r valueRange) checkColumn(c *table.Column) error {
-	if lo, hi, ok := c.Bounds(); ok && lo >= r.min && hi <= r.max {
+	if lo, hi, ok := c.Bounds(); ok && lo >= r.Min && hi <= r.Max {
 		return nil
 	}
 	v, err := floats(c)
@@ -239,77 +187,53 @@ func (r valueRange) checkColumn(c *table.Column) error {
 		return err
 	}
 	for i, x := range v {
-		if x >= r.min && x <= r.max || r.skip && math.IsNaN(x) {
+		if x >= r.Min && x <= r.Max || r.Missing == "skip" && math.IsNaN(x) {
 			continue
 		}
-		return invalid("column %q: row %d: %s is not between %v and %v", c.Name(), i+1, cell(c, i), r.min, r.max)
+		return invalid("column %q: row %d: %s is not between %v and %v", c.Name(), i+1, cell(c, i), r.Min, r.Max)
 	}
 	return nil
 }
 
 type rowSum struct {
-	value, atol, rtol float64
-	decimals          int // -1: compare with tolerances
-	columns           func(*subject) []string
+	Value    float64   `option:"value"`
+	Atol     float64   `option:"atol"`
+	Rtol     float64   `option:"rtol"`
+	Decimals float64   `option:"decimals"` // -1: compare with tolerances
+	Columns  cty.Value `option:"columns"`
+	columns  func(*subject) []string
 }
 
-func decodeRowSum(v cty.Value, p *Plan) (rowSum, error) {
-	r := rowSum{decimals: -1, atol: 1e-6, rtol: 1e-5, columns: func(*subject) []string { return p.Targets }}
+func decodeRowSum(v cty.Value, p *Plan) (r rowSum, err error) {
+	r = rowSum{Value: 1, Decimals: -1, Atol: 1e-6, Rtol: 1e-5, columns: func(*subject) []string { return p.Targets }}
 	if !isObject(v) {
-		var err error
-		r.value, err = number(v)
+		r.Value, err = number(v)
 		return r, err
 	}
-	o, err := objectOptions(v, "value", "atol", "rtol", "decimals", "columns")
-	if err != nil {
-		return r, err
+	if err = fill(v, &r); err == nil && r.Columns != cty.NilVal {
+		r.columns, err = chooseColumns(r.Columns)
 	}
-	decimals := -1.0
-	r.value = 1
-	for _, field := range []struct {
-		name string
-		into *float64
-	}{{"value", &r.value}, {"atol", &r.atol}, {"rtol", &r.rtol}, {"decimals", &decimals}} {
-		if *field.into, err = o.number(field.name, *field.into); err != nil {
-			return r, err
-		}
-	}
-	r.decimals = int(decimals)
-	return r, r.chooseColumns(o)
+	return r, err
 }
 
-func (r *rowSum) chooseColumns(o options) error {
-	v, ok := o["columns"]
-	if !ok {
-		return nil
-	}
+// chooseColumns decodes the columns of a sum.
+func chooseColumns(v cty.Value) (func(*subject) []string, error) {
 	if isList(v) {
 		names, err := textList(v)
-		r.columns = func(*subject) []string { return names }
-		return err
+		return func(*subject) []string { return names }, err
 	}
-	which, err := o.text("columns", "")
-	switch {
-	case err != nil:
-		return err
-	case which == "after_first":
-		r.columns = func(s *subject) []string { return s.submission.Names()[min(1, len(s.submission.Names())):] }
-	case which == "all_but_id":
-		r.columns = func(s *subject) []string { return without(s.submission.Names(), s.plan.ID) }
-	default:
-		return fmt.Errorf("columns must be a list, \"after_first\" or \"all_but_id\"")
+	if v.IsNull() || v.Type() != cty.String {
+		return nil, fmt.Errorf("columns: expected a text")
 	}
-	return nil
-}
-
-func without(names []string, name string) []string {
-	var out []string
-	for _, n := range names {
-		if n != name {
-			out = append(out, n)
-		}
+	switch v.AsString() {
+	case "after_first":
+		return func(s *subject) []string { return s.submission.Names()[min(1, len(s.submission.Names())):] }, nil
+	case "all_but_id":
+		return func(s *subject) []string {
+			return slices.DeleteFunc(s.submission.Names(), func(name string) bool { return name == s.plan.ID })
+		}, nil
 	}
-	return out
+	return nil, fmt.Errorf("columns must be a list, \"after_first\" or \"all_but_id\"")
 }
 
 func (r rowSum) check(s *subject) error {
@@ -335,7 +259,7 @@ func (r rowSum) check(s *subject) error {
 		}
 		for i, sum := range sums {
 			if !r.close(sum) {
-				return invalid("row %d adds up to %v; expected %v", lo+i+1, sum, r.value)
+				return invalid("row %d adds up to %v; expected %v", lo+i+1, sum, r.Value)
 			}
 		}
 	}
@@ -343,8 +267,8 @@ func (r rowSum) check(s *subject) error {
 }
 
 func (r rowSum) close(sum float64) bool {
-	if r.decimals >= 0 {
-		return metric.RoundNumpy(sum, r.decimals) == r.value
+	if r.Decimals >= 0 {
+		return metric.RoundNumpy(sum, int(r.Decimals)) == r.Value
 	}
-	return math.Abs(sum-r.value) <= r.atol+float64(r.rtol*math.Abs(r.value))
+	return math.Abs(sum-r.Value) <= r.Atol+float64(r.Rtol*math.Abs(r.Value))
 }

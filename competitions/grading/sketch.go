@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
@@ -91,10 +93,7 @@ func (p *Plan) scored(answers *table.Table) (marks []bool, err error) {
 	if p.only != nil {
 		return p.only.marks(answers)
 	}
-	marks = make([]bool, answers.Len())
-	for i := range marks {
-		marks[i] = true
-	}
+	marks = slices.Repeat([]bool{true}, answers.Len())
 	if !p.Metric.Sparse {
 		return marks, nil
 	}
@@ -154,10 +153,7 @@ func (p *Plan) inSampleOrder(t *table.Table, sample *table.Column) (*table.Table
 	slices.Sort(given)
 	slices.Sort(texts)
 	if slices.Equal(texts, given) {
-		rows := make([]int, sample.Len())
-		for i := range rows {
-			rows[i] = i
-		}
+		rows := table.Collect(sample.Len(), func(i int) int { return i })
 		findRows(rows, sample, known)
 		return t.Take(rows), nil
 	}
@@ -165,11 +161,7 @@ func (p *Plan) inSampleOrder(t *table.Table, sample *table.Column) (*table.Table
 	for i := known.Len() - 1; i >= 0; i-- {
 		first[known.Text(i)] = i
 	}
-	var rows []int
-	for _, text := range slices.Compact(texts) {
-		rows = append(rows, first[text])
-	}
-	return t.Take(rows), nil
+	return t.Take(lists.Of(slices.Compact(texts), func(text string) int { return first[text] })), nil
 }
 
 // drawn returns the sample's rows as the sketch has them, with the sketch's columns. A
@@ -178,10 +170,7 @@ func (f *Form) drawn(sketch *table.Table) (*table.Table, error) {
 	if len(f.plan.Metric.Ends) > 0 || f.sample.Len() == 0 {
 		return f.sample, nil
 	}
-	rows := make([]int, sketch.Len())
-	for i := range rows {
-		rows[i] = i % f.sample.Len()
-	}
+	rows := table.Collect(sketch.Len(), func(i int) int { return i % f.sample.Len() })
 	if id := f.plan.ID; id != "" {
 		ids, err := sketch.Column(id)
 		if err != nil {

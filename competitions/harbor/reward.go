@@ -89,7 +89,7 @@ func (s Scale) Reward(kind string, r grading.Report) float64 {
 		}
 	}
 	if !conditions.Rehearsed(r.Conditions) {
-		return medalReward(r)
+		return map[string]float64{"gold": 1, "silver": 2.0 / 3, "bronze": 1.0 / 3}[r.Best()]
 	}
 	better := score > s.Zero
 	if r.LowerIsBetter {
@@ -109,18 +109,6 @@ func name(def *competitions.Definition) string {
 	return def.ID
 }
 
-func medalReward(r grading.Report) float64 {
-	switch {
-	case r.GoldMedal:
-		return 1
-	case r.SilverMedal:
-		return 2.0 / 3
-	case r.BronzeMedal:
-		return 1.0 / 3
-	}
-	return 0
-}
-
 // WriteReward writes reward.json and reward.txt, as Harbor reads them.
 func (s Scale) WriteReward(dir, kind string, r grading.Report) error {
 	reward := s.Reward(kind, r)
@@ -129,10 +117,7 @@ func (s Scale) WriteReward(dir, kind string, r grading.Report) error {
 		values["score"] = float64(*r.ExactScore)
 	}
 	text, err := json.Marshal(values)
-	if err != nil {
-		return fmt.Errorf("write reward: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err = cmp.Or(err, os.MkdirAll(dir, 0o777)); err != nil {
 		return fmt.Errorf("write reward: %w", err)
 	}
 	for name, text := range map[string]string{"reward.json": string(text), "reward.txt": fmt.Sprint(reward)} {

@@ -1,6 +1,7 @@
 package harbor
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -93,10 +95,10 @@ func (w *Writer) Stage(ctx context.Context, def *competitions.Definition) (task 
 	if d.description, err = w.describe(ctx, def); err != nil {
 		return task, err
 	}
-	if err := os.MkdirAll(w.Dir, 0o777); err != nil {
-		return task, fmt.Errorf("write task: %w", err)
+	if err = os.MkdirAll(w.Dir, 0o777); err == nil {
+		d.dir, err = os.MkdirTemp(w.Dir, ".task-")
 	}
-	if d.dir, err = os.MkdirTemp(w.Dir, ".task-"); err != nil {
+	if err != nil {
 		return task, fmt.Errorf("write task: %w", err)
 	}
 	w.staged = append(w.staged, stage{d.dir, to})
@@ -110,10 +112,7 @@ func (w *Writer) Stage(ctx context.Context, def *competitions.Definition) (task 
 	if err := d.grade(ctx); err != nil {
 		return task, err
 	}
-	if err := d.fill(); err != nil {
-		return task, fmt.Errorf("write task: %w", err)
-	}
-	if err := os.Chmod(d.dir, 0o755); err != nil { //nolint:gosec // a folder to share, as mkdir makes it
+	if err := cmp.Or(d.fill(), os.Chmod(d.dir, 0o755)); err != nil { //nolint:gosec // a folder to share, as mkdir makes it
 		return task, fmt.Errorf("write task: %w", err)
 	}
 	w.program = filepath.Join(d.dir, "tests", "mleflow")
@@ -208,9 +207,9 @@ func (d *draft) fill() error {
 	}
 	slices.Sort(graded)
 	trees := []link{{from: filepath.Join(d.prepared, "public"), to: filepath.Join(d.dir, "environment", "data")}}
-	for _, name := range slices.Compact(graded) {
-		trees = append(trees, link{from: filepath.Join(d.prepared, name), to: filepath.Join(d.dir, "tests", "data", d.def.ID, "prepared", name)})
-	}
+	trees = append(trees, lists.Of(slices.Compact(graded), func(name string) link {
+		return link{from: filepath.Join(d.prepared, name), to: filepath.Join(d.dir, "tests", "data", d.def.ID, "prepared", name)}
+	})...)
 	return errors.Join(linkTrees(d.def.ID, d.Work, trees...), install(program, filepath.Join(d.dir, "tests", "mleflow")))
 }
 

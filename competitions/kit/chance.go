@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // surely is the power of ten of the chance below which a pattern is taken for
@@ -128,10 +130,7 @@ func runs(truths []string) (got, want, deviation, sorted float64) {
 // monotone reports whether ordering by x orders y, in either direction, with
 // equal x having equal y; both have at least ten distinct values.
 func monotone(x, y []float64) bool {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
+	order := table.Collect(len(x), func(i int) int { return i })
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(x[a], x[b]) })
 	up, down, distinctX, distinctY := true, true, 1, 1
 	for i := 1; i < len(order); i++ {

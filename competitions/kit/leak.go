@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -61,14 +63,11 @@ func (p *preparedLinter) labelled(t *table.Table) bool {
 
 // trainSides returns the tables with graded columns that are not the sample,
 // nor a file of its name in an archive.
-func (p *preparedLinter) trainSides() (out []publicTable) {
+func (p *preparedLinter) trainSides() []publicTable {
 	sample := p.def.Layout.Sample
-	for _, t := range p.public.tables {
-		if t.name != sample && p.labelled(t.t) && !strings.HasSuffix(t.name, "!"+path.Base(sample)) {
-			out = append(out, t)
-		}
-	}
-	return out
+	return lists.Where(p.public.tables, func(t publicTable) bool {
+		return t.name != sample && p.labelled(t.t) && !strings.HasSuffix(t.name, "!"+path.Base(sample))
+	})
 }
 
 // lintReachable looks for a column of a public table that agrees with the
@@ -80,7 +79,7 @@ func lintReachable(p *preparedLinter) error {
 	for _, t := range p.public.tables {
 		rows, answers := p.paired(t.t)
 		for _, truth := range p.truths() {
-			if column := p.agreeing(t.t, rows, cellsAt(answers, truth.Text)); column != "" {
+			if column := p.agreeing(t.t, rows, lists.Of(answers, truth.Text)); column != "" {
 				p.leak(Error, t.name, column, "column %q holds the answers of column %q", column, truth.Name())
 			}
 		}
@@ -106,15 +105,6 @@ func (p *preparedLinter) agreeing(t *table.Table, rows []int, answers []string) 
 	return ""
 }
 
-// cellsAt returns the cells of some rows.
-func cellsAt[T any](rows []int, cell func(row int) T) []T {
-	out := make([]T, len(rows))
-	for n, i := range rows {
-		out[n] = cell(i)
-	}
-	return out
-}
-
 // lintDetermined looks for columns, sizes and names that give the answers.
 func lintDetermined(p *preparedLinter) error {
 	for _, s := range p.testSides() {
@@ -130,7 +120,7 @@ func lintDetermined(p *preparedLinter) error {
 	}
 	for _, truth := range p.truths() {
 		for _, about := range p.fileFacts() {
-			p.judge(about.file, about.column, truth.Name(), pairs{about.values, cellsAt(about.answers, truth.Text)})
+			p.judge(about.file, about.column, truth.Name(), pairs{about.values, lists.Of(about.answers, truth.Text)})
 		}
 	}
 	return nil
@@ -139,7 +129,7 @@ func lintDetermined(p *preparedLinter) error {
 // withTraining pairs a column with the answers: of the test rows, and of the
 // training rows where a table has both columns.
 func (p *preparedLinter) withTraining(s side, c, truth *table.Column) pairs {
-	out := pairs{cellsAt(s.rows, c.Text), cellsAt(s.answers, truth.Text)}
+	out := pairs{lists.Of(s.rows, c.Text), lists.Of(s.answers, truth.Text)}
 	for _, t := range p.trainSides() {
 		values, err := t.t.Column(c.Name())
 		labels, other := t.t.Column(truth.Name())
@@ -186,7 +176,7 @@ func (p *preparedLinter) judgeOrder(s side, c, truth *table.Column) {
 	if !c.Kind().IsNumber() || !truth.Kind().IsNumber() {
 		return
 	}
-	if monotone(cellsAt(s.rows, c.Float), cellsAt(s.answers, truth.Float)) {
+	if monotone(lists.Of(s.rows, c.Float), lists.Of(s.answers, truth.Float)) {
 		p.leak(Error, s.name, c.Name(), "column %q orders the test rows exactly as the answers of column %q do", c.Name(), truth.Name())
 	}
 }
@@ -217,12 +207,7 @@ func (p *preparedLinter) fileFacts() []fact {
 	names := fact{file: "public", column: "the name of the file"}
 	var out []fact
 	for k := range p.answers.Len() {
-		var has []string
-		for _, t := range templates {
-			if _, ok := sizes[t][k]; ok {
-				has = append(has, t)
-			}
-		}
+		has := lists.Where(templates, func(template string) bool { _, ok := sizes[template][k]; return ok })
 		names.add(strings.Join(has, " "), k)
 	}
 	for _, t := range templates {
@@ -306,21 +291,20 @@ const spread = 6
 
 // lintSample compares the sample submission with the answers.
 func lintSample(p *preparedLinter) error {
-	sample, err := readTable(p.folder, p.def.Layout.Sample)
-	if err != nil || p.row == nil {
-		return nil // columns says so
+	if p.row == nil {
+		return nil
 	}
-	rows, answers := p.paired(sample)
+	rows, answers := p.paired(p.sample)
 	for n, truth := range p.truths() {
-		c, err := sample.Column(p.plan.Targets[min(n, len(p.plan.Targets)-1)])
+		c, err := p.sample.Column(p.plan.Targets[min(n, len(p.plan.Targets)-1)])
 		if err != nil {
 			continue
 		}
 		var u, v []float64
 		if c.Kind().IsNumber() && truth.Kind().IsNumber() {
-			u, v = cellsAt(rows, c.Float), cellsAt(answers, truth.Float)
+			u, v = lists.Of(rows, c.Float), lists.Of(answers, truth.Float)
 		}
-		p.judgeSample(c.Name(), cellsAt(rows, c.Text), cellsAt(answers, truth.Text), u, v)
+		p.judgeSample(c.Name(), lists.Of(rows, c.Text), lists.Of(answers, truth.Text), u, v)
 	}
 	return nil
 }

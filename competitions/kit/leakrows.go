@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/data/transform"
 )
@@ -56,10 +58,7 @@ func lintOrdered(p *preparedLinter) error {
 	if err != nil {
 		return err
 	}
-	byID := make([]int, ids.Len())
-	for i := range byID {
-		byID[i] = i
-	}
+	byID := table.Collect(ids.Len(), func(i int) int { return i })
 	keys := idKeys(ids)
 	slices.SortStableFunc(byID, func(a, b int) int {
 		return cmp.Or(cmp.Compare(keys[a].number, keys[b].number), strings.Compare(keys[a].text, keys[b].text))
@@ -97,11 +96,11 @@ func idKeys(ids *table.Column) []idKey {
 // judgeSorted reports rows of the answers whose order sorts them, or nearly.
 func (p *preparedLinter) judgeSorted(file, column, what string, rows []int) {
 	for _, truth := range p.truths() {
-		texts, kinds, order := cellsAt(rows, truth.Text), map[string]bool{}, make([]float64, len(rows))
+		texts, kinds, order := lists.Of(rows, truth.Text), map[string]bool{}, make([]float64, len(rows))
 		for n, text := range texts {
 			kinds[text], order[n] = true, float64(n)
 		}
-		if truth.Kind().IsNumber() && monotone(order, cellsAt(rows, truth.Float)) {
+		if truth.Kind().IsNumber() && monotone(order, lists.Of(rows, truth.Float)) {
 			p.leak(Error, file, column, "%s sorts the answers of column %q", what, truth.Name())
 			continue
 		}
@@ -125,12 +124,8 @@ var answerNames = []string{"class", "label", "target"}
 
 // lintRecords looks into TensorFlow records for answers next to the test rows.
 func lintRecords(p *preparedLinter) error {
-	names := slices.Clone(p.plan.Truth)
-	for _, name := range answerNames {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
+	unnamed := func(name string) bool { return !slices.Contains(p.plan.Truth, name) }
+	names := slices.Concat(p.plan.Truth, lists.Where(answerNames, unnamed))
 	for _, f := range p.public.files {
 		if path.Ext(f.name) != ".tfrec" && path.Ext(f.name) != ".tfrecord" || p.row == nil {
 			continue
@@ -219,12 +214,9 @@ func (p *preparedLinter) sideOf(name string) int {
 // that both tables have but the id. Columns that tell few rows apart prove
 // nothing.
 func (p *preparedLinter) judgeTwins(s side, t publicTable) {
-	var names []string
-	for _, name := range s.t.Names() {
-		if name != p.plan.ID && t.t.Has(name) && !slices.Contains(p.plan.Truth, name) {
-			names = append(names, name)
-		}
-	}
+	names := lists.Where(s.t.Names(), func(name string) bool {
+		return name != p.plan.ID && t.t.Has(name) && !slices.Contains(p.plan.Truth, name)
+	})
 	if len(names) == 0 || s.name[:strings.LastIndex(s.name, "/")+1] == "" {
 		return
 	}

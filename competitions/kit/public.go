@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -184,12 +185,8 @@ func (f dataFile) sum() (digest.ContentID, error) {
 // twins groups the files of equal content, leaving out empty ones. Only files
 // that share their size are read.
 func twins(files []dataFile) ([][]dataFile, error) {
-	bySize := map[int64][]dataFile{}
-	for _, f := range files {
-		if f.size > 0 {
-			bySize[f.size] = append(bySize[f.size], f)
-		}
-	}
+	bySize := lists.By(files, func(f dataFile) int64 { return f.size })
+	delete(bySize, 0)
 	bySum := map[digest.ContentID][]dataFile{}
 	for _, same := range bySize {
 		if len(same) < 2 {

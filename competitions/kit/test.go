@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/competitions"
@@ -245,16 +247,9 @@ func (t *tester) swap(rows int) (*table.Table, error) {
 		return nil, err
 	}
 	text := func(row int) string {
-		var cells []string
-		for _, c := range targets.Columns() {
-			cells = append(cells, c.Text(row))
-		}
-		return strings.Join(cells, "\x00")
+		return strings.Join(lists.Of(targets.Columns(), func(c *table.Column) string { return c.Text(row) }), "\x00")
 	}
-	at := make([]int, t.gold.Len())
-	for i := range at {
-		at[i] = i
-	}
+	at := table.Collect(t.gold.Len(), func(i int) int { return i })
 	order, done := random.NewRandomState(1).Permutation(len(at)), 0
 	for i := 1; i < len(order) && done < rows; i++ {
 		a, b := order[i-1], order[i]

@@ -138,11 +138,15 @@ func (f Folder) Write(what string, write func(Options) error) (err error) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	defer func() { err = errors.Join(err, folder.Discard()) }()
-	err = write(Options{
-		Public: os.DirFS(filepath.Join(f.From, "public")), Private: os.DirFS(filepath.Join(f.From, "private")), Out: folder, Progress: f.Work,
-	})
-	if err != nil {
+	if err = write(f.Options(folder)); err != nil {
 		return err
 	}
 	return folder.Publish()
+}
+
+// Options are those that read From and write to a sink.
+func (f Folder) Options(out prep.Sink) Options {
+	return Options{
+		Public: os.DirFS(filepath.Join(f.From, "public")), Private: os.DirFS(filepath.Join(f.From, "private")), Out: out, Progress: f.Work,
+	}
 }

@@ -81,43 +81,36 @@ func startsArray(r *bufio.Reader) (bool, error) {
 // of a stream get another order.
 func (m *masker) json(in io.Reader, w io.Writer) error {
 	sorted := m.newSorter()
-	defer sorted.close()
-	first := true
+	defer sorted.Close()
 	array, err := documents(in, func(raw []byte) error {
 		out, order, keep, err := m.document(raw)
 		if err != nil || !keep {
 			return err
 		}
-		return sorted.add(order, append(out, '\n'))
+		return sorted.add(order, out)
 	})
 	if err != nil {
 		return fmt.Errorf("read JSON: %w", err)
 	}
-	if !array {
-		return sorted.writeTo(w)
-	}
-	if _, err := io.WriteString(w, "["); err != nil {
-		return err
-	}
-	err = sorted.writeTo(writerFunc(func(line []byte) (int, error) {
-		if !first {
-			if _, err := io.WriteString(w, ","); err != nil {
-				return 0, err
-			}
+	before, after := "", "\n"
+	if array {
+		if _, err := io.WriteString(w, "["); err != nil {
+			return err
 		}
-		first = false
-		return w.Write(bytes.TrimSuffix(line, []byte("\n")))
-	}))
-	if err != nil {
-		return err
+		after = ""
 	}
-	_, err = io.WriteString(w, "]\n")
+	err = sorted.Each(func(_, value []byte) error {
+		_, err := fmt.Fprintf(w, "%s%s%s", before, value, after)
+		if array {
+			before = ","
+		}
+		return err
+	})
+	if err == nil && array {
+		_, err = io.WriteString(w, "]\n")
+	}
 	return err
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // document returns a JSON value with other ids, and its place: that of the id
 // whose column comes first among the id columns. One about several ids stays.

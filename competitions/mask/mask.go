@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
@@ -70,18 +72,12 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) error {
 	return nil
 }
 
-// halves calls functions one after the other, each with the private files and then
-// with the public ones.
-func (o *Options) halves(passes ...func(half string, files fs.FS) error) error {
-	for _, pass := range passes {
-		if err := pass("private", o.Private); err != nil {
-			return err
-		}
-		if err := pass("public", o.Public); err != nil {
-			return err
-		}
+// halves calls a function with the private files and then with the public ones.
+func (o *Options) halves(pass func(half string, files fs.FS) error) error {
+	if err := pass("private", o.Private); err != nil {
+		return err
 	}
-	return nil
+	return pass("public", o.Public)
 }
 
 // Table writes a table, such as a submission, with the ids that the masked
@@ -130,13 +126,6 @@ func (v *vocabulary) has(id string) bool {
 	return ok
 }
 
-// worker returns a masker for one goroutine.
-func (m *masker) worker() *masker {
-	w := *m
-	w.keys = m.keys.clone()
-	return &w
-}
-
 // treatment is the way in which a file is masked.
 type treatment int
 
@@ -149,6 +138,8 @@ const (
 	refused
 	picture
 )
+
+var commas = map[treatment]byte{csvTable: ',', tsvTable: '\t'}
 
 // holdsIDs are the suffixes of formats that may hold ids and are not rewritten.
 var holdsIDs = []string{".parquet", ".bson", ".tfrec", ".tfrecord", ".npy", ".npz", ".mat", ".h5", ".hdf5", ".pkl", ".feather", ".arrow", ".dcm", ".db", ".sqlite"}
@@ -227,10 +218,8 @@ func (m *masker) collectFile(ctx context.Context, files fs.FS, name string, foun
 
 func (m *masker) collectFrom(treatment treatment, r io.Reader, found func(id string)) error {
 	switch treatment {
-	case csvTable:
-		return m.rule.eachID(r, ',', found)
-	case tsvTable:
-		return m.rule.eachID(r, '\t', found)
+	case csvTable, tsvTable:
+		return m.rule.eachID(r, commas[treatment], found)
 	case jsonText:
 		_, err := documents(r, func(raw []byte) error {
 			return scan(raw, func(t token) error {
@@ -255,31 +244,25 @@ func (m *masker) collectFrom(treatment treatment, r io.Reader, found func(id str
 func (m *masker) write(ctx context.Context, half string, files fs.FS, out prep.Sink) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	walk := func(name string, e fs.DirEntry, err error) error {
-		if err != nil || ctx.Err() != nil {
-			return err
+	err := m.eachKept(files, func(e entry) error {
+		switch to := path.Join(half, e.renamed); {
+		case ctx.Err() != nil:
+		case e.folder:
+			return out.Folder(ctx, to)
+		default:
+			w := *m // for one goroutine
+			w.keys = m.keys.clone()
+			group.Go(func() error {
+				if err := w.file(ctx, prep.Source{FS: files, Name: e.old}, to, out); err != nil {
+					return fmt.Errorf("%s/%s: %w", half, e.old, err)
+				}
+				m.progress.Add(1, 0)
+				return nil
+			})
 		}
-		w := m.worker()
-		if w.dropped(path.Base(name)) {
-			if e.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		renamed := w.path(name)
-		if e.IsDir() {
-			return out.Folder(ctx, path.Join(half, renamed))
-		}
-		group.Go(func() error {
-			if err := w.file(ctx, prep.Source{FS: files, Name: name}, path.Join(half, renamed), out); err != nil {
-				return fmt.Errorf("%s/%s: %w", half, name, err)
-			}
-			m.progress.Add(1, 0)
-			return nil
-		})
 		return nil
-	}
-	if err := fs.WalkDir(files, ".", walk); err != nil {
+	})
+	if err != nil {
 		_ = group.Wait()
 		return err
 	}
@@ -323,10 +306,8 @@ func (m *masker) content(treatment treatment, from prep.Source, w io.Writer) err
 	defer in.Close()
 	counted := m.progress.Reader(in)
 	switch treatment {
-	case csvTable:
-		return m.table(counted, w, ',')
-	case tsvTable:
-		return m.table(counted, w, '\t')
+	case csvTable, tsvTable:
+		return m.table(counted, w, commas[treatment])
 	case jsonText:
 		return m.json(counted, w)
 	case picture:
@@ -338,11 +319,7 @@ func (m *masker) content(treatment treatment, from prep.Source, w io.Writer) err
 
 // path returns a path with the ids in its elements replaced.
 func (m *masker) path(name string) string {
-	parts := strings.Split(name, "/")
-	for i, part := range parts {
-		parts[i] = m.element(part)
-	}
-	return strings.Join(parts, "/")
+	return strings.Join(lists.Of(strings.Split(name, "/"), m.element), "/")
 }
 
 // element replaces the id in an element of a path.

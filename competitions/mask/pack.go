@@ -1,14 +1,15 @@
 package mask
 
 import (
+	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -51,7 +52,8 @@ func (m *masker) repack(ctx context.Context, from prep.Source, w io.Writer) erro
 		return err
 	}
 	m.progress.Add(0, src.Size)
-	entries, err := m.entries(folder)
+	unpacked := os.DirFS(folder)
+	entries, err := m.entries(unpacked)
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func (m *masker) repack(ctx context.Context, from prep.Source, w io.Writer) erro
 		return err
 	}
 	for _, e := range entries {
-		if err := m.entry(packer, os.DirFS(folder), e); err != nil {
+		if err := m.entry(packer, unpacked, e); err != nil {
 			return fmt.Errorf("%s: %w", e.old, err)
 		}
 	}
@@ -73,23 +75,26 @@ type entry struct {
 	folder       bool
 }
 
-func (m *masker) entries(folder string) (out []entry, err error) {
-	err = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || name == folder {
+// eachKept calls fn for all files and folders but those of ids that are dropped.
+func (m *masker) eachKept(files fs.FS, fn func(entry) error) error {
+	return fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
+		case !m.dropped(path.Base(name)):
+			return fn(entry{name, m.path(name), d.IsDir()})
+		case d.IsDir():
+			return fs.SkipDir
 		}
-		rel, err := filepath.Rel(folder, name)
-		if err != nil {
-			return err
+		return nil
+	})
+}
+
+func (m *masker) entries(files fs.FS) (out []entry, err error) {
+	err = m.eachKept(files, func(e entry) error {
+		if e.old != "." {
+			out = append(out, e)
 		}
-		rel = filepath.ToSlash(rel)
-		if m.dropped(path.Base(rel)) {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		out = append(out, entry{rel, m.path(rel), d.IsDir()})
 		return nil
 	})
 	slices.SortFunc(out, func(a, b entry) int { return strings.Compare(a.renamed, b.renamed) })
@@ -105,4 +110,61 @@ func (m *masker) entry(packer archive.Packer, files fs.FS, e entry) error {
 		return err
 	}
 	return m.content(m.treatmentOf(e.old), prep.Source{FS: files, Name: e.old}, w)
+}
+
+// pngText are the chunks of a PNG file that say something about it and do not
+// change a pixel.
+var pngText = []string{"tEXt", "zTXt", "iTXt", "tIME", "eXIf"}
+
+// stripped copies a PNG or JPEG file without texts, times and EXIF data. From
+// where a file is malformed it is copied as it is.
+func stripped(w io.Writer, r *bufio.Reader) error {
+	head, _ := r.Peek(8)
+	var err error
+	switch {
+	case string(head) == "\x89PNG\r\n\x1a\n":
+		err = strip(w, r, 8, 8, func(head []byte) (int64, bool) {
+			return int64(binary.BigEndian.Uint32(head)) + 12, slices.Contains(pngText, string(head[4:]))
+		})
+	case len(head) >= 2 && head[0] == 0xff && head[1] == 0xd8:
+		err = strip(w, r, 2, 4, jpegSegment)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, r)
+	return err
+}
+
+// strip copies the first bytes of a picture and its segments but those of text. segment
+// reads the beginning of one; its size is 0 where the rest is to be copied.
+func strip(w io.Writer, r *bufio.Reader, first int64, beginning int, segment func(head []byte) (size int64, text bool)) error {
+	if _, err := io.CopyN(w, r, first); err != nil {
+		return err
+	}
+	for {
+		head, err := r.Peek(beginning)
+		if err != nil {
+			return nil // what is left is copied
+		}
+		size, text := segment(head)
+		to := w
+		if text {
+			to = io.Discard
+		}
+		if _, err := io.CopyN(to, r, size); err != nil || size == 0 {
+			return ignoreEOF(err)
+		}
+	}
+}
+
+// jpegSegment takes comments and application data for text; JFIF (APP0), colour profiles
+// (APP2) and Adobe's colour transform (APP14), which change pixels, are none. The first
+// scan ends the segments.
+func jpegSegment(head []byte) (size int64, text bool) {
+	marker := head[1]
+	if head[0] != 0xff || marker == 0xff || marker == 0xda {
+		return 0, false
+	}
+	return int64(binary.BigEndian.Uint16(head[2:])) + 2, marker == 0xfe || marker >= 0xe1 && marker <= 0xef && marker != 0xe2 && marker != 0xee
 }

@@ -2,9 +2,14 @@ package mask
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/competitions"
 )
 
 // row is one record of a CSV file as it is there, line end included.
@@ -72,24 +77,20 @@ func (r *row) cell(i int) (value string, quoted bool) {
 
 // idField is a field of a table that holds ids.
 type idField struct {
-	at   int
-	rank int
-	find func(cell string) []int
+	at, rank int
+	find     func(cell string) []int
 }
 
 // header returns the fields of ids that a header names, the most important
 // first.
 func (r rule) header(head *row) (ids []idField) {
-	byRank := make([][]idField, len(r.columns))
 	for i := range head.fields {
 		name, _ := head.cell(i)
 		if c, rank, ok := r.column(name); ok {
-			byRank[rank] = append(byRank[rank], idField{i, rank, func(cell string) []int { return span(c.ID, cell) }})
+			ids = append(ids, idField{i, rank, func(cell string) []int { return span(c.ID, cell) }})
 		}
 	}
-	for _, some := range byRank {
-		ids = append(ids, some...)
-	}
+	slices.SortStableFunc(ids, func(a, b idField) int { return a.rank - b.rank })
 	return ids
 }
 
@@ -173,12 +174,15 @@ func (m *masker) table(in io.Reader, w io.Writer, comma byte) error {
 		return err
 	}
 	sorted := m.newSorter()
-	defer sorted.close()
+	defer sorted.Close()
 	var out []byte
 	for {
 		rec, err := s.next()
 		if errors.Is(err, io.EOF) {
-			return sorted.writeTo(w)
+			return sorted.Each(func(_, line []byte) error {
+				_, err := w.Write(line)
+				return err
+			})
 		}
 		if err != nil {
 			return err
@@ -228,4 +232,56 @@ func (m *masker) record(out []byte, rec *row, ids []idField) (line []byte, order
 		}
 	}
 	return append(out, rec.raw[end:]...), order, true
+}
+
+// rule selects the places of ids.
+type rule struct {
+	columns        []competitions.MaskColumn
+	names          *regexp.Regexp
+	tables, opaque []string
+}
+
+func ruleOf(def *competitions.Definition) rule {
+	m := def.Mask
+	r := rule{names: m.Names, tables: m.Tables, opaque: m.Opaque}
+	id, first := def.IDColumn(), cmp.Or(m.Order, def.IDColumn())
+	if !slices.ContainsFunc(m.Columns, func(c competitions.MaskColumn) bool { return c.Name == id }) && id != "" {
+		r.columns = append(r.columns, competitions.MaskColumn{Name: id})
+	}
+	r.columns = append(r.columns, m.Columns...)
+	slices.SortStableFunc(r.columns, func(a, b competitions.MaskColumn) int {
+		switch first {
+		case b.Name:
+			return 1
+		case a.Name:
+			return -1
+		}
+		return 0
+	})
+	return r
+}
+
+// column returns the rule of a column, and its rank among the id columns; ok is
+// false if it holds no ids.
+func (r rule) column(name string) (c competitions.MaskColumn, rank int, ok bool) {
+	rank = slices.IndexFunc(r.columns, func(c competitions.MaskColumn) bool { return c.Name == name })
+	if rank < 0 {
+		return c, 0, false
+	}
+	return r.columns[rank], rank, true
+}
+
+// span returns where the id of a cell is; nil if there is none.
+func span(re *regexp.Regexp, cell string) []int {
+	if re == nil {
+		return []int{0, len(cell)}
+	}
+	at := re.FindStringSubmatchIndex(cell)
+	if len(at) >= 4 && at[2] >= 0 {
+		return at[2:4]
+	}
+	if at == nil {
+		return nil
+	}
+	return at[:2]
 }

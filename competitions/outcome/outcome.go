@@ -11,6 +11,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // End is how the agent of an attempt ended, the output outcome of a step agent-run. The
@@ -23,6 +25,7 @@ const (
 	Finished       End = "finished"
 	NoSubmission   End = "no_submission"
 	TimedOut       End = "timed_out"
+	StoppedEarly   End = "stopped_early"
 	OutOfMemory    End = "out_of_memory"
 	OutOfDisk      End = "out_of_disk"
 	OutOfBudget    End = "out_of_budget"
@@ -51,6 +54,7 @@ var ends = []about{
 	{End: Finished, Doc: "The agent exited with status 0 and left a submission."},
 	{End: NoSubmission, Word: true, Doc: "The agent exited with status 0 and left no submission.", Reason: "the agent ended with exit status 0 and left no submission"},
 	{End: TimedOut, Word: true, Doc: "The agent was stopped at its time limit.", Reason: "stopped at its time limit"},
+	{End: StoppedEarly, Word: true, Doc: "A person stopped the agent before its time limit.", Reason: "by hand"},
 	{End: OutOfMemory, Failed: true, Word: true, Doc: "The agent was killed at its memory limit.", Reason: "killed at its memory limit", Advice: "raise memory in the step's resources, or read the data in parts"},
 	{End: OutOfDisk, Failed: true, Word: true, Doc: "The agent exceeded its disk limit where the runtime cannot enforce it, or filled the disk that agents share.", Reason: "stored more than its disk limit, or filled the disk", Advice: "raise disk_limit of the agent-run step"},
 	{End: OutOfBudget, Failed: true, Word: true, Doc: "The agent failed or left no submission after a request to a model had been refused because a budget was exhausted.", Reason: "a budget of its models was exhausted", Advice: "raise budget in the model block"},
@@ -61,22 +65,19 @@ var ends = []about{
 	{End: MachineFailed, Failed: true, Environment: true, Doc: "Of an imported run: the machine around the agent failed.", Reason: "the machine around the agent failed"},
 }
 
+// word is the end as --retry writes it.
+func (a about) word() string { return strings.ReplaceAll(string(a.End), "_", "-") }
+
 func (e End) about() about {
-	for _, a := range ends {
-		if a.End == e {
-			return a
-		}
+	if i := slices.IndexFunc(ends, func(a about) bool { return a.End == e }); i >= 0 {
+		return ends[i]
 	}
 	return about{End: e}
 }
 
 // Ends returns all ends, in the order in which they are counted.
 func Ends() []End {
-	list := make([]End, len(ends))
-	for i, a := range ends {
-		list[i] = a.End
-	}
-	return list
+	return lists.Of(ends, func(a about) End { return a.End })
 }
 
 // Known reports whether an end is one of the list.
@@ -146,13 +147,8 @@ const failed = "failed"
 // RetryWords are the words that --retry takes for attempts: those of single ends and of
 // submissions, and one for all failures.
 func RetryWords() []string {
-	words := []string{failed, string(Invalid)}
-	for _, a := range ends {
-		if a.Word {
-			words = append(words, strings.ReplaceAll(string(a.End), "_", "-"))
-		}
-	}
-	return words
+	known := lists.Where(ends, func(a about) bool { return a.Word })
+	return append([]string{failed, string(Invalid)}, lists.Of(known, about.word)...)
 }
 
 // Retried returns the outcomes of attempts and of submissions that a word of --retry
@@ -160,7 +156,7 @@ func RetryWords() []string {
 func Retried(word string) (list []string) {
 	word = strings.ReplaceAll(word, "_", "-")
 	for _, a := range ends {
-		if word == failed && a.Failed || a.Word && word == strings.ReplaceAll(string(a.End), "_", "-") {
+		if word == failed && a.Failed || a.Word && word == a.word() {
 			list = append(list, string(a.End))
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // The most files that a report holds, and of those the most that are explained.
@@ -40,19 +42,13 @@ func OnDisk(prepared fs.FS, def *competitions.Definition) *Data {
 // InStore returns the prepared data whose halves are trees of a store. It puts
 // the folder of both into the store, whose ID is the manifest's digest.
 func InStore(ctx context.Context, store cache.Files, public, private cache.Ref) (*Data, error) {
-	var b tree.Builder
-	for _, half := range []struct {
-		name string
-		ref  cache.Ref
-	}{{"private", private}, {"public", public}} {
-		if half.ref.Kind != cache.Tree {
-			return nil, fmt.Errorf("the %s files are a single file, not a tree", half.name)
-		}
-		if err := b.Add(half.name, half.ref, false); err != nil {
-			return nil, err
+	entries := []tree.Entry{tree.NewEntry("private", private, false), tree.NewEntry("public", public, false)}
+	for _, half := range entries {
+		if !half.IsDir() {
+			return nil, fmt.Errorf("the %s files are a single file, not a tree", half.Name)
 		}
 	}
-	root, err := b.Build(ctx, store)
+	root, err := tree.Put(ctx, store, entries)
 	return &Data{treeFolder{store, root}}, err
 }
 
@@ -242,11 +238,53 @@ func sumOf(ctx context.Context, f folder, path, pin string, work *progress.Work)
 		return summed{missing: true}, err
 	}
 	if strings.HasPrefix(pin, competitions.ContentPin) {
-		s, err := contentOf(ctx, file, info.Size())
+		s, err := contentOf(ctx, file)
 		work.Add(0, s.size)
 		return s, err
 	}
 	sum := md5.New()
 	n, err := cache.Copy(ctx, sum, work.Reader(file))
 	return summed{sum: hex.EncodeToString(sum.Sum(nil)), size: n}, err
+}
+
+// String names the kind of the sum.
+func (s summed) String() string {
+	if len(s.sum) == 32 {
+		return "MD5 " + s.sum
+	}
+	return s.sum
+}
+
+// unreadable is the sum of a file that is no Parquet file.
+const unreadable = competitions.ContentPin + "unreadable"
+
+// contentOf returns the digest of a Parquet file's content.
+func contentOf(ctx context.Context, file fs.File) (summed, error) {
+	src, drop, err := archive.SourceOf(file, "")
+	if err != nil {
+		return summed{}, err
+	}
+	defer func() { _ = drop() }()
+	sum, err := table.ParquetContent(ctx, src, src.Size)
+	switch {
+	case ctx.Err() != nil:
+		return summed{}, ctx.Err()
+	case err != nil:
+		return summed{sum: unreadable, size: src.Size}, nil
+	}
+	return summed{sum: competitions.ContentPin + sum, size: src.Size}, nil
+}
+
+// parquet describes the content of a Parquet file whose bytes are not the pinned ones.
+func (v *verification) parquet(ctx context.Context, m *Mismatch) string {
+	got, err := sumOf(ctx, v.Data.folder, m.Path, competitions.ContentPin, nil)
+	switch {
+	case err != nil || got.missing:
+		return ""
+	case got.sum == unreadable:
+		return "it cannot be read as Parquet"
+	case len(m.Want) == 32:
+		return fmt.Sprintf("it holds %s; the bytes of a Parquet file depend on the library that writes it and its version, what it holds does not", got.sum)
+	}
+	return "it holds another table"
 }

@@ -45,20 +45,16 @@ func (t treeFolder) identity(ctx context.Context, name string) (tree.Entry, erro
 func (t treeFolder) list(ctx context.Context, dir string) iter.Seq2[tree.Entry, error] {
 	return func(yield func(tree.Entry, error) bool) {
 		e, err := tree.Find(ctx, t.store, t.root, dir)
-		if err != nil {
-			yield(e, err)
-			return
+		if err == nil {
+			err = tree.Each(ctx, t.store, e.Ref(), func(e tree.Entry) error {
+				if !yield(e, nil) {
+					return fs.SkipAll
+				}
+				return nil
+			})
 		}
-		r, err := tree.Open(ctx, t.store, e.Ref())
-		if err != nil {
-			yield(e, err)
-			return
-		}
-		defer r.Close()
-		for err == nil {
-			if e, err = r.Next(); err == io.EOF || !yield(e, err) {
-				return
-			}
+		if err != nil && !errors.Is(err, fs.SkipAll) {
+			yield(tree.Entry{}, err)
 		}
 	}
 }

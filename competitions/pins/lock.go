@@ -141,24 +141,19 @@ func newSums(ctx context.Context, def *competitions.Definition, data *Data, o Lo
 
 // toPin returns the paths of the files to pin, sorted.
 func toPin(ctx context.Context, def *competitions.Definition, data *Data, o LockOptions) ([]string, error) {
-	paths := map[string]bool{}
-	for name := range def.Checksums.Pinned() {
-		paths[name] = true
-	}
-	for name := range o.Reference {
-		paths[name] = true
-	}
+	paths := slices.AppendSeq(slices.Collect(maps.Keys(def.Checksums.Pinned())), maps.Keys(o.Reference))
 	for _, half := range slices.Sorted(maps.Keys(halves)) {
 		for n, err := range data.folder.list(ctx, half) {
 			if err != nil {
 				return nil, err
 			}
 			if o.Reference == nil && !n.IsDir() && compare.IsTable(n.Name) {
-				paths[path.Join(half, n.Name)] = true
+				paths = append(paths, path.Join(half, n.Name))
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(paths)), nil
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
 }
 
 // changes compares two sets of pins.

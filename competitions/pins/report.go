@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/dustin/go-humanize"
 )
 
@@ -109,9 +111,7 @@ func (r Report) Lines(limit int) []string {
 	if limit > 0 && len(shown) > limit {
 		shown = shown[:limit]
 	}
-	for _, m := range shown {
-		lines = append(lines, m.String())
-	}
+	lines = append(lines, lists.Of(shown, Mismatch.String)...)
 	if more := r.Wrong + r.Missing + r.Unexpected - int64(len(shown)); more > 0 {
 		lines = append(lines, fmt.Sprintf("… and %s more", humanize.Comma(more)))
 	}

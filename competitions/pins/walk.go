@@ -1,6 +1,7 @@
 package pins
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/data/compare"
 )
 
 // allFiles names the folder of all files in a report.
@@ -182,12 +184,9 @@ func (v *verification) both(ctx context.Context, right folder, name string, want
 
 // sealed notes a folder of which only the whole is known.
 func (v *verification) sealed(ctx context.Context, right folder, dir string) error {
-	want, err := right.identity(ctx, dir)
-	if err != nil {
-		return err
-	}
+	want, errWant := right.identity(ctx, dir)
 	got, err := v.Data.folder.identity(ctx, dir)
-	if err != nil {
+	if err := cmp.Or(errWant, err); err != nil {
 		return err
 	}
 	m := Mismatch{Path: dir + "/", Problem: Wrong, Want: want.ID.String(), Got: got.ID.String(), WantBytes: want.Size, GotBytes: got.Size}
@@ -246,4 +245,73 @@ func wholeFolder(m Mismatch, n tree.Entry) Mismatch {
 		m.Explanation = fmt.Sprintf("a folder of %s files", humanize.Comma(n.Files))
 	}
 	return m
+}
+
+// explain describes how the first wrong files differ.
+func (v *verification) explain(ctx context.Context) error {
+	explained := 0
+	for i := range v.report.Mismatches {
+		m := &v.report.Mismatches[i]
+		if m.Problem != Wrong || m.Explanation != "" || explained == maxExplained {
+			continue
+		}
+		explained++
+		d, err := v.difference(ctx, m)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil { // the data were read before: it is what they are compared with
+			d.Text = fmt.Sprintf("no more is known: %v", err)
+		}
+		m.SameContent, m.Explanation = d.Same, d.Text
+		if d.Text == "" && path.Ext(m.Path) == ".parquet" {
+			m.Explanation = v.parquet(ctx, m)
+		}
+	}
+	return nil
+}
+
+// difference compares a wrong file with the best there is.
+func (v *verification) difference(ctx context.Context, m *Mismatch) (compare.Difference, error) {
+	right, err := v.right(ctx)
+	if err != nil || right == nil {
+		return compare.Difference{}, err
+	}
+	got := v.Data.folder.open(m.Path)
+	d, err := v.withBytes(ctx, m, right, got)
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, cache.ErrNotFound) {
+		return d, err
+	}
+	if v.known != nil {
+		if s, ok := v.known.Files[m.Path]; ok {
+			return compare.WithSummary(ctx, m.Path, s, got)
+		}
+	}
+	return compare.Difference{}, nil
+}
+
+// withBytes compares with a file that is at hand, and says so when that is not
+// the pinned one either.
+func (v *verification) withBytes(ctx context.Context, m *Mismatch, right folder, got compare.Opener) (compare.Difference, error) {
+	pin, pinned := v.Definition.Checksums.Pinned()[m.Path]
+	sum := summed{sum: pin}
+	if pinned {
+		var err error
+		if sum, err = sumOf(ctx, right, m.Path, pin, nil); err != nil {
+			return compare.Difference{}, err
+		}
+		if sum.missing {
+			return compare.Difference{}, fs.ErrNotExist
+		}
+	}
+	if sum.sum == m.Got {
+		return compare.Difference{Text: "the file to compare with has these bytes too, so it is not the pinned one"}, nil
+	}
+	d, err := compare.Files(ctx, m.Path, right.open(m.Path), got)
+	if pinned && sum.sum != pin {
+		d.Text = fmt.Sprintf("the file to compare with is not the pinned one either (%s); %s", sum, d.Text)
+	} else if pinned {
+		m.WantBytes = sum.size
+	}
+	return d, err
 }

@@ -1,6 +1,9 @@
 package power
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // cautious is the largest share of a capital that one pair can cost against a difference of
 // 0. Rounds have a fourth of the competitions, and later a sixteenth of the pairs so far.
@@ -15,7 +18,8 @@ const (
 func (s *Sequential) plan() {
 	k := len(s.strata)
 	p := s.predict()
-	rates, stake := p.sweep(s.design.Difference)
+	rates := slices.Repeat([]float64{1}, k) // a pair at each competition
+	stake := p.stake(rates, s.design.Difference)
 	if s.pairs > 0 {
 		size := max(k/roundShare, s.pairs/roundGrowth, 1)
 		rates, stake = p.allocate(float64(size), s.design.Difference)
@@ -90,15 +94,6 @@ func (s *Sequential) predict() prediction {
 		p.centre[c] -= mean
 	}
 	return p
-}
-
-// sweep is a round of one pair at each competition.
-func (p prediction) sweep(difference float64) (rates []float64, stake float64) {
-	rates = make([]float64, len(p.centre))
-	for c := range rates {
-		rates[c] = 1
-	}
-	return rates, p.stake(rates, difference)
 }
 
 // stake makes the capital grow fastest if the difference is true: by the mean less half

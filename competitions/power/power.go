@@ -20,11 +20,16 @@ package power
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"slices"
 	"sync"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/plugins/numeric/random"
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 )
@@ -156,11 +161,7 @@ func (t Test) Detectable(rates []Rates, seeds int, power float64) (float64, erro
 		return 0, err
 	}
 	better := func(step float64) []Rates {
-		out := make([]Rates, len(rates))
-		for i, r := range rates {
-			out[i] = Rates{r.Competition, min(1, r.Second+step), r.Second}
-		}
-		return out
+		return lists.Of(rates, func(r Rates) Rates { return Rates{r.Competition, min(1, r.Second+step), r.Second} })
 	}
 	reaches := func(step float64) bool { return t.found(better(step), seeds, seeds)[seeds-1] >= power }
 	if !reaches(1) {
@@ -179,11 +180,7 @@ func (t Test) Detectable(rates []Rates, seeds int, power float64) (float64, erro
 
 // Difference is the mean difference of the rates, the first less the second.
 func Difference(rates []Rates) float64 {
-	sum := 0.0
-	for _, r := range rates {
-		sum += r.First - r.Second
-	}
-	return sum / float64(len(rates))
+	return sum(lists.Of(rates, func(r Rates) float64 { return r.First - r.Second })) / float64(len(rates))
 }
 
 // Expected is what an evaluate block is expected to do.
@@ -223,4 +220,62 @@ func Expect(rates []Rates, d Design, simulations int) (Expected, error) {
 		attempts += 2 * s.answer.Pairs
 	}
 	return Expected{float64(answered) / float64(simulations), float64(attempts) / float64(simulations)}, nil
+}
+
+// prior is the number of attempts that the agent's mean counts as in its rate at one
+// competition. Without it three attempts give rates of 0 and 1, as if results did not
+// vary.
+const prior = 2
+
+// FromReports estimates rates from the reports of two agents at the competitions
+// that both have: the share of successes at the competition, drawn towards the
+// agent's mean as if that had been seen in two more attempts. Every report counts; see
+// board.Counted.
+func FromReports(first, second []grading.Graded, figure func(board.Flags) (success, counts bool)) ([]Rates, error) {
+	a, b := tally(first, figure), tally(second, figure)
+	ids := lists.Where(slices.Sorted(maps.Keys(a)), func(id string) bool { return b[id].n > 0 })
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("plan power: no competition has a report of both agents")
+	}
+	meanA, meanB := mean(a, ids), mean(b, ids)
+	return lists.Of(ids, func(id string) Rates { return Rates{id, a[id].rate(meanA), b[id].rate(meanB)} }), nil
+}
+
+// Given are equal rates at a number of competitions. Rates with the same means that
+// differ between competitions give another power: more where outcomes vary less, and
+// less where the agents are good at different things.
+func Given(first, second float64, competitions int) []Rates {
+	rates := make([]Rates, competitions)
+	for i := range rates {
+		rates[i] = Rates{fmt.Sprintf("competition %d", i+1), first, second}
+	}
+	return rates
+}
+
+type successes struct{ of, n int }
+
+func (s successes) rate(mean float64) float64 {
+	return (float64(s.of) + float64(prior*mean)) / float64(s.n+prior)
+}
+
+func tally(reports []grading.Graded, figure func(board.Flags) (success, counts bool)) map[string]successes {
+	out := map[string]successes{}
+	for _, r := range reports {
+		success, counts := figure(board.FlagsOf(r.Report))
+		if !counts {
+			continue
+		}
+		s := out[r.CompetitionID]
+		s.n++
+		if success {
+			s.of++
+		}
+		out[r.CompetitionID] = s
+	}
+	return out
+}
+
+// mean is the mean over competitions of the share of successes.
+func mean(of map[string]successes, ids []string) float64 {
+	return sum(lists.Of(ids, func(id string) float64 { return float64(of[id].of) / float64(of[id].n) })) / float64(len(ids))
 }

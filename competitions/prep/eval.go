@@ -1,6 +1,8 @@
 package prep
 
 import (
+	"cmp"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -9,7 +11,6 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
-	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
 	"github.com/mleflow/mleflow/plugins/data/transform"
 )
@@ -91,6 +92,14 @@ func fail(r hcl.Range, summary, detail string, args ...any) (cty.Value, hcl.Diag
 	return cty.DynamicVal, wrong(r, summary, detail, args...)
 }
 
+// valueOr returns a value, or the error with which it could not be made.
+func valueOr(v cty.Value, err error, r hcl.Range, summary string) (cty.Value, hcl.Diagnostics) {
+	if err != nil {
+		return fail(r, summary, "%v.", err)
+	}
+	return v, nil
+}
+
 // wrong returns one error.
 func wrong(r hcl.Range, summary, detail string, args ...any) hcl.Diagnostics {
 	return hcl.Diagnostics{diag.Error(r, summary, detail, args...)}
@@ -151,46 +160,29 @@ func traverse(v cty.Value, steps hcl.Traversal) (cty.Value, hcl.Diagnostics) {
 }
 
 func attribute(v cty.Value, name string, r hcl.Range) (cty.Value, hcl.Diagnostics) {
-	switch t := v.Type(); {
-	case t == tableType:
-		return column(v.EncapsulatedValue().(*table.Table), name, r)
-	case t == jsonType:
-		return member(v, name, r)
-	case t == rowsType:
-		rows := *v.EncapsulatedValue().(*transform.Rows)
-		if f, ok := rows.(transform.Columned); ok {
-			c, err := f.Column(name)
-			if err != nil {
-				return fail(r, "No field "+name, "%v.", err)
-			}
-			return fromColumn(c), nil
-		}
-	case t.IsObjectType() && !t.HasAttribute(name):
+	if t := v.Type(); t.IsObjectType() && !t.HasAttribute(name) {
 		return fail(r, "No attribute "+name, "%s", diag.Suggest(name, sortedKeys(t.AttributeTypes())))
 	}
+	if object, ok := held[pyjson.Value](v); ok {
+		m, ok := object.Get(name)
+		if !ok {
+			return fail(r, "No member "+name, "%s", diag.Suggest(name, object.Names()))
+		}
+		out, err := fromJSON(m)
+		return valueOr(out, err, r, "Cannot read member "+name)
+	}
+	switch t := rowsIn(v).(type) {
+	case transform.TableRows:
+		c, err := t.Column(name)
+		if err != nil {
+			return fail(r, "No column "+name, "%s", diag.Suggest(name, t.Names()))
+		}
+		return fromColumn(c), nil
+	case transform.Columned:
+		c, err := t.Column(name)
+		return valueOr(fromColumn(c), err, r, "No field "+name)
+	}
 	return hcl.GetAttr(v, name, &r)
-}
-
-func column(t *table.Table, name string, r hcl.Range) (cty.Value, hcl.Diagnostics) {
-	c, err := t.Column(name)
-	if err != nil {
-		return fail(r, "No column "+name, "%s", diag.Suggest(name, t.Names()))
-	}
-	return fromColumn(c), nil
-}
-
-// member returns a member of a JSON object.
-func member(v cty.Value, name string, r hcl.Range) (cty.Value, hcl.Diagnostics) {
-	object := v.EncapsulatedValue().(*pyjson.Value)
-	m, ok := object.Get(name)
-	if !ok {
-		return fail(r, "No member "+name, "%s", diag.Suggest(name, object.Names()))
-	}
-	out, err := fromJSON(m)
-	if err != nil {
-		return fail(r, "Cannot read member "+name, "%v.", err)
-	}
-	return out, nil
 }
 
 func element(v, key cty.Value, r hcl.Range) (cty.Value, hcl.Diagnostics) {
@@ -200,10 +192,7 @@ func element(v, key cty.Value, r hcl.Range) (cty.Value, hcl.Diagnostics) {
 			return fail(r, "No such record", "There are %d records, counted from 0.", len(records))
 		}
 		out, err := fromJSON(records[i])
-		if err != nil {
-			return fail(r, "Cannot read record", "%v.", err)
-		}
-		return out, nil
+		return valueOr(out, err, r, "Cannot read record")
 	}
 	if key.Type() == cty.String && !key.IsNull() && v.Type().IsCapsuleType() {
 		return attribute(v, key.AsString(), r)
@@ -231,40 +220,26 @@ func (e *evaluator) binary(x *hclsyntax.BinaryOpExpr, s *scope) (cty.Value, hcl.
 	}
 	left, errLeft := toOperand(a)
 	right, errRight := toOperand(b)
-	for _, err := range []error{errLeft, errRight} {
-		if err != nil {
-			return fail(x.SrcRange, "Wrong operand", "%v.", err)
-		}
-	}
-	c, err := transform.Operate(operators[x.Op], left, right)
-	if err != nil {
+	if err := cmp.Or(errLeft, errRight); err != nil {
 		return fail(x.SrcRange, "Wrong operand", "%v.", err)
 	}
-	return fromColumn(c), nil
+	c, err := transform.Operate(operators[x.Op], left, right)
+	return valueOr(fromColumn(c), err, x.SrcRange, "Wrong operand")
 }
 
 // plainCall applies a function of the standard library to plain values.
 func (e *evaluator) plainCall(f function.Function, r hcl.Range, args ...cty.Value) (cty.Value, hcl.Diagnostics) {
 	params := f.Params()
 	for i, a := range args {
-		if a.Type() == cellType {
-			cell := a.EncapsulatedValue().(*table.Value)
-			a = cty.NumberFloatVal(cell.Float())
-		}
-		args[i] = a
-		if i < len(params) {
-			converted, err := convert.Convert(a, params[i].Type)
-			if err != nil {
-				return fail(r, "Wrong operand", "Expected a %s, not %s.", params[i].Type.FriendlyName(), describe(a))
+		if args[i] = number(a); i < len(params) {
+			var err error
+			if args[i], err = convert.Convert(args[i], params[i].Type); err != nil {
+				return fail(r, "Wrong operand", "Expected a %s, not %s.", params[i].Type.FriendlyName(), describe(number(a)))
 			}
-			args[i] = converted
 		}
 	}
 	v, err := f.Call(args)
-	if err != nil {
-		return fail(r, "Wrong argument", "%v.", err)
-	}
-	return v, nil
+	return valueOr(v, err, r, "Wrong argument")
 }
 
 func (e *evaluator) unary(x *hclsyntax.UnaryOpExpr, s *scope) (cty.Value, hcl.Diagnostics) {
@@ -276,29 +251,22 @@ func (e *evaluator) unary(x *hclsyntax.UnaryOpExpr, s *scope) (cty.Value, hcl.Di
 	if !ok {
 		return e.plainCall(x.Op.Impl, x.SrcRange, v)
 	}
-	var err error
+	operate := transform.Negate
 	if x.Op == hclsyntax.OpLogicalNot {
-		c, err = transform.Not(c)
-	} else {
-		c, err = transform.Negate(c)
+		operate = transform.Not
 	}
-	if err != nil {
-		return fail(x.SrcRange, "Wrong operand", "%v.", err)
-	}
-	return fromColumn(c), nil
+	c, err := operate(c)
+	return valueOr(fromColumn(c), err, x.SrcRange, "Wrong operand")
 }
 
 // conditional computes one branch, or both where the condition is a column.
 func (e *evaluator) conditional(x *hclsyntax.ConditionalExpr, s *scope) (cty.Value, hcl.Diagnostics) {
-	cond, diags := e.value(x.Condition, s)
+	cond, diags := e.condition(x.Condition, s, true)
 	if diags.HasErrors() {
 		return cond, diags
 	}
 	c, ok := asColumn(cond)
 	if !ok {
-		if cond.Type() != cty.Bool || cond.IsNull() {
-			return fail(x.Condition.Range(), "Not a condition", "Expected true or false, not %s.", describe(cond))
-		}
 		if cond.True() {
 			return e.value(x.TrueResult, s)
 		}
@@ -310,10 +278,17 @@ func (e *evaluator) conditional(x *hclsyntax.ConditionalExpr, s *scope) (cty.Val
 		return cty.DynamicVal, diags
 	}
 	chosen, err := transform.Choose(c, yes, no)
-	if err != nil {
-		return fail(x.SrcRange, "Wrong condition", "%v.", err)
+	return valueOr(fromColumn(chosen), err, x.SrcRange, "Wrong condition")
+}
+
+// condition computes a boolean or, where columns are allowed, a column.
+func (e *evaluator) condition(expr hclsyntax.Expression, s *scope, columns bool) (cty.Value, hcl.Diagnostics) {
+	v, diags := e.value(expr, s)
+	_, column := asColumn(v)
+	if !diags.HasErrors() && !(columns && column) && (v.Type() != cty.Bool || v.IsNull()) {
+		return fail(expr.Range(), "Not a condition", "Expected true or false, not %s.", describe(v))
 	}
-	return fromColumn(chosen), nil
+	return v, diags
 }
 
 func (e *evaluator) operand(expr hclsyntax.Expression, s *scope) (transform.Operand, hcl.Diagnostics) {
@@ -348,19 +323,10 @@ func (e *evaluator) template(x *hclsyntax.TemplateExpr, s *scope) (cty.Value, hc
 		return cty.StringVal(text), nil
 	}
 	c, err := transform.Join(parts)
-	if err != nil {
-		return fail(x.SrcRange, "Cannot fill template", "%v.", err)
-	}
-	return fromColumn(c), nil
+	return valueOr(fromColumn(c), err, x.SrcRange, "Cannot fill template")
 }
 
 func (e *evaluator) tuple(x *hclsyntax.TupleConsExpr, s *scope) (cty.Value, hcl.Diagnostics) {
-	items := make([]cty.Value, len(x.Exprs))
-	var diags hcl.Diagnostics
-	for i, expr := range x.Exprs {
-		v, more := e.value(expr, s)
-		diags = append(diags, more...)
-		items[i] = v
-	}
+	items, diags := collect(x.Exprs, func(expr hclsyntax.Expression) (cty.Value, hcl.Diagnostics) { return e.value(expr, s) })
 	return cty.TupleVal(items), diags
 }

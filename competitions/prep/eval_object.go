@@ -9,10 +9,22 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/transform"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// collect converts each element, with all their mistakes.
+func collect[T, U any](list []T, convert func(T) (U, hcl.Diagnostics)) (out []U, diags hcl.Diagnostics) {
+	out = make([]U, len(list))
+	for i, element := range list {
+		var more hcl.Diagnostics
+		out[i], more = convert(element)
+		diags = append(diags, more...)
+	}
+	return out, diags
+}
 
 // pair is one member of an object in the order in which it was written.
 type pair struct {
@@ -24,12 +36,7 @@ type pair struct {
 // collection computes an object, or a for expression.
 func (e *evaluator) collection(expr hclsyntax.Expression, s *scope) (cty.Value, hcl.Diagnostics) {
 	if f, ok := expr.(*hclsyntax.ForExpr); ok && f.KeyExpr == nil {
-		var items []cty.Value
-		diags := e.each(f, s, func(inner *scope) hcl.Diagnostics {
-			v, diags := e.value(f.ValExpr, inner)
-			items = append(items, v)
-			return diags
-		})
+		items, diags := eachElement(e, f, s, func(inner *scope) (cty.Value, hcl.Diagnostics) { return e.value(f.ValExpr, inner) })
 		return cty.TupleVal(items), diags
 	}
 	pairs, diags := e.pairs(expr, s)
@@ -50,39 +57,24 @@ func (e *evaluator) pairs(expr hclsyntax.Expression, s *scope) ([]pair, hcl.Diag
 	case *hclsyntax.ParenthesesExpr:
 		return e.pairs(x.Expression, s)
 	case *hclsyntax.ObjectConsExpr:
-		var out []pair
-		var diags hcl.Diagnostics
-		for _, item := range x.Items {
-			p, more := e.pair(item.KeyExpr, item.ValueExpr, s)
-			diags = append(diags, more...)
-			out = append(out, p)
-		}
-		return out, diags
+		return collect(x.Items, func(item hclsyntax.ObjectConsItem) (pair, hcl.Diagnostics) {
+			return e.pair(item.KeyExpr, item.ValueExpr, s)
+		})
 	case *hclsyntax.ForExpr:
 		if x.KeyExpr == nil {
 			break
 		}
-		var out []pair
-		diags := e.each(x, s, func(inner *scope) hcl.Diagnostics {
-			p, diags := e.pair(x.KeyExpr, x.ValExpr, inner)
-			out = append(out, p)
-			return diags
-		})
-		return out, diags
+		return eachElement(e, x, s, func(inner *scope) (pair, hcl.Diagnostics) { return e.pair(x.KeyExpr, x.ValExpr, inner) })
 	}
 	v, diags := e.value(expr, s)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	if t := v.Type(); v.IsNull() || !t.IsObjectType() && !t.IsMapType() {
+	if !isObject(v) {
 		return nil, wrong(expr.Range(), "Not an object", "Expected an object { name = value, … }, not %s.", describe(v))
 	}
-	var out []pair
 	members := v.AsValueMap()
-	for _, name := range sortedKeys(members) {
-		out = append(out, pair{name, members[name], expr.Range()})
-	}
-	return out, nil
+	return lists.Of(sortedKeys(members), func(name string) pair { return pair{name, members[name], expr.Range()} }), nil
 }
 
 func (e *evaluator) pair(key, val hclsyntax.Expression, s *scope) (pair, hcl.Diagnostics) {
@@ -106,17 +98,17 @@ func (e *evaluator) objectKey(x *hclsyntax.ObjectConsKeyExpr, s *scope) (cty.Val
 	return e.value(x.Wrapped, s)
 }
 
-// each runs a for expression's body for every element.
-func (e *evaluator) each(x *hclsyntax.ForExpr, s *scope, body func(*scope) hcl.Diagnostics) hcl.Diagnostics {
+// eachElement returns what a for expression's body gives for every element.
+func eachElement[T any](e *evaluator, x *hclsyntax.ForExpr, s *scope, body func(*scope) (T, hcl.Diagnostics)) (out []T, diags hcl.Diagnostics) {
 	coll, diags := e.value(x.CollExpr, s)
 	if diags.HasErrors() {
-		return diags
+		return nil, diags
 	}
 	if x.Group {
-		return wrong(x.Range(), "Not available here", "Grouping for expressions cannot be used in a prepare block.")
+		return nil, wrong(x.Range(), "Not available here", "Grouping for expressions cannot be used in a prepare block.")
 	}
 	if coll.IsNull() || !coll.CanIterateElements() {
-		return wrong(x.CollExpr.Range(), "Nothing to loop over", "Expected a list or an object, not %s; list(column) turns a column into a list.", describe(coll))
+		return nil, wrong(x.CollExpr.Range(), "Nothing to loop over", "Expected a list or an object, not %s; list(column) turns a column into a list.", describe(coll))
 	}
 	for it := coll.ElementIterator(); it.Next(); {
 		k, v := it.Element()
@@ -125,60 +117,51 @@ func (e *evaluator) each(x *hclsyntax.ForExpr, s *scope, body func(*scope) hcl.D
 			inner.names[x.KeyVar] = k
 		}
 		if x.CondExpr != nil {
-			cond, more := e.value(x.CondExpr, inner)
-			if more.HasErrors() {
-				return more
-			}
-			if cond.Type() != cty.Bool || cond.IsNull() {
-				return wrong(x.CondExpr.Range(), "Not a condition", "Expected true or false, not %s.", describe(cond))
-			}
-			if cond.False() {
+			if holds, more := e.condition(x.CondExpr, inner, false); more.HasErrors() {
+				return nil, more
+			} else if holds.False() {
 				continue
 			}
 		}
-		if diags := body(inner); diags.HasErrors() {
-			return diags
+		element, more := body(inner)
+		if more.HasErrors() {
+			return nil, more
 		}
+		out = append(out, element)
 	}
-	return nil
+	return out, nil
 }
 
 // fields computes an object whose members are columns or single values.
 func (e *evaluator) fields(expr hclsyntax.Expression, s *scope) (transform.Fields, hcl.Diagnostics) {
-	pairs, diags := e.pairs(expr, s)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	out := make(transform.Fields, len(pairs))
-	for i, p := range pairs {
+	return eachPair(e, expr, s, func(p pair) (transform.Field, hcl.Diagnostics) {
 		o, err := toOperand(p.value)
 		if err != nil {
-			diags = append(diags, wrong(p.at, "Wrong value for "+p.name, "Expected a column or a single value, not %s.", describe(p.value))...)
-			continue
+			return transform.Field{}, wrong(p.at, "Wrong value for "+p.name, "Expected a column or a single value, not %s.", describe(p.value))
 		}
-		out[i] = transform.Field{Name: p.name, Value: o}
-	}
-	return out, diags
+		return transform.Field{Name: p.name, Value: o}, nil
+	})
 }
 
 // members computes an object whose members are columns or JSON values.
 func (e *evaluator) members(expr hclsyntax.Expression, s *scope) (transform.Members, hcl.Diagnostics) {
+	return eachPair(e, expr, s, func(p pair) (transform.Member, hcl.Diagnostics) {
+		if c, ok := asColumn(p.value); ok {
+			return transform.Member{Name: p.name, Column: c}, nil
+		}
+		v, err := toJSON(p.value)
+		if err != nil {
+			return transform.Member{}, wrong(p.at, "Wrong value for "+p.name, "%v.", err)
+		}
+		return transform.Member{Name: p.name, Value: v}, nil
+	})
+}
+
+// eachPair computes an object and converts its members.
+func eachPair[T any](e *evaluator, expr hclsyntax.Expression, s *scope, convert func(pair) (T, hcl.Diagnostics)) ([]T, hcl.Diagnostics) {
 	pairs, diags := e.pairs(expr, s)
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	out := make(transform.Members, len(pairs))
-	for i, p := range pairs {
-		out[i].Name = p.name
-		if c, ok := asColumn(p.value); ok {
-			out[i].Column = c
-			continue
-		}
-		v, err := toJSON(p.value)
-		if err != nil {
-			diags = append(diags, wrong(p.at, "Wrong value for "+p.name, "%v.", err)...)
-		}
-		out[i].Value = v
-	}
-	return out, diags
+	return collect(pairs, convert)
 }

@@ -11,7 +11,10 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // Folder is a sink that writes into a directory. The outputs appear at its
@@ -24,25 +27,61 @@ type Folder struct {
 
 // NewFolder returns a sink whose outputs will be published as the directory
 // final, which must not be inside a file. They are written next to it first, where only
-// their owner can read them.
+// their owner can read them. It refuses earlier outputs that Publish could not replace.
 func NewFolder(final string) (*Folder, error) {
-	if err := os.MkdirAll(filepath.Dir(final), 0o777); err != nil {
+	if err := nolink.MkdirAll(nolink.Folder(filepath.Dir(final)), 0o777); err != nil {
 		return nil, fmt.Errorf("create folder: %w", err)
+	}
+	if err := replaceable(final); err != nil {
+		return nil, err
 	}
 	partial, err := os.MkdirTemp(filepath.Dir(final), "."+filepath.Base(final)+".partial-")
 	if err != nil {
-		return nil, fmt.Errorf("create folder: %w", err)
+		return nil, fmt.Errorf("create folder: %w", nolink.Closed(err, filepath.Dir(final), toShare))
 	}
 	return &Folder{final: final, partial: partial}, nil
 }
 
+// toShare opens a folder to its group.
+const toShare = "chmod -R g+rwX"
+
+// replaceable returns an error if this user cannot move and remove a folder of another.
+func replaceable(final string) error {
+	above := filepath.Dir(final)
+	if _, err := os.Lstat(final); err != nil || os.Geteuid() == 0 || nolink.IsMine(final) {
+		return nil
+	}
+	in, err := os.Stat(above)
+	sticky := err == nil && in.Mode()&fs.ModeSticky != 0 && !nolink.IsMine(above)
+	err = filepath.WalkDir(final, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && (sticky || unix.Access(path, unix.W_OK|unix.X_OK) != nil) {
+			err = &fs.PathError{Op: "replace", Path: path, Err: fs.ErrPermission}
+		}
+		return err
+	})
+	return nolink.Closed(err, final, toShare)
+}
+
+// Dir returns the folder that has the outputs until they are published.
+func (f *Folder) Dir() string { return f.partial }
+
+// Replaces reports whether there are earlier outputs.
+func (f *Folder) Replaces() bool {
+	_, err := os.Lstat(f.final)
+	return err == nil
+}
+
 // Publish moves the outputs to their final place and replaces earlier ones.
-// Only its owner can read a folder "private" among them.
+// Only its owner can read a folder "private" among them, and, in a folder that is
+// nolink.Shared, its group, which may also write to all outputs.
 func (f *Folder) Publish() error {
 	if err := os.Chmod(filepath.Join(f.partial, "private"), 0o700); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("publish %s: %w", f.final, err)
 	}
 	if err := os.Chmod(f.partial, 0o755); err != nil {
+		return fmt.Errorf("publish %s: %w", f.final, err)
+	}
+	if err := nolink.ShareAll(f.partial); err != nil {
 		return fmt.Errorf("publish %s: %w", f.final, err)
 	}
 	old := f.partial + ".old"
@@ -56,7 +95,10 @@ func (f *Folder) Publish() error {
 		}
 		return fmt.Errorf("publish %s: %w", f.final, err)
 	}
-	return os.RemoveAll(old)
+	if err := os.RemoveAll(old); err != nil {
+		return fmt.Errorf("the new files are in %s, but the earlier ones cannot be removed: %w", f.final, err)
+	}
+	return nil
 }
 
 // Discard removes outputs that were not published. It is safe after Publish.

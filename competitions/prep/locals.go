@@ -2,6 +2,7 @@ package prep
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -101,4 +103,90 @@ func (l *localSet) findCycle(name string, path []string, done map[string]bool) [
 	}
 	done[name] = true
 	return nil
+}
+
+// Check decodes a definition's prepare block and reports the mistakes that
+// show without data: unknown names, wrong numbers of
+// arguments, outputs and attributes that do not exist.
+func Check(def *competitions.Definition) hcl.Diagnostics {
+	b, diags := decode(def, nil)
+	if diags.HasErrors() {
+		return diags
+	}
+	c := &checker{e: b.evaluator}
+	body := def.Prepare.Body.(*hclsyntax.Body)
+	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
+		switch x := n.(type) {
+		case *hclsyntax.Block:
+			if x.Body.Attributes[forEach] != nil {
+				c.each = append(c.each, x.Range())
+			}
+		case *hclsyntax.Attribute:
+			c.references(x.Expr)
+		case *hclsyntax.FunctionCallExpr:
+			c.call(x)
+		}
+		return nil
+	})
+	return append(diags, c.diags...)
+}
+
+// checker looks at expressions without computing them.
+type checker struct {
+	e     *evaluator
+	each  []hcl.Range // of the blocks in which each has a value
+	diags hcl.Diagnostics
+}
+
+func (c *checker) fail(r hcl.Range, summary, detail string, args ...any) {
+	c.diags = append(c.diags, diag.Error(r, summary, detail, args...))
+}
+
+// references checks the names that an expression takes from outside.
+func (c *checker) references(expr hclsyntax.Expression) {
+	for _, t := range expr.Variables() {
+		root := t.RootName()
+		if root == competitions.ParamRoot {
+			_, diags := c.e.parameter(t)
+			c.diags = append(c.diags, diags...)
+			continue
+		}
+		inside := func(r hcl.Range) bool { return r.ContainsPos(t.SourceRange().Start) }
+		if root == "each" && slices.ContainsFunc(c.each, inside) {
+			continue
+		}
+		if !slices.Contains(c.e.locals.names(), root) {
+			c.fail(t[0].SourceRange(), "Unknown name "+root, "%s", c.e.locals.suggest(root, c.e.params))
+		}
+	}
+}
+
+func (c *checker) call(x *hclsyntax.FunctionCallExpr) {
+	verb, isVerb := c.e.verbs[x.Name]
+	_, isStd := c.e.functions[x.Name]
+	switch {
+	case !isVerb && !isStd:
+		c.fail(x.NameRange, "Unknown verb "+x.Name, "%s", c.e.unknownVerb(x.Name))
+	case isVerb && !isStd && !x.ExpandFinal:
+		f := reflect.TypeOf(verb.Func)
+		if message := countArguments(verb, f, written(f), len(x.Args)); message != "" {
+			c.fail(x.Range(), "Wrong number of arguments", "%s", message)
+		}
+	}
+}
+
+// renamed maps the old names of verbs to those that pandas has for the same
+// thing. No old name works; the error for one gives the new one.
+var renamed = map[string]string{
+	"with": "assign", "count_within": "cumcount", "number_groups": "ngroup", "sort_by": "sort_values", "is_in": "isin",
+	"is_missing": "isna", "fill_missing": "fillna", "cumulative_sum": "cumsum", "map_values": "map",
+	"starts_with": "startswith", "ends_with": "endswith", "pad": "zfill", "tail": "skip",
+}
+
+// unknownVerb suggests a replacement for a verb that does not exist.
+func (e *evaluator) unknownVerb(name string) string {
+	if now, ok := renamed[name]; ok {
+		return fmt.Sprintf("It is called %s now.", now)
+	}
+	return diag.Suggest(name, slices.Concat(sortedKeys(e.verbs), sortedKeys(e.functions)))
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -20,13 +21,13 @@ import (
 var filesOutput = outputKind{
 	name: "files", attrs: []string{"each", "from", "missing"}, required: 1,
 	doc:   `A file for each row of each, byte for byte. The destination and from are paths with column names in braces: files "train/{id}.jpg" { from = "images/{id}.jpg"  each = train }. from defaults to the destination. Rows with one destination must have one source, copied once. A missing file is an error unless missing = "skip".`,
-	write: writeFiles,
+	write: writeCopies(false),
 }
 
 var copyOutput = outputKind{
 	name: "copy", attrs: []string{"from", "each", "except", "missing"}, whole: true,
 	doc:   `A file or folder of the raw data, byte for byte, with empty folders. from defaults to the destination; "." is all raw data, or as the destination the folder itself. except lists patterns of names to leave out. each gives a copy for each row, as in files.`,
-	write: writeCopy,
+	write: writeCopies(true),
 }
 
 // copyTask is a set of copies that share a destination and a source template.
@@ -41,30 +42,57 @@ type copyTask struct {
 	made     atomic.Int64
 }
 
-func writeFiles(r *runner, it *item) hcl.Diagnostics { return copyRows(r, it, false) }
-
-func writeCopy(r *runner, it *item) hcl.Diagnostics {
-	if it.block.Body.Attributes["each"] != nil {
-		return copyRows(r, it, true)
+// writeCopies returns what writes the copies of an output: of rows, or one where trees are
+// allowed and no rows are given.
+func writeCopies(tree bool) func(*runner, *item) hcl.Diagnostics {
+	return func(r *runner, it *item) hcl.Diagnostics {
+		in := r.read(it)
+		task := copyTask{r: r, it: it, tree: tree, expected: -1}
+		from := it.label
+		assign(in, "from", &from)
+		each := in.table("each")
+		in.read("except", intoLines(&task.except))
+		task.readMissing(in)
+		if in.failed() {
+			return in.diags
+		}
+		if it.block.Body.Attributes["each"] == nil {
+			return task.single(in, from)
+		}
+		return task.rows(in, each, from)
 	}
-	in := r.read(it)
-	task := copyTask{r: r, it: it, tree: true, expected: -1}
-	from := it.label
-	assign(in, "from", &from)
-	in.read("except", intoLines(&task.except))
-	task.readMissing(in)
+}
+
+// single copies one file or folder.
+func (c *copyTask) single(in *reader, from string) hcl.Diagnostics {
+	if err := checkPath(from); err != nil && from != "." {
+		in.fail("from", "Wrong source", err)
+		return in.diags
+	}
+	group := newCopies(c.r.ctx, c.r.copiers)
+	return c.done(group.wait(c.one(group, c.it.dest, from)))
+}
+
+// rows copies a file or folder for each row. Rows that name the same
+// destination must name the same source and are copied once.
+func (c *copyTask) rows(in *reader, each *table.Table, from string) hcl.Diagnostics {
+	source, err := compilePath(from, each)
+	if err != nil {
+		in.fail("from", "Wrong path", err)
+	}
+	dest, err := compilePath(c.it.dest, each)
+	if err != nil {
+		in.diags = append(in.diags, diag.Error(c.it.block.LabelRanges[0], "Wrong path", "%v.", err))
+	}
 	if in.failed() {
 		return in.diags
 	}
-	if from != "." {
-		if err := checkPath(from); err != nil {
-			in.fail("from", "Wrong source", err)
-			return in.diags
-		}
+	if !c.tree {
+		c.expected = each.Len()
+		c.r.counts.expect(each.Len())
 	}
-	group := newCopies(r.ctx, r.copiers)
-	err := task.one(group, it.dest, from)
-	return task.done(group.wait(err))
+	group := newCopies(c.r.ctx, c.r.copiers)
+	return c.done(group.wait(c.begin(group, each, dest, source)))
 }
 
 // copies are copies under way. Of several that fail, the one that began first
@@ -142,43 +170,6 @@ func (c *copyTask) done(err error) hcl.Diagnostics {
 		c.r.counts.total.Add(int64(made - c.expected))
 	}
 	return nil
-}
-
-func copyRows(r *runner, it *item, tree bool) hcl.Diagnostics {
-	in := r.read(it)
-	task := copyTask{r: r, it: it, tree: tree}
-	from := it.label
-	assign(in, "from", &from)
-	each := in.table("each")
-	in.read("except", intoLines(&task.except))
-	task.readMissing(in)
-	if in.failed() {
-		return in.diags
-	}
-	source, err := compilePath(from, each)
-	if err != nil {
-		in.fail("from", "Wrong path", err)
-	}
-	dest, err := compilePath(it.dest, each)
-	if err != nil {
-		in.diags = append(in.diags, diag.Error(it.block.LabelRanges[0], "Wrong path", "%v.", err))
-	}
-	if in.failed() {
-		return in.diags
-	}
-	task.expected = -1
-	if !tree {
-		task.expected = each.Len()
-		r.counts.expect(each.Len())
-	}
-	return task.done(task.rows(each, dest, source))
-}
-
-// rows copies a file or folder for each row. Rows that name the same
-// destination must name the same source and are copied once.
-func (c *copyTask) rows(each *table.Table, dest, source *pathTemplate) error {
-	group := newCopies(c.r.ctx, c.r.copiers)
-	return group.wait(c.begin(group, each, dest, source))
 }
 
 // begin schedules the copies of all rows.
@@ -264,4 +255,69 @@ func (c *copyTask) folder(group *copies, to, from string) error {
 func matches(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)
 	return err == nil && ok
+}
+
+// pathTemplate is a path with column names in braces, compiled against the
+// columns of a table.
+type pathTemplate struct {
+	source string
+	texts  []string
+	cols   []*table.Column
+}
+
+// compilePath compiles a template such as "images/{id}.jpg". A brace is
+// written twice to stand for itself.
+func compilePath(source string, t *table.Table) (*pathTemplate, error) {
+	p := &pathTemplate{source: source}
+	text := ""
+	for rest := source; rest != ""; {
+		switch {
+		case strings.HasPrefix(rest, "{{"), strings.HasPrefix(rest, "}}"):
+			text += rest[:1]
+			rest = rest[2:]
+		case rest[0] == '}':
+			return nil, fmt.Errorf("path %q has a closing brace without an opening one", source)
+		case rest[0] == '{':
+			name, after, ok := strings.Cut(rest[1:], "}")
+			if !ok {
+				return nil, fmt.Errorf("path %q has an opening brace without a closing one", source)
+			}
+			c, err := t.Column(name)
+			if err != nil {
+				return nil, fmt.Errorf("path %q: %w", source, err)
+			}
+			p.texts, p.cols = append(p.texts, text), append(p.cols, c)
+			text, rest = "", after
+		default:
+			text += rest[:1]
+			rest = rest[1:]
+		}
+	}
+	p.texts = append(p.texts, text)
+	return p, nil
+}
+
+// row returns the path of row i. It must stay inside its folder.
+func (p *pathTemplate) row(i int) (string, error) {
+	n := 0
+	for _, s := range p.texts {
+		n += len(s) + 16
+	}
+	buf := make([]byte, 0, n)
+	for k, c := range p.cols {
+		if c.IsMissing(i) {
+			return "", fmt.Errorf("path %q: column %q is missing in row %d", p.source, c.Name(), i)
+		}
+		buf = append(append(buf, p.texts[k]...), c.Text(i)...)
+	}
+	out := string(append(buf, p.texts[len(p.texts)-1]...))
+	return out, checkPath(out)
+}
+
+// checkPath refuses a path that is not clean and relative.
+func checkPath(p string) error {
+	if p == "" || p == "." || path.IsAbs(p) || path.Clean(p) != p || p == ".." || strings.HasPrefix(p, "../") || strings.ContainsRune(p, 0) {
+		return fmt.Errorf("%q is not a path inside the folder", p)
+	}
+	return nil
 }

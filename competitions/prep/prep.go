@@ -1,14 +1,20 @@
 package prep
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"runtime"
 	"slices"
 	"strconv"
+	"sync/atomic"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -19,6 +25,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/data/transform"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // Version changes whenever the same definition and raw data may give other
@@ -64,9 +71,10 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) (err erro
 	counts := newCounts(block.outputs)
 	stop := counts.sample(o.Progress)
 	defer func() { stop(err == nil) }()
-	raw, closeRaw, diags := block.mount(ctx, o.Raw, work, &counts.unpacking)
-	defer closeRaw()
-	if diags.HasErrors() {
+	raw := archive.NewOverlay(o.Raw)
+	raw.Unpacking = &counts.unpacking
+	defer raw.Close()
+	if diags := block.mount(ctx, raw, work); diags.HasErrors() {
 		return diags
 	}
 	input := &transform.Input{Context: ctx, Raw: countedFS{raw, counts}}
@@ -198,4 +206,159 @@ func Outputs(def *competitions.Definition) ([]Output, hcl.Diagnostics) {
 		out = append(out, o)
 	}
 	return out, diags
+}
+
+// runner holds the state that the outputs of one run share.
+type runner struct {
+	ctx       context.Context
+	evaluator *evaluator
+	raw       fs.FS
+	sink      Sink
+	counts    *counts
+	// work is a folder for temporary files.
+	work string
+	// copiers is the number of files that one output copies at once.
+	copiers int
+}
+
+// create writes one output file.
+func (r *runner) create(it *item, write func(io.Writer) error) hcl.Diagnostics {
+	if err := r.createFile(it.dest, write); err != nil {
+		return wrong(it.block.DefRange(), "Cannot write "+it.dest, "%v.", err)
+	}
+	return nil
+}
+
+func (r *runner) createFile(dest string, write func(io.Writer) error) (err error) {
+	f, err := r.sink.Create(r.ctx, dest)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	buf := bufio.NewWriterSize(&contextWriter{r.ctx, f, &r.counts.bytes}, 1<<18)
+	if err := write(buf); err != nil {
+		return err
+	}
+	if err := buf.Flush(); err != nil {
+		return err
+	}
+	if err := f.Commit(); err != nil {
+		return err
+	}
+	r.counts.files.Add(1)
+	return nil
+}
+
+// contextWriter stops writing when the run is cancelled, and counts.
+type contextWriter struct {
+	ctx   context.Context
+	w     io.Writer
+	bytes *atomic.Int64
+}
+
+func (w *contextWriter) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := w.w.Write(p)
+	w.bytes.Add(int64(n))
+	return n, err
+}
+
+// intoLines reads a column or a list as texts.
+func intoLines(out *[]string) func(cty.Value) error {
+	return func(v cty.Value) error {
+		if rows, ok := asColumn(v); ok {
+			*out = rows.Texts()
+			return nil
+		}
+		return intoGo(v, out)
+	}
+}
+
+func verbsByName() map[string]transform.Verb {
+	out := map[string]transform.Verb{}
+	for _, v := range transform.Verbs() {
+		out[v.Name] = v
+	}
+	return out
+}
+
+// Sink is where outputs go. Paths are slash-separated and start with public/
+// or private/. All methods may be called from several goroutines at once. A
+// path is written once; writing it again is an error.
+type Sink interface {
+	// Create starts a file.
+	Create(ctx context.Context, path string) (File, error)
+	// Copy puts a file with the bytes of a raw one; a store that holds those
+	// bytes already need not read them.
+	Copy(ctx context.Context, path string, from Source) error
+	// Folder makes sure that a folder exists, even if it stays empty.
+	Folder(ctx context.Context, path string) error
+}
+
+// File is an output file being written.
+type File interface {
+	io.Writer
+	// Commit makes the file part of the output.
+	Commit() error
+	// Close frees the file's resources. Without Commit the file is dropped.
+	Close() error
+}
+
+// Source is a raw file.
+type Source struct {
+	FS   fs.FS
+	Name string
+	// Copied, if set, counts the bytes that are copied.
+	Copied *atomic.Int64
+}
+
+// CountCopied counts bytes that were copied.
+func (s Source) CountCopied(n int64) {
+	if s.Copied != nil {
+		s.Copied.Add(n)
+	}
+}
+
+// mount lays the archives that the block extracts over the raw folder.
+//
+//	extract = ["train.zip", "images.zip"]         each into the raw folder
+//	extract = { "train.zip" = "train" }           into a folder of its own
+func (b *block) mount(ctx context.Context, raw *archive.Overlay, work string) hcl.Diagnostics {
+	if b.extract == nil {
+		return nil
+	}
+	names, diags := b.archives()
+	if diags.HasErrors() {
+		return diags
+	}
+	for _, a := range names {
+		if err := raw.Mount(ctx, a.name, a.value.AsString(), work); err != nil {
+			return wrong(b.extract.Expr.Range(), "Cannot unpack "+a.name, "%v.", err)
+		}
+	}
+	return nil
+}
+
+// archives returns the archives to extract with the folder of each.
+func (b *block) archives() ([]pair, hcl.Diagnostics) {
+	v, diags := b.evaluator.value(b.extract.Expr, nil)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	if !v.Type().IsObjectType() {
+		var names []string
+		if err := intoGo(v, &names); err != nil {
+			diags = wrong(b.extract.Expr.Range(), "Wrong value for extract", "Expected a list of archives, or an object { \"archive\" = \"folder\" }.")
+		}
+		return lists.Of(names, func(name string) pair { return pair{name: name, value: cty.StringVal(".")} }), diags
+	}
+	pairs, diags := b.evaluator.pairs(b.extract.Expr, nil)
+	for _, p := range pairs {
+		if p.value.Type() != cty.String || p.value.IsNull() {
+			diags = wrong(p.at, "Wrong value for extract", "The folder of an archive must be a string.")
+		}
+	}
+	return pairs, diags
 }

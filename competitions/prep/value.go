@@ -7,7 +7,10 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/gocty"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
@@ -23,6 +26,14 @@ var (
 	generatorType = cty.Capsule("random generator", reflect.TypeFor[transform.PythonState]())
 	jsonType      = cty.Capsule("JSON value", reflect.TypeFor[pyjson.Value]())
 )
+
+// held returns the Go value of an opaque type that a value of the language holds.
+func held[T any](v cty.Value) (x *T, ok bool) {
+	if v.Type().IsCapsuleType() && !v.IsNull() {
+		x, ok = v.EncapsulatedValue().(*T)
+	}
+	return x, ok
+}
 
 // fromCell returns a cell as a value of the language. A float that is an
 // integer stays a float, which plain numbers do not tell apart.
@@ -53,33 +64,27 @@ func toCell(v cty.Value) (table.Value, error) {
 		return table.BoolValue(v.True()), nil
 	case t == cty.Number:
 		return table.NumberValue(v.AsBigFloat()), nil
-	case t == cellType:
-		return *v.EncapsulatedValue().(*table.Value), nil
+	}
+	if cell, ok := held[table.Value](v); ok {
+		return *cell, nil
 	}
 	return table.Value{}, fmt.Errorf("expected a number, a string or a condition, not %s", describe(v))
 }
 
 // toTable returns a table; rows that stay in a file are read.
 func toTable(v cty.Value) (*table.Table, error) {
-	if v.Type() == tableType && !v.IsNull() {
-		return v.EncapsulatedValue().(*table.Table), nil
-	}
-	if v.Type() == rowsType && !v.IsNull() {
-		if f, ok := (*v.EncapsulatedValue().(*transform.Rows)).(transform.Tabular); ok {
-			return f.Table()
-		}
+	switch r := rowsIn(v).(type) {
+	case transform.TableRows:
+		return r.Table, nil
+	case transform.Tabular:
+		return r.Table()
 	}
 	return nil, fmt.Errorf("expected a table, not %s", describe(v))
 }
 
 func fromColumn(c *table.Column) cty.Value { return cty.CapsuleVal(columnType, c) }
 
-func asColumn(v cty.Value) (*table.Column, bool) {
-	if v.Type() != columnType || v.IsNull() {
-		return nil, false
-	}
-	return v.EncapsulatedValue().(*table.Column), true
-}
+func asColumn(v cty.Value) (*table.Column, bool) { return held[table.Column](v) }
 
 // toOperand returns a column or a single value as an operand.
 func toOperand(v cty.Value) (transform.Operand, error) {
@@ -102,39 +107,48 @@ func toCells(v cty.Value) ([]table.Value, error) {
 	if c, ok := asColumn(v); ok {
 		return c.Values(), nil
 	}
-	if v.IsNull() || !v.CanIterateElements() || v.Type().IsObjectType() || v.Type().IsMapType() {
+	if v.IsNull() || !v.CanIterateElements() || isObject(v) {
 		return nil, fmt.Errorf("expected a column or a list, not %s", describe(v))
 	}
-	cells := make([]table.Value, 0, v.LengthInt())
-	for _, item := range v.AsValueSlice() {
-		cell, err := toCell(item)
-		if err != nil {
-			return nil, err
-		}
-		cells = append(cells, cell)
-	}
-	return cells, nil
+	return listOf(v, toCell)
 }
 
-func fromCells(cells []table.Value) cty.Value {
-	out := make([]cty.Value, len(cells))
-	for i, c := range cells {
-		out[i] = fromCell(c)
+// listOf converts the items of a list.
+func listOf[T any](v cty.Value, convert func(cty.Value) (T, error)) ([]T, error) {
+	items := v.AsValueSlice()
+	return table.TryCollect(len(items), func(i int) (T, error) { return convert(items[i]) })
+}
+
+// isList reports whether a value is a list, isObject whether it has names.
+func isList(v cty.Value) bool {
+	return !v.IsNull() && (v.Type().IsTupleType() || v.Type().IsListType())
+}
+func isObject(v cty.Value) bool {
+	return !v.IsNull() && (v.Type().IsObjectType() || v.Type().IsMapType())
+}
+
+func fromCells(cells []table.Value) cty.Value { return cty.TupleVal(lists.Of(cells, fromCell)) }
+
+// rowsIn returns the rows that an opaque value holds; nil if there are none.
+func rowsIn(v cty.Value) transform.Rows {
+	if t, ok := held[table.Table](v); ok {
+		return transform.TableRows{Table: t}
 	}
-	return cty.TupleVal(out)
+	if c, ok := asColumn(v); ok {
+		return transform.ColumnRows{Column: c}
+	}
+	if rows, ok := held[transform.Rows](v); ok {
+		return *rows
+	}
+	return nil
 }
 
 // toRows returns anything with rows.
 func toRows(v cty.Value) (transform.Rows, error) {
-	switch {
-	case v.IsNull():
-	case v.Type() == tableType:
-		return transform.TableRows{Table: v.EncapsulatedValue().(*table.Table)}, nil
-	case v.Type() == columnType:
-		return transform.ColumnRows{Column: v.EncapsulatedValue().(*table.Column)}, nil
-	case v.Type() == rowsType:
-		return *v.EncapsulatedValue().(*transform.Rows), nil
-	case v.Type().IsTupleType(), v.Type().IsListType():
+	if rows := rowsIn(v); rows != nil {
+		return rows, nil
+	}
+	if isList(v) {
 		cells, err := toCells(v)
 		return transform.ListRows(cells), err
 	}
@@ -184,16 +198,9 @@ func toJSON(v cty.Value) (pyjson.Value, error) {
 		return pyjson.Value{}, nil
 	case t == jsonType:
 		return *v.EncapsulatedValue().(*pyjson.Value), nil
-	case t.IsTupleType(), t.IsListType():
-		items := make([]pyjson.Value, 0, v.LengthInt())
-		for _, item := range v.AsValueSlice() {
-			x, err := toJSON(item)
-			if err != nil {
-				return x, err
-			}
-			items = append(items, x)
-		}
-		return pyjson.OfArray(items...), nil
+	case isList(v):
+		items, err := listOf(v, toJSON)
+		return pyjson.OfArray(items...), err
 	case t == rowsType:
 		if records, err := toRecords(v); err == nil {
 			return pyjson.OfArray(records...), nil
@@ -210,13 +217,11 @@ func toJSON(v cty.Value) (pyjson.Value, error) {
 }
 
 func toRecords(v cty.Value) (transform.Records, error) {
-	if v.Type() == rowsType && !v.IsNull() {
-		switch r := (*v.EncapsulatedValue().(*transform.Rows)).(type) {
-		case transform.Records:
-			return r, nil
-		case *transform.Frame:
-			return r.Records()
-		}
+	switch r := rowsIn(v).(type) {
+	case transform.Records:
+		return r, nil
+	case *transform.Frame:
+		return r.Records()
 	}
 	return nil, fmt.Errorf("expected records, as json(…) returns them, not %s", describe(v))
 }
@@ -226,8 +231,6 @@ func describe(v cty.Value) string {
 	switch t := v.Type(); {
 	case v.IsNull():
 		return "null"
-	case t == tableType, t == columnType:
-		return "a " + t.FriendlyName()
 	case t.IsObjectType():
 		return "an object"
 	case t.IsTupleType():
@@ -246,4 +249,35 @@ func isOpaque(v cty.Value) bool {
 		return false
 	}
 	return slices.ContainsFunc(v.AsValueSlice(), isOpaque)
+}
+
+// toGenerator returns a seed, or what an earlier draw left, as a generator.
+func toGenerator(v cty.Value) (transform.PythonState, error) {
+	if state, ok := held[transform.PythonState](v); ok {
+		return *state, nil
+	}
+	var seed int64
+	if v.Type() != cty.Number || v.IsNull() || gocty.FromCtyValue(v, &seed) != nil {
+		return transform.PythonState{}, fmt.Errorf("expected a seed (an integer) or the next of an earlier draw, not %s", describe(v))
+	}
+	return transform.SeedPython(seed), nil
+}
+
+// toChoices returns a column or a list, whose members may be lists, as options
+// to choose from.
+func toChoices(v cty.Value) (transform.Options, error) {
+	if c, ok := asColumn(v); ok {
+		v = fromCells(c.Values())
+	}
+	if !isList(v) {
+		return nil, fmt.Errorf("expected a column or a list, not %s", describe(v))
+	}
+	return listOf(v, func(item cty.Value) (o transform.Option, err error) {
+		if _, column := asColumn(item); column || isList(item) {
+			o.Among, err = toChoices(item)
+		} else {
+			o.Value, err = toCell(item)
+		}
+		return o, err
+	})
 }

@@ -21,6 +21,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/mleflow/mleflow/plugins/numeric/stat"
 	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
@@ -211,11 +213,7 @@ func (d *drawing) rename(v string, p *idPattern) string {
 	if p != nil {
 		stem = d.name(stem, p)
 	}
-	parts := strings.Split(dir, "/")
-	for i, part := range parts {
-		parts[i] = d.code(part)
-	}
-	return strings.Join(parts, "/") + stem + ext
+	return strings.Join(lists.Of(strings.Split(dir, "/"), d.code), "/") + stem + ext
 }
 
 // code returns the made-up name of a folder or of a category's value, or that itself.

@@ -2,9 +2,15 @@ package results
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/evidence"
@@ -97,10 +103,7 @@ type Snapshot = grading.Moment
 // step did, of the one that graded the submission. An attempt with the same key in two
 // runs is one. It is empty for a report in a file, which nothing identifies.
 func (a *Attempt) Key() string {
-	if a.AttemptAction != "" {
-		return a.AttemptAction
-	}
-	return a.GradeAction
+	return cmp.Or(a.AttemptAction, a.GradeAction)
 }
 
 // Competition is the ID of the competition.
@@ -170,4 +173,115 @@ func (a *Attempt) Stopped(at time.Duration) *grading.Report {
 		return nil
 	}
 	return &g.Report
+}
+
+// MadeBy enters the outputs outcome and stats of the step agent-run, each as JSON, and
+// returns the use of models by block. What is missing stays unknown. The error is of
+// outputs in another form, which say nothing.
+func (a *Attempt) MadeBy(end, stats string) (map[string]ModelUse, error) {
+	var s struct {
+		WallSeconds     *float64 `json:"wall_seconds"`
+		CPUSeconds      *float64 `json:"cpu_seconds"`
+		PeakMemoryBytes float64  `json:"peak_memory_bytes"`
+		ExitCode        int      `json:"exit_code"`
+		Validations     *int
+		Models          map[string]ModelUse
+	}
+	if err := errors.Join(decode(end, &a.Made.Outcome), decode(stats, &s)); err != nil {
+		return nil, err
+	}
+	a.Made.WallSeconds, a.Made.CPUSeconds, a.Made.Validations, a.Made.Usage = s.WallSeconds, s.CPUSeconds, s.Validations, Measured(s.Models)
+	a.ExitCode, a.Exhausted = s.ExitCode, exhausted(s.Models)
+	if s.PeakMemoryBytes > 0 {
+		a.PeakMemoryBytes = &s.PeakMemoryBytes
+	}
+	return s.Models, nil
+}
+
+// exhausted says which limits of which models were exhausted.
+func exhausted(models map[string]ModelUse) string {
+	var limits []string
+	for _, name := range slices.Sorted(maps.Keys(models)) {
+		if by := models[name].ExhaustedBy; len(by) > 0 {
+			limits = append(limits, name+": "+strings.ReplaceAll(strings.Join(by, ", "), "run_", "the run's "))
+		}
+	}
+	return strings.Join(limits, "; ")
+}
+
+// GradedBy enters the outputs of a step grade, each as JSON, in place of a report that
+// cannot be read. Outputs in another form say nothing.
+func (a *Attempt) GradedBy(outputs map[string]string, conditions []string) {
+	var medal string
+	var score *grading.Number
+	r := &a.Report
+	a.Graded, r.Conditions = true, conditions
+	for name, to := range map[string]any{"outcome": &r.Outcome, "score": &score, "reason": &r.Reason, "medal": &medal} {
+		_ = decode(outputs[name], to)
+	}
+	if r.Score, r.ExactScore = score, score; score != nil {
+		r.Outcome = outcome.Scored
+	}
+	r.SubmissionExists, r.ValidSubmission = r.Outcome != outcome.Missing, r.Outcome == outcome.Scored
+	r.Medals = grading.MedalNamed(medal)
+}
+
+func decode(text string, to any) error {
+	if text == "" {
+		return nil
+	}
+	return json.Unmarshal([]byte(text), to)
+}
+
+// Check holds the findings of rule checks in an attempt.
+type Check struct {
+	// Rules are the names of the rules that were applied, sorted.
+	Rules    []string           `json:"rules"`
+	Findings []evidence.Finding `json:"findings"`
+}
+
+// Join returns the findings of both checks; either may be nil.
+func (c *Check) Join(other *Check) *Check {
+	switch {
+	case c == nil:
+		return other
+	case other == nil:
+		return c
+	}
+	return &Check{Rules: unique(c.Rules, other.Rules), Findings: slices.Concat(c.Findings, other.Findings)}
+}
+
+// Count is the number of findings of a severity; 0 of nil.
+func (c *Check) Count(of evidence.Severity) int {
+	if c == nil {
+		return 0
+	}
+	return len(lists.Where(c.Findings, func(f evidence.Finding) bool { return f.Severity == of }))
+}
+
+// FoundBy are the names of the rules with findings of a severity, sorted; those of
+// any with "".
+func (c *Check) FoundBy(of evidence.Severity) []string {
+	if c == nil {
+		return nil
+	}
+	found := lists.Where(c.Findings, func(f evidence.Finding) bool { return of == "" || f.Severity == of })
+	return unique(lists.Of(found, func(f evidence.Finding) string { return f.Rule }))
+}
+
+// Against are the rules with findings, notes included, in their given order.
+func (c *Check) Against(rules []string) []string {
+	found := c.FoundBy("")
+	return lists.Where(rules, func(name string) bool { return slices.Contains(found, name) })
+}
+
+// Lacks are the rules that were not applied.
+func (c *Check) Lacks(rules []string) []string {
+	return lists.Where(rules, func(name string) bool { return c == nil || !slices.Contains(c.Rules, name) })
+}
+
+func unique(lists ...[]string) []string {
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/mleflow/mleflow/competitions/board"
-	"github.com/mleflow/mleflow/competitions/grading"
 )
 
 // Side is what is compared: an agent, or one of a run.
@@ -90,7 +91,7 @@ func Recalled(first, second Side, figures board.Comparison) *Comparison {
 // fill compares the attempts of both sides at some competitions.
 func (c *Comparison) fill(ids []string) (err error) {
 	c.count()
-	c.Comparison, err = board.Compare(graded(c.Of[0]), graded(c.Of[1]), ids)
+	c.Comparison, err = board.Compare(lists.Of(c.Of[0], (*Attempt).AsGraded), lists.Of(c.Of[1], (*Attempt).AsGraded), ids)
 	return err
 }
 
@@ -245,20 +246,9 @@ func shared(first, second []*Attempt, class string) (best string, versions map[s
 	return best, versions
 }
 
-// graded returns the reports of attempts.
-func graded(list []*Attempt) []grading.Graded {
-	out := make([]grading.Graded, len(list))
-	for i, a := range list {
-		out[i] = a.AsGraded()
-	}
-	return out
-}
-
 // competitionsOf are the competitions of attempts, each once and sorted.
 func competitionsOf(list []*Attempt) (ids []string) {
-	for _, a := range list {
-		ids = append(ids, a.Competition())
-	}
+	ids = lists.Of(list, (*Attempt).Competition)
 	slices.SortFunc(ids, board.CompareNames)
 	return slices.Compact(ids)
 }

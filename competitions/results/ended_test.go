@@ -21,6 +21,7 @@ var ended = map[outcome.End][4]string{
 	outcome.Finished:       {"scored", "invalid submission", "no submission", "not graded"},
 	outcome.NoSubmission:   {"scored, no submission", "invalid submission", "no submission", "no submission"},
 	outcome.TimedOut:       {"scored, timed out", "invalid submission", "timed out", "timed out"},
+	outcome.StoppedEarly:   {"scored, stopped early", "invalid submission", "stopped early", "stopped early"},
 	outcome.OutOfMemory:    {"scored, out of memory", "invalid submission", "out of memory", "out of memory"},
 	outcome.OutOfDisk:      {"scored, out of disk", "invalid submission", "out of disk", "out of disk"},
 	outcome.OutOfBudget:    {"scored, out of budget", "invalid submission", "out of budget", "out of budget"},

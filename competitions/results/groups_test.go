@@ -26,13 +26,14 @@ func TestGroups(t *testing.T) {
 		attemptOf("b", "", "r1", "0", "time=10m"), attemptOf("a", "1", "r1", "1", "time=10m"), attemptOf("a", "2", "r2", "2", "time=10m"), attemptOf("a", "2", "r2", "3", "time=11m"), attemptOf("a", "2", "r2", "4", "time=11m"),
 		attemptOf("a", "2", "r2", "5", "data=rehearsal"), attemptOf("a", "2", "r3", "6", "forked=0123@1h"), ungraded, attemptOf("a", "2", "r2", "8", "provisional=provider_failed"),
 	})
+	const lacks = ", cpus/memory/gpus/network/budget/feedback/knowledge not recorded"
 	var got []string
 	for _, g := range groups {
 		got = append(got, fmt.Sprintf("%s %s newest=%v %d: %s", g.Agent, g.Program, g.Newest, len(g.Attempts), strings.TrimSuffix(g.Class, ", rehearsal")))
 	}
 	if diff := cmp.Diff([]string{
-		"a 2 newest=true 2: isolation sandbox, task own, time 11m", "a 2 newest=true 1: isolation sandbox, task own, time 10m", "a 2 newest=true 1: isolation sandbox, task own (rehearsal)",
-		"a 1 newest=false 1: isolation sandbox, task own, time 10m", "b  newest=true 1: isolation sandbox, task own, time 10m",
+		"a 2 newest=true 2: isolation sandbox, task own, time 11m" + lacks, "a 2 newest=true 1: isolation sandbox, task own, time 10m" + lacks, "a 2 newest=true 1: isolation sandbox, task own (rehearsal), time/" + lacks[2:],
+		"a 1 newest=false 1: isolation sandbox, task own, time 10m" + lacks, "b  newest=true 1: isolation sandbox, task own, time 10m" + lacks,
 	}, got); diff != "" {
 		t.Error(diff)
 	}

@@ -2,14 +2,13 @@ package results
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -28,25 +27,18 @@ func Sort(list []*Attempt) {
 func CompareSeeds(a, b string) int {
 	x, errX := strconv.Atoi(a)
 	y, errY := strconv.Atoi(b)
-	switch {
-	case errX == nil && errY == nil:
+	if errX == nil && errY == nil {
 		return cmp.Compare(x, y)
-	case errX == nil:
-		return -1
-	case errY == nil:
-		return 1
 	}
-	return strings.Compare(a, b)
+	return cmp.Or(board.Count(errX != nil)-board.Count(errY != nil), strings.Compare(a, b))
 }
 
 // Best returns the attempt with the best score; nil if none has a finite one.
 func Best(list []*Attempt) (best *Attempt) {
 	for _, a := range list {
 		score := a.Report.ExactScore
-		if score == nil || math.IsNaN(float64(*score)) || math.IsInf(float64(*score), 0) {
-			continue
-		}
-		if best == nil || *score != *best.Report.ExactScore && (*score < *best.Report.ExactScore) == a.Report.LowerIsBetter {
+		if score != nil && score.Finite() &&
+			(best == nil || *score != *best.Report.ExactScore && (*score < *best.Report.ExactScore) == a.Report.LowerIsBetter) {
 			best = a
 		}
 	}
@@ -233,6 +225,15 @@ func (s Aside) String() string {
 	return fmt.Sprintf("%d attempts are not compared: %s", total, strings.Join(parts, ", "))
 }
 
+// take sets the attempts aside for which out holds, and returns the others.
+func (s Aside) take(list []*Attempt, why string, out func(*Attempt) bool) []*Attempt {
+	n := len(list)
+	if list = slices.DeleteFunc(list, out); n > len(list) {
+		s[why] = n - len(list)
+	}
+	return list
+}
+
 // Selection says which attempts are compared.
 type Selection struct {
 	// Class is the class that is taken; "" is the one with the most attempts that count,
@@ -263,18 +264,12 @@ func (q Selection) Comparable(list []*Attempt) (own []*Attempt, class string, as
 			aside[aparts(a)]++
 		}
 	}
-	set := func(why string, out func(*Attempt) bool) {
-		n := len(own)
-		if own = slices.DeleteFunc(own, out); n > len(own) {
-			aside[why] = n - len(own)
-		}
-	}
 	if !q.Programs {
-		set(asideProgram, outdated(own, classOf))
+		own = aside.take(own, asideProgram, outdated(own, classOf))
 	}
 	versions := usualVersions(own)
 	maps.Copy(versions, q.versions)
-	set(asideVersion, func(a *Attempt) bool { return a.Report.CompetitionVersion != versions[a.Competition()] })
+	own = aside.take(own, asideVersion, func(a *Attempt) bool { return a.Report.CompetitionVersion != versions[a.Competition()] })
 	return own, class, aside
 }
 
@@ -354,7 +349,7 @@ func usualVersions(list []*Attempt) map[string]string {
 
 // usual is the class of the most attempts, of real data if there are any.
 func usual(list []*Attempt) string {
-	real := slices.DeleteFunc(slices.Clone(list), func(a *Attempt) bool { return aparts(a) != asideConditions })
+	real := lists.Where(list, func(a *Attempt) bool { return aparts(a) == asideConditions })
 	for _, set := range [][]*Attempt{real, list} {
 		if classes := Classes(set); len(classes) > 0 {
 			return classes[0]
@@ -374,37 +369,6 @@ func aparts(a *Attempt) string {
 	return asideConditions
 }
 
-// ProgramOf is the digest of an agent's program, from the fields of the key of an attempt:
-// all of the agent's but its name, the digest of its image, and the version of an agent that
-// mleflow has built in. It has twelve digits, and is "" of a key without an agent.
-func ProgramOf(fields map[string]string) string {
-	h := sha256.New()
-	var names []string
-	for name := range fields {
-		if strings.HasPrefix(name, "agent.") && name != "agent.name" || slices.Contains(programFields, name) {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		fmt.Fprintf(h, "%d %s %d %s\n", len(name), name, len(fields[name]), fields[name])
-	}
-	return hex.EncodeToString(h.Sum(nil))[:12]
-}
-
-// programFields are the fields of a key that say what an agent is, besides those of its block.
-var programFields = []string{"image digest", "built-in agent version", "acp client version"}
-
-// Uncounted counts by reason the attempts that are compared with no other: those without a
-// grade, forks, and those whose end is not final.
-func Uncounted(list []*Attempt) Aside {
-	_, aside := counting(list)
-	return aside
-}
-
 // Listed returns the attempts of a leaderboard, on which several classes stand apart: those
 // of Rows that are graded, of real data and of versions that are not masked if there are such, and of
 // the program of the agent's newest run in the class. Others are counted by
@@ -422,9 +386,5 @@ func Listed(list []*Attempt) (own []*Attempt, aside Aside) {
 			return why != asideConditions
 		})
 	}
-	n := len(own)
-	if own = slices.DeleteFunc(own, outdated(own, classing())); n > len(own) {
-		aside[asideProgram] = n - len(own)
-	}
-	return own, aside
+	return aside.take(own, asideProgram, outdated(own, classing())), aside
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
@@ -144,10 +145,7 @@ func (u ModelUse) Charges() string {
 // ToolCharges gives the part of the cost that tool calls are and the calls without
 // a known price, as the rest of a sentence; "" without calls.
 func (u ModelUse) ToolCharges() string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(u.ToolCalls)) {
-		parts = append(parts, fmt.Sprintf("%d %s", u.ToolCalls[name], name))
-	}
+	parts := lists.OfMap(u.ToolCalls, func(name string, n int64) string { return fmt.Sprintf("%d %s", n, name) })
 	if len(parts) == 0 {
 		return ""
 	}
@@ -186,6 +184,14 @@ func Measured(by map[string]ModelUse) *Usage {
 		u.EstimatedUSD = nil
 	}
 	return u
+}
+
+// Paid is what the models cost together in US dollars, 0 without any.
+func Paid(by map[string]ModelUse) *float64 {
+	if u := Measured(by); u != nil {
+		return u.CostUSD
+	}
+	return new(float64)
 }
 
 // sumOf adds up exact amounts; nil if none is known.

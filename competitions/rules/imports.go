@@ -19,12 +19,13 @@ func imports(tokens []pysource.Token) (list []imported) {
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]
 		switch {
-		case t.Kind == pysource.Keyword && t.Text == "import" && !follows(tokens, i, "from"):
-			list = append(list, plainImport(tokens, i+1, t.Line)...)
+		case t.Kind == pysource.Keyword && t.Text == "import":
+			list = append(list, importedNames(tokens, i+1, "", t.Line)...)
 		case t.Kind == pysource.Keyword && t.Text == "from":
 			module, next := dotted(tokens, i+1)
 			if next < len(tokens) && tokens[next].Text == "import" {
-				list = append(list, fromImport(tokens, next+1, module, t.Line)...)
+				i = next
+				list = append(append(list, importedNames(tokens, next+1, module, t.Line)...), imported{module: module, line: t.Line})
 			}
 		case t.Kind == pysource.Name && (t.Text == "import_module" || t.Text == "__import__") && i+2 < len(tokens) && tokens[i+1].Text == "(":
 			if name := tokens[i+2].Value(); name != "" {
@@ -46,16 +47,6 @@ func assigned(tokens []pysource.Token, i int) string {
 	return ""
 }
 
-// follows reports whether the statement of token i begins with a keyword.
-func follows(tokens []pysource.Token, i int, keyword string) bool {
-	for i--; i >= 0 && tokens[i].Kind != pysource.Newline && tokens[i].Text != ";"; i-- {
-		if tokens[i].Kind == pysource.Keyword && tokens[i].Text == keyword {
-			return true
-		}
-	}
-	return false
-}
-
 // dotted reads a dotted name.
 func dotted(tokens []pysource.Token, i int) (name string, next int) {
 	var b strings.Builder
@@ -65,41 +56,25 @@ func dotted(tokens []pysource.Token, i int) (name string, next int) {
 	return b.String(), i
 }
 
-// plainImport reads "a.b as c, d".
-func plainImport(tokens []pysource.Token, i, line int) (list []imported) {
-	for {
+// importedNames reads "a.b as c, d", in brackets or not, after the import of a module's
+// names, or of modules if the module is "".
+func importedNames(tokens []pysource.Token, i int, module string, line int) (list []imported) {
+	for ; i < len(tokens) && tokens[i].Kind != pysource.Newline && tokens[i].Text != ";"; i++ {
 		name, next := dotted(tokens, i)
 		if name == "" {
-			return list
+			continue
 		}
-		one := imported{module: name, local: name, line: line}
-		for i = next; i < len(tokens) && tokens[i].Kind != pysource.Newline && tokens[i].Text != ","; i++ {
-			one.local = tokens[i].Text
+		one := imported{module, name, name, line}
+		if module == "" {
+			one.module, one.name = name, ""
+		}
+		if i = next - 1; next+1 < len(tokens) && tokens[next].Text == "as" {
+			one.local = tokens[next+1].Text
+			i = next + 1
 		}
 		list = append(list, one)
-		if i >= len(tokens) || tokens[i].Text != "," {
-			return list
-		}
-		i++
 	}
-}
-
-// fromImport reads "a as b, c", in brackets or not.
-func fromImport(tokens []pysource.Token, i int, module string, line int) (list []imported) {
-	renamed := false
-	for ; i < len(tokens) && tokens[i].Kind != pysource.Newline && tokens[i].Text != ";"; i++ {
-		switch t := tokens[i]; {
-		case t.Text == "as":
-			renamed = true
-		case t.Kind == pysource.Name && renamed:
-			list[len(list)-1].local = t.Text
-		case t.Kind == pysource.Name:
-			list = append(list, imported{module, t.Text, t.Text, line})
-		case t.Text == ",":
-			renamed = false
-		}
-	}
-	return append(list, imported{module: module, line: line})
+	return list
 }
 
 // isCall reports whether token i is a name that is called.

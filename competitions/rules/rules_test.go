@@ -223,7 +223,7 @@ func recorded(response string, e transcript.Event) func(*Attempt) {
 		}
 		x := w.Begin([]byte(`{"model":"m-1","messages":[{"role":"user","content":"img_001.png img_002.png"}]}`))
 		_, _ = x.Write([]byte(response))
-		e.Sequence, e.Provider, e.Method, e.Path, e.Operation = x.Sequence(), "openai", "POST", "/v1/chat/completions", "chat"
+		e.Provider, e.Method, e.Path, e.Operation = "openai", "POST", "/v1/chat/completions", "chat"
 		x.End(e)
 		if err := w.Close(); err != nil {
 			panic(err)

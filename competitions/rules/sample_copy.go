@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 )
 
@@ -33,51 +32,31 @@ func (c *check) isSample() (bool, error) {
 		return false, nil
 	}
 	a, err := c.Submission.Open(c.File)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
 	if err != nil {
-		return false, err
+		return false, except(err, fs.ErrNotExist)
 	}
 	defer a.Close()
 	b, err := c.Data.Open(c.Sample)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
 	if err != nil {
-		return false, err
+		return false, except(err, fs.ErrNotExist)
 	}
 	defer b.Close()
-	ours, theirs := bufio.NewReader(a), bufio.NewReader(b)
-	for n := 0; ; n++ {
-		x, errX := readLine(ours)
-		y, errY := readLine(theirs)
-		if err := errors.Join(notEOF(errX), notEOF(errY)); err != nil {
-			return false, fmt.Errorf("compare with the sample: %w", err)
-		}
-		if !bytes.Equal(x, y) {
-			return false, nil
-		}
-		if errX != nil || errY != nil {
-			return errX != nil && errY != nil && n > 0, nil
-		}
+	ours, theirs, n, same := bufio.NewScanner(a), bufio.NewScanner(b), 0, true
+	ours.Buffer(nil, mostText)
+	theirs.Buffer(nil, mostText)
+	for ; same && ours.Scan(); n++ {
+		same = theirs.Scan() && bytes.Equal(ours.Bytes(), theirs.Bytes())
 	}
+	same = same && n > 0 && !theirs.Scan()
+	if err := errors.Join(ours.Err(), theirs.Err()); err != nil {
+		return false, except(fmt.Errorf("compare with the sample: %w", err), bufio.ErrTooLong) // a line of its own length
+	}
+	return same, nil
 }
 
-// readLine reads a line without its end, at most as many bytes as the reader holds.
-func readLine(r *bufio.Reader) ([]byte, error) {
-	line, err := r.ReadSlice('\n')
-	if errors.Is(err, bufio.ErrBufferFull) {
-		return line, nil
-	}
-	if len(line) > 0 && errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return bytes.TrimRight(line, "\r\n"), err
-}
-
-func notEOF(err error) error {
-	if errors.Is(err, io.EOF) {
+// except returns an error unless it is an expected one.
+func except(err, expected error) error {
+	if errors.Is(err, expected) {
 		return nil
 	}
 	return err

@@ -78,10 +78,10 @@ func Import(dir, competition, seed, submission string, c *Claim) (Record, error)
 	case err != nil:
 		return Record{}, fmt.Errorf("read run group %s: %w", dir, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
-		return Record{}, fmt.Errorf("import: %w", err)
+	var work string
+	if err = os.MkdirAll(filepath.Dir(dir), 0o777); err == nil {
+		work, err = os.MkdirTemp(filepath.Dir(dir), ".import-*")
 	}
-	work, err := os.MkdirTemp(filepath.Dir(dir), ".import-*")
 	if err != nil {
 		return Record{}, fmt.Errorf("import: %w", err)
 	}

@@ -2,6 +2,7 @@ package rungroup
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -35,19 +38,12 @@ func ReadExperiment(runs, id string) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	var groups, known []string
-	for _, row := range rows {
-		if row[0] == id && !slices.Contains(groups, row[1]) {
-			groups = append(groups, row[1])
-		}
-		if !slices.Contains(known, row[0]) {
-			known = append(known, row[0])
-		}
-	}
+	groups := groupsOf(rows, id)
 	if len(groups) == 0 {
+		by := lists.Grouped(rows, func(row []string) string { return row[0] })
+		known := lists.Of(by, func(same [][]string) string { return same[0][0] })
 		return nil, fmt.Errorf("%s has no experiment %q. %s", filepath.Join(runs, experimentsName), id, diag.Suggest(id, known))
 	}
-	slices.Sort(groups)
 	if err := sameAgent(id, groups); err != nil {
 		return nil, err
 	}
@@ -70,6 +66,14 @@ func ReadExperiment(runs, id string) (*Experiment, error) {
 		return nil, fmt.Errorf("no run group of experiment %q has a grading report below %s; grade them with: mleflow grade --run-group", id, runs)
 	}
 	return out, nil
+}
+
+// groupsOf returns the run groups of an experiment, each once and sorted.
+func groupsOf(rows [][]string, id string) []string {
+	own := lists.Where(rows, func(row []string) bool { return row[0] == id })
+	groups := lists.Of(own, func(row []string) string { return row[1] })
+	slices.Sort(groups)
+	return slices.Compact(groups)
 }
 
 // sameAgent refuses run groups of different agents, by their names: their runs would be
@@ -101,13 +105,10 @@ func readExperiments(runs string) ([][]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read experiments: %w", err)
 	}
-	if err := board.CheckFetched(text); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
 	in := csv.NewReader(strings.NewReader(strings.TrimPrefix(string(text), "\ufeff")))
 	in.FieldsPerRecord, in.TrimLeadingSpace = 2, true
 	rows, err := in.ReadAll()
-	if err != nil {
+	if err := cmp.Or(board.CheckFetched(text), err); err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	for _, row := range rows {
@@ -128,16 +129,11 @@ func AddToExperiment(runs, id, group string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	groups := []string{group}
-	for _, row := range rows {
-		if row[0] == id {
-			groups = append(groups, row[1])
-		}
-	}
-	if slices.Contains(groups[1:], group) {
+	groups := groupsOf(rows, id)
+	if slices.Contains(groups, group) {
 		return nil
 	}
-	if err := sameAgent(id, groups); err != nil {
+	if err := sameAgent(id, append([]string{group}, groups...)); err != nil {
 		return err
 	}
 	if err := appendRow(filepath.Join(runs, experimentsName), id+","+group+"\n"); err != nil {

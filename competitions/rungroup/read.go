@@ -1,17 +1,21 @@
 package rungroup
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -52,12 +56,8 @@ func Find(dir string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find run groups: %w", err)
 	}
-	var found []string
-	for _, e := range entries {
-		if below := filepath.Join(dir, e.Name()); isFile(filepath.Join(below, metadataName)) {
-			found = append(found, below)
-		}
-	}
+	found := lists.Of(entries, func(e fs.DirEntry) string { return filepath.Join(dir, e.Name()) })
+	found = lists.Where(found, func(below string) bool { return isFile(filepath.Join(below, metadataName)) })
 	if len(found) == 0 {
 		return nil, fmt.Errorf("find run groups: there is no %s in %s or in a folder directly below it", metadataName, dir)
 	}
@@ -71,18 +71,12 @@ func isFile(path string) bool {
 
 // Open reads a run group.
 func Open(dir string) (*Group, error) {
-	meta, err := readMetadata(filepath.Join(dir, metadataName))
-	if err != nil {
+	meta, errMeta := readMetadata(filepath.Join(dir, metadataName))
+	abs, err := filepath.Abs(dir)
+	if err := cmp.Or(errMeta, err); err != nil {
 		return nil, fmt.Errorf("read run group %s: %w", dir, err)
 	}
-	g := &Group{Dir: dir, Name: meta.RunGroup}
-	if g.Name == "" {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, fmt.Errorf("read run group %s: %w", dir, err)
-		}
-		g.Name = filepath.Base(abs)
-	}
+	g := &Group{Dir: dir, Name: cmp.Or(meta.RunGroup, filepath.Base(abs))}
 	g.Agent = agentOf(g.Name)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -112,11 +106,8 @@ func readMetadata(path string) (*Metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := board.CheckFetched(data); err != nil {
-		return nil, fmt.Errorf("%s: %w", metadataName, err)
-	}
 	var meta Metadata
-	if err := json.Unmarshal(data, &meta); err != nil {
+	if err := cmp.Or(board.CheckFetched(data), json.Unmarshal(data, &meta)); err != nil {
 		return nil, fmt.Errorf("%s: %w", metadataName, err)
 	}
 	if len(meta.Runs) == 0 {
@@ -171,13 +162,10 @@ func unlisted(dir string, runs Records) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read run group: %w", err)
 	}
-	var names []string
-	for _, e := range entries {
-		if e.IsDir() && !slices.ContainsFunc(runs, func(r Record) bool { return r.ID == e.Name() }) {
-			names = append(names, e.Name())
-		}
-	}
-	return names, nil
+	others := lists.Where(entries, func(e fs.DirEntry) bool {
+		return e.IsDir() && !slices.ContainsFunc(runs, func(r Record) bool { return r.ID == e.Name() })
+	})
+	return lists.Of(others, fs.DirEntry.Name), nil
 }
 
 // Entries returns the runs as entries to grade, as the reference makes them: one
@@ -214,13 +202,9 @@ func (g *Group) Graded(dir string) (string, error) {
 		return "", err
 	}
 	for _, path := range found {
-		text, err := os.ReadFile(path)
+		file, err := board.ReadPaths([]string{path})
 		if err != nil {
-			return "", err
-		}
-		file, err := board.ReadFile(bytes.NewReader(text))
-		if err != nil {
-			return "", fmt.Errorf("%s: %w; move it away, or write elsewhere with --output-dir", path, err)
+			return "", fmt.Errorf("%w; move it away, or write elsewhere with --output-dir", err)
 		}
 		if slices.ContainsFunc(file.Reports, g.has) {
 			return path, nil
@@ -242,7 +226,8 @@ func (g *Group) has(r grading.Graded) bool {
 
 // reports lists the grading reports in a folder.
 func reports(dir string) ([]string, error) {
-	return filepath.Glob(filepath.Join(escapeGlob(dir), "*grading_report*.json"))
+	found, err := fs.Glob(os.DirFS(cmp.Or(dir, ".")), "*grading_report*.json")
+	return lists.Of(found, func(name string) string { return filepath.Join(dir, name) }), err
 }
 
 // Report returns the grading report in a group's folder, "" if there is none.
@@ -257,7 +242,53 @@ func Report(dir string) (string, error) {
 	return found[0], nil
 }
 
-// escapeGlob makes a path a pattern of itself alone.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+// logTail is the number of bytes read from the end of run.log.
+const logTail = 64 << 10
+
+// The lines at the end of a run.log of the reference. Agents print the first at
+// their time limit, the other is the runner's.
+var (
+	timedOut  = pattern.New(`(?m)(?:^|\[Container\] )Timed out after \d.*$`)
+	completed = pattern.New(`(?m)^\[[^\]]*\].*Run completed in (\d+(?:\.\d+)?) seconds\.\s*$`)
+)
+
+// readLog returns the end of a run's log; "" if there is none that can be read.
+func readLog(folder *os.Root) string {
+	info, err := folder.Stat("run.log")
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	f, err := folder.Open("run.log")
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	tail := io.NewSectionReader(f, max(0, info.Size()-logTail), logTail)
+	text, err := io.ReadAll(tail)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// ended decides how the run ended: by the metadata, the log, and whether there is a
+// submission. The reference notes neither how an agent ended nor why, so that without a
+// sign of something else a run that left a submission has finished.
+func (r *Run) ended(log string) {
+	if m := completed.Regexp().FindStringSubmatch(log); m != nil && r.WallSeconds == nil {
+		if seconds, err := strconv.ParseFloat(m[1], 64); err == nil {
+			r.WallSeconds = &seconds
+		}
+	}
+	switch {
+	case r.Success != nil && !*r.Success:
+		r.Outcome, r.Note = outcome.MachineFailed, "the metadata say that the run failed outside the agent"
+	case r.Outcome.Known():
+	case timedOut.Regexp().MatchString(log):
+		r.Outcome, r.Note = outcome.TimedOut, "the end of run.log says so"
+	case r.Submission == "":
+		r.Outcome = outcome.NoSubmission
+	default:
+		r.Outcome = outcome.Finished
+	}
 }

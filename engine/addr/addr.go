@@ -8,6 +8,7 @@
 package addr
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -48,13 +49,7 @@ func (i Instance) String() string {
 
 // Compare orders addresses by kind, name and key.
 func (i Instance) Compare(j Instance) int {
-	if c := strings.Compare(i.Step.Kind, j.Step.Kind); c != 0 {
-		return c
-	}
-	if c := strings.Compare(i.Step.Name, j.Step.Name); c != 0 {
-		return c
-	}
-	return strings.Compare(i.Key, j.Key)
+	return cmp.Or(strings.Compare(i.Step.Kind, j.Step.Kind), strings.Compare(i.Step.Name, j.Step.Name), strings.Compare(i.Key, j.Key))
 }
 
 // Parse reads an address in the form of String. It also accepts the address of

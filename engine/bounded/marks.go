@@ -3,7 +3,6 @@ package bounded
 import (
 	"errors"
 	"maps"
-	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -339,25 +338,28 @@ func (w *directly) Exit(hclsyntax.Node) hcl.Diagnostics {
 	return nil
 }
 
+// parameters returns a changed copy of a function's parameters.
+func parameters(f function.Function, change func(*function.Parameter)) ([]function.Parameter, *function.Parameter) {
+	params, rest := f.Params(), f.VarParam()
+	for i := range params {
+		change(&params[i])
+	}
+	if rest != nil {
+		change(rest)
+	}
+	return params, rest
+}
+
 // marking returns a function whose result has the marks of all arguments if it is
 // unknown. A function that handles marks itself drops them there.
 func marking(name string, f function.Function) function.Function {
-	params, rest := slices.Clone(f.Params()), f.VarParam()
-	open := func(p *function.Parameter) {
+	handles := false
+	params, rest := parameters(f, func(p *function.Parameter) {
+		handles = handles || p.AllowMarked
 		p.AllowMarked, p.AllowUnknown, p.AllowDynamicType, p.AllowNull = true, true, true, true
-	}
-	handles := rest != nil && rest.AllowMarked
-	for i := range params {
-		handles = handles || params[i].AllowMarked
-		open(&params[i])
-	}
+	})
 	if !handles {
 		return f
-	}
-	if rest != nil {
-		copied := *rest
-		open(&copied)
-		rest = &copied
 	}
 	return function.New(&function.Spec{
 		Description: f.Description(), Params: params, VarParam: rest, Type: f.ReturnTypeForValues,

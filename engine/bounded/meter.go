@@ -245,7 +245,11 @@ func (b *Budget) operation(op *hclsyntax.Operation) *hclsyntax.Operation {
 // accepts nor returns huge numbers.
 func (b *Budget) checked(f function.Function, check func(args []cty.Value) error) function.Function {
 	c := collector{f.Params(), f.VarParam(), opens(f)}
-	params, rest := c.open()
+	params, rest := parameters(f, func(p *function.Parameter) {
+		if ofAny(p.Type) {
+			p.Type = cty.DynamicPseudoType // the collector converts it
+		}
+	})
 	return function.New(&function.Spec{
 		Description: f.Description(), Params: params, VarParam: rest,
 		Type: func(args []cty.Value) (cty.Type, error) {

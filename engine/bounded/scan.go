@@ -61,20 +61,21 @@ func refused(src []byte, d *hcl.Diagnostic) (*hcl.File, hcl.Diagnostics) {
 
 // ParseExpression is hclsyntax.ParseExpression with limits.
 func ParseExpression(src []byte, path string) (hclsyntax.Expression, hcl.Diagnostics) {
-	tokens, _ := hclsyntax.LexExpression(src, path, hcl.InitialPos)
-	if d := scan(tokens); d != nil {
-		return nil, hcl.Diagnostics{d}
-	}
-	return hclsyntax.ParseExpression(src, path, hcl.InitialPos)
+	return parsed(src, path, hclsyntax.LexExpression, hclsyntax.ParseExpression)
 }
 
 // parseTemplate is hclsyntax.ParseTemplate with limits.
 func parseTemplate(src []byte, path string) (hclsyntax.Expression, hcl.Diagnostics) {
-	tokens, _ := hclsyntax.LexTemplate(src, path, hcl.InitialPos)
+	return parsed(src, path, hclsyntax.LexTemplate, hclsyntax.ParseTemplate)
+}
+
+func parsed(src []byte, path string, lex func([]byte, string, hcl.Pos) (hclsyntax.Tokens, hcl.Diagnostics),
+	parse func([]byte, string, hcl.Pos) (hclsyntax.Expression, hcl.Diagnostics)) (hclsyntax.Expression, hcl.Diagnostics) {
+	tokens, _ := lex(src, path, hcl.InitialPos)
 	if d := scan(tokens); d != nil {
 		return nil, hcl.Diagnostics{d}
 	}
-	return hclsyntax.ParseTemplate(src, path, hcl.InitialPos)
+	return parse(src, path, hcl.InitialPos)
 }
 
 // signs counts the bytes that may be separate tokens.

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -23,42 +25,36 @@ import (
 //	}
 //
 // The image may be the output of another step, which then is done first.
-func (ev *evaluator) agentValue(a *Agent, name cty.Value, ctx *hcl.EvalContext) (cty.Value, diag.List) {
-	var diags diag.List
+func (ev *evaluator) agentValue(a *Block, name cty.Value, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+	e := blockEval{ev: ev, ctx: ctx, wrong: wrongAgent}
 	attrs := map[string]cty.Value{"name": name, "built": cty.NullVal(step.ArtifactType)}
 	types := step.AgentType.AttributeTypes()
 	for _, name := range slices.Sorted(maps.Keys(types)) {
-		if name == "name" || name == "built" {
-			continue
-		}
-		attrs[name] = emptyOf(types[name])
-		if e := a.Attrs[name]; e != nil {
-			v, more := ev.agentAttr(name, e, types[name], ctx)
-			diags = append(diags, more...)
-			switch {
-			case more.HasErrors():
-			case name == "image" && v.Type() == step.ArtifactType:
-				attrs["built"] = v
-			default:
-				attrs[name] = v
-			}
+		if _, own := attrs[name]; !own {
+			attrs[name] = e.agentArg(name, a.Args[name], types[name])
 		}
 	}
-	written, words := a.Attrs["command"], []string(nil)
-	if e := a.Attrs["acp"]; e != nil {
-		v, more := ev.agentAttr("acp", e, types["command"], ctx)
-		diags, written, words = append(diags, more...), e, stringsIn(v)
-		if !more.HasErrors() {
-			attrs["command"] = viaClient(v)
-		}
-	} else {
-		words = stringsIn(attrs["command"])
+	if image := attrs["image"]; image.Type() == step.ArtifactType {
+		attrs["built"], attrs["image"] = image, emptyOf(types["image"])
 	}
-	if !diags.HasErrors() {
-		words = append(words, stringsIn(attrs["args"])...)
-		diags = append(diags, checkCommand(ev.pipeline, written.Range(), words, namesIn(attrs["files"]), a.Attrs["image"] != nil)...)
+	written, words := a.Args["command"], attrs["command"]
+	if acp := a.Args["acp"]; acp != nil {
+		written, words = acp, e.agentArg("acp", acp, types["command"])
+		attrs["command"] = viaClient(words)
 	}
-	return cty.ObjectVal(attrs), diags
+	if !e.diags.HasErrors() {
+		command := append(texts(words), texts(attrs["args"])...)
+		e.diags = append(e.diags, checkCommand(ev.pipeline, written.Range(), command, namesIn(attrs["files"]), a.Args["image"] != nil)...)
+	}
+	return cty.ObjectVal(attrs), e.diags
+}
+
+// wrongAgent says what is wrong with the type of an argument of an agent.
+func wrongAgent(name string, _ cty.Value, _ cty.Type, text string) string {
+	if name == "models" {
+		text = "must be a model block, such as model.NAME, in a list: models = [model.NAME]"
+	}
+	return "of an agent " + text
 }
 
 // viaClient returns the command that runs a program by the client of ACP in the running
@@ -100,41 +96,31 @@ func localFiles(files *local.Files, v cty.Value) (cty.Value, error) {
 	return cty.ObjectVal(all).WithMarks(marks), nil
 }
 
-func (ev *evaluator) agentAttr(name string, e hcl.Expression, want cty.Type, ctx *hcl.EvalContext) (v cty.Value, diags diag.List) {
-	v, diags = ev.evaluate(e, ctx)
-	defer func() {
-		if len(diags) > 0 && concealed(marksOf(v)) {
-			conceal(diags)
+func (e *blockEval) agentArg(name string, expr hcl.Expression, want cty.Type) cty.Value {
+	return e.arg(expr, emptyOf(want), func(v cty.Value) cty.Value {
+		if name == "image" && v.Type() == step.ArtifactType {
+			return v
 		}
-	}()
-	if diags.HasErrors() || name == "image" && v.Type() == step.ArtifactType {
-		return v, diags
-	}
-	if name == "files" {
-		var err error
-		if v, err = localFiles(ev.pipeline.local, v); err != nil {
-			return v, diag.List{diag.Error(e.Range(), "Invalid files", "%s", diag.Sentence(err.Error()))}
+		if name == "files" {
+			var err error
+			if v, err = localFiles(e.ev.pipeline.local, v); err != nil {
+				e.fail(expr, "Invalid files", "%s", diag.Sentence(err.Error()))
+				return emptyOf(want)
+			}
 		}
-	}
-	out, err := convert.Convert(v, want)
-	if err != nil {
-		path, text := mismatch(v, want)
-		if name == "models" {
-			text = "must be a model block, such as model.NAME, in a list: models = [model.NAME]"
+		before := len(e.diags)
+		out := e.converted(name, expr, v, want)
+		switch plain, _ := out.Unmark(); {
+		case len(e.diags) > before:
+		case (name == "command" || name == "acp") && plain.IsWhollyKnown() && plain.LengthInt() == 0:
+			e.fail(expr, "Missing value", "%s of an agent must not be empty.", name)
+		case name == "secrets":
+			e.diags = append(e.diags, checkSecrets(expr.Range(), plain)...)
+		case name == "models":
+			e.diags = append(e.diags, checkModels(expr.Range(), plain)...)
 		}
-		return v, diag.List{diag.Error(e.Range(), "Wrong type of argument", "%s%s of an agent %s.", name, path, text)}
-	}
-	switch plain, marks := out.Unmark(); {
-	case plain.IsNull() && name != "command" && name != "acp":
-		return emptyOf(want).WithMarks(marks), diags // as if it were not set
-	case plain.IsNull(), (name == "command" || name == "acp") && plain.IsWhollyKnown() && plain.LengthInt() == 0:
-		return v, diag.List{diag.Error(e.Range(), "Missing value", "%s of an agent must not be empty.", name)}
-	case name == "secrets":
-		diags = checkSecrets(e.Range(), plain)
-	case name == "models":
-		diags = checkModels(e.Range(), plain)
-	}
-	return out, diags
+		return out
+	})
 }
 
 // checkSecrets rejects values that are not references. It does not quote them:
@@ -197,4 +183,120 @@ func emptyOf(ty cty.Type) cty.Value {
 	default:
 		return cty.StringVal("")
 	}
+}
+
+// maxSweep is the largest number of agents of one block; maxLists that of the lists
+// of a matrix, and maxMatrixText the bytes of a name or element there.
+const maxSweep, maxLists, maxMatrixText = 10_000, 20, 200
+
+// sweep returns the expression that makes an agent block a sweep, or nil.
+func sweep(a *Block) hcl.Expression {
+	if e := a.Args["for_each"]; e != nil {
+		return e
+	}
+	return a.Args["matrix"]
+}
+
+// agentsValue evaluates an agent block. That of a sweep is an object with an
+// agent for each key.
+func (ev *evaluator) agentsValue(a *Block) (cty.Value, diag.List) {
+	ctx := ev.scope(a.expressions())
+	e := sweep(a)
+	if e == nil {
+		return ev.agentValue(a, cty.StringVal(a.Name), ctx)
+	}
+	expand := ev.elements
+	if e == a.Args["matrix"] {
+		expand = ev.matrix
+	} else if m := a.Args["matrix"]; m != nil {
+		return cty.DynamicVal, diag.List{diag.Error(m.Range(), "Two sweeps", "An agent has for_each or matrix, not both. Remove one of the two.")}
+	}
+	elements, diags := expand(e)
+	if len(elements) > maxSweep {
+		diags = diag.List{diag.Error(e.Range(), "Too many agents", "The sweep %q would have more than %d agents. Split it into several blocks.", a.Name, maxSweep)}
+	}
+	all, marks := make(map[string]cty.Value, len(elements)), cty.ValueMarks{}
+	for _, each := range elements {
+		if diags.HasErrors() {
+			return cty.DynamicVal, diags // the others would have the same mistakes
+		}
+		var more diag.List
+		all[each.key], more = ev.agentValue(a, withMarks(cty.StringVal(a.Name+"["+each.key+"]"), each.marks), each.context(ctx))
+		maps.Copy(marks, each.marks)
+		diags = append(diags, more...)
+	}
+	return cty.ObjectVal(all).WithMarks(marks), diags
+}
+
+// matrix returns all combinations of the elements of a map of lists.
+func (ev *evaluator) matrix(e hcl.Expression) ([]element, diag.List) {
+	v, diags := ev.alone(e)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	r := e.Range()
+	plain, marks := v.UnmarkDeep()
+	if diags := checkKeys(r, marks); diags != nil {
+		return nil, diags
+	}
+	if !plain.IsWhollyKnown() {
+		return nil, diag.List{unknownForEach(r, v, marks)}
+	}
+	if ty := plain.Type(); plain.IsNull() || !ty.IsObjectType() && !ty.IsMapType() {
+		return nil, diag.List{notMatrix(r, "it is "+ty.FriendlyName())}
+	}
+	lists := plain.AsValueMap()
+	if len(lists) == 0 || len(lists) > maxLists {
+		return nil, diag.List{notMatrix(r, fmt.Sprintf("it has %d lists, and can have 1 to %d", len(lists), maxLists))}
+	}
+	rows := []map[string]cty.Value{{}}
+	for _, name := range slices.Sorted(maps.Keys(lists)) {
+		list := lists[name]
+		if ty := list.Type(); list.IsNull() || !ty.IsTupleType() && !ty.IsListType() && !ty.IsSetType() {
+			return nil, diag.List{notMatrix(r, name+" is "+ty.FriendlyName())}
+		}
+		if len(rows)*list.LengthInt() > maxSweep {
+			return nil, diag.List{diag.Error(r, "Too many agents", "The matrix has more than %d combinations. Split it into several blocks.", maxSweep)}
+		}
+		var next []map[string]cty.Value
+		for _, row := range rows {
+			for it := list.ElementIterator(); it.Next(); {
+				_, elem := it.Element()
+				longer := maps.Clone(row)
+				longer[name] = elem
+				next = append(next, longer)
+			}
+		}
+		rows = next
+	}
+	return combined(r, rows, marks)
+}
+
+// combined makes the keys of a matrix: "depth=3,lr=0.1".
+func combined(r hcl.Range, rows []map[string]cty.Value, marks cty.ValueMarks) ([]element, diag.List) {
+	list, seen := make([]element, 0, len(rows)), make(map[string]bool, len(rows))
+	for _, row := range rows {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(row)) {
+			text, err := convert.Convert(row[name], cty.String)
+			if err != nil || text.IsNull() {
+				return nil, diag.List{notMatrix(r, "an element of "+name+" is "+row[name].Type().FriendlyName())}
+			}
+			if len(name) > maxMatrixText || len(text.AsString()) > maxMatrixText {
+				return nil, diag.List{notMatrix(r, fmt.Sprintf("a name or element is longer than %d bytes", maxMatrixText))}
+			}
+			parts = append(parts, name+"="+text.AsString())
+		}
+		key := strings.Join(parts, ",")
+		if seen[key] {
+			return nil, diag.List{diag.Error(r, "Duplicate address", "Two combinations of the matrix have the key %q. Remove the value that is there twice.", key)}
+		}
+		seen[key] = true
+		list = append(list, element{key, withMarks(cty.ObjectVal(row), marks), marks})
+	}
+	return list, nil
+}
+
+func notMatrix(r hcl.Range, why string) *hcl.Diagnostic {
+	return diag.Error(r, "Invalid matrix", "matrix must be a map from names to lists of strings, numbers or booleans, such as { lr = [0.1, 0.01], depth = [3, 5] }; %s.", why)
 }

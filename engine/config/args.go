@@ -79,9 +79,6 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 		}
 		return cty.NullVal(a.Type)
 	}
-	if e.shared.final(expr) {
-		return e.shared.values[expr].value
-	}
 	if e.shared != nil {
 		if m := e.shared.alike[expr]; m != nil {
 			return m.argument(e, a, expr)
@@ -94,7 +91,12 @@ func (e *argEval) attr(a *step.Attr, expr hcl.Expression) cty.Value {
 func (e *argEval) own(a *step.Attr, expr hcl.Expression) cty.Value {
 	v, diags := e.value(expr)
 	if diags.HasErrors() {
-		e.diags = append(e.diags, e.about(diags)...)
+		for _, d := range diags {
+			if e.inst.Addr.HasKey {
+				d.Detail += fmt.Sprintf(" (In %s.)", e.inst.Addr)
+			}
+		}
+		e.diags = append(e.diags, diags...)
 		return cty.UnknownVal(a.Type)
 	}
 	clear(e.marks)
@@ -208,13 +210,10 @@ func present(v cty.Value) (_ cty.Value, path string) {
 			return v, fmt.Sprintf("[%q]%s", name, path)
 		}
 	}
-	switch {
-	case ty.IsObjectType():
+	if ty.IsObjectType() {
 		return cty.ObjectVal(all), ""
-	case len(all) == 0:
-		return cty.MapValEmpty(ty.ElementType()), ""
 	}
-	return cty.MapVal(all), ""
+	return mapOf(ty.ElementType(), all), ""
 }
 
 // remedy says how to write an argument whose value v has the wrong type.
@@ -231,14 +230,10 @@ func (e *argEval) remedy(a *step.Attr, v cty.Value) string {
 	return ""
 }
 
-// value evaluates an expression, unless its value is the same for all instances
-// of the block and already known.
+// value evaluates an expression, unless it has a shortcut.
 func (e *argEval) value(expr hcl.Expression) (cty.Value, diag.List) {
-	if s := e.shared; s.has(expr) {
-		same := s.values[expr]
-		return same.value, copyDiags(same.diags)
-	} else if s != nil {
-		if short, ok := s.shortcuts[expr]; ok {
+	if e.shared != nil {
+		if short, ok := e.shared.shortcuts[expr]; ok {
 			return short.value(e.inst), nil
 		}
 	}
@@ -256,16 +251,6 @@ func copyDiags(list diag.List) diag.List {
 		out[i] = &c
 	}
 	return out
-}
-
-// about adds the instance to the errors of an evaluation.
-func (e *argEval) about(diags diag.List) diag.List {
-	if e.inst.Addr.HasKey {
-		for _, d := range diags {
-			d.Detail += fmt.Sprintf(" (In %s.)", e.inst.Addr)
-		}
-	}
-	return diags
 }
 
 func allowed(a *step.Attr, v cty.Value) bool {
@@ -296,25 +281,21 @@ func (e *argEval) consume(r reading) {
 			e.refusePrivate(r, m)
 		}
 	}
+	kind := e.inst.Step.Kind
 	for m := range r.marks {
-		if path, ok := m.(privateFile); ok {
-			e.consumePrivateFile(r, path)
+		path, ok := m.(privateFile)
+		if !ok {
+			continue
+		}
+		if e.private = cmp.Or(e.private, string(path)); kind.Untrusted {
+			e.diags = append(e.diags, diag.Error(r.expr.Range(), "Private file in an untrusted step",
+				"%s of %s is made from %s, which is in the cache or among a competition's private files. A step of kind %q runs untrusted code, which cannot have private files.",
+				r.name, e.inst.Addr, string(path), kind.Name))
 		}
 	}
 	if _, found := r.marks[sensitive]; found {
 		e.diags = append(e.diags, diag.Error(r.expr.Range(), "Sensitive value in an argument",
 			"%s would be stored with the plan and the key. Give secrets to an agent by reference: secrets = { NAME = \"env:NAME\" }.", r.name))
-	}
-}
-
-// consumePrivateFile does for private files what consume does for private
-// outputs.
-func (e *argEval) consumePrivateFile(r reading, path privateFile) {
-	e.private = cmp.Or(e.private, string(path))
-	if e.inst.Step.Kind.Untrusted {
-		e.diags = append(e.diags, diag.Error(r.expr.Range(), "Private file in an untrusted step",
-			"%s of %s is made from %s, which is in the cache or among a competition's private files. A step of kind %q runs untrusted code, which cannot have private files.",
-			r.name, e.inst.Addr, string(path), e.inst.Step.Kind.Name))
 	}
 }
 

@@ -24,7 +24,7 @@ const maxInstances, maxEdges = 250_000, 10_000_000
 func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 	g := &Graph{Pipeline: p, eval: &evaluator{
 		pipeline: p, vars: values,
-		locals: map[string]cty.Value{}, models: map[string]cty.Value{}, agents: map[string]cty.Value{},
+		values: map[string]map[string]cty.Value{"local": {}, "model": {}, "agent": {}},
 		blocks: map[*Step]*block{}, forEach: map[string][]element{}, stale: map[string]bool{},
 	}}
 	x := expander{evaluator: g.eval, graph: g}
@@ -38,22 +38,24 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 		if diags = append(diags, expand(n)...); p.budget.Passed() {
 			return g, diags
 		}
-		x.forget(last[i])
+		for _, s := range last[i] { // their values take much memory, and are built again if they are needed
+			if b := x.blocks[s]; b != nil {
+				b.value = cty.NilVal
+			}
+		}
 	}
 	if first := slices.DeleteFunc(slices.Clone(diags), func(d *hcl.Diagnostic) bool { return d.Extra == followsError }); first.HasErrors() {
 		return g, first
 	}
 	if !diags.HasErrors() {
 		for _, o := range p.Outputs {
-			v, more := x.evaluate(o.Value, x.scope([]hcl.Expression{o.Value}))
+			v, more := x.alone(o.Value)
 			diags = append(diags, more...)
 			if !more.HasErrors() {
 				diags = append(diags, checkOutput(o, v)...)
 			}
 		}
-		if p.Evaluate != nil {
-			diags = append(diags, p.Evaluate.expand(g)...)
-		}
+		diags = append(diags, evaluation(g)...)
 		diags = append(diags, publications(g)...)
 	}
 	return g.Fresh(), diags
@@ -90,11 +92,10 @@ func (x *expander) expandStep(n node) diag.List {
 	if len(instances) == 0 {
 		return nil
 	}
-	short := x.shortcuts(exprs, instances)
+	short, alike := x.shortcuts(exprs, instances), alikes(exprs, len(instances))
 	exprs = slices.DeleteFunc(exprs, func(e hcl.Expression) bool { _, ok := short[e]; return ok })
 	block := expansion{expander: x, ctx: x.scope(exprs)}
-	block.shared = &shared{shortcuts: short, alike: alikes(exprs, len(instances)), each: slices.ContainsFunc(exprs, refersToEach)}
-	block.shared.values = x.evaluateOnce(s, block.ctx, short)
+	block.shared = &shared{shortcuts: short, alike: alike, each: slices.ContainsFunc(exprs, refersToEach)}
 	found := make([]diag.List, len(elements))
 	parallel.For(len(elements), func(i int) {
 		found[i] = block.instance(instances[i])
@@ -188,7 +189,7 @@ func localName(e hcl.Expression) string {
 }
 
 func (ev *evaluator) evaluateElements(e hcl.Expression) ([]element, diag.List) {
-	v, diags := ev.evaluate(e, ev.scope([]hcl.Expression{e}))
+	v, diags := ev.alone(e)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -206,20 +207,16 @@ func (ev *evaluator) evaluateElements(e hcl.Expression) ([]element, diag.List) {
 	}
 	switch {
 	case ty.IsMapType() || ty.IsObjectType():
-		return mapElements(shallow, marks), nil
+		all := shallow.AsValueMap()
+		list := make([]element, 0, len(all))
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			list = append(list, element{key, withMarks(all[key], marks), marks})
+		}
+		return list, nil
 	case ty.IsSetType() || ty.IsListType() || ty.IsTupleType():
 		return listElements(r, shallow, marks)
 	}
 	return nil, diag.List{diag.Error(r, "Invalid for_each", "for_each must be a set, list or map, not %s.", ty.FriendlyName())}
-}
-
-func mapElements(v cty.Value, marks cty.ValueMarks) []element {
-	all := v.AsValueMap()
-	list := make([]element, 0, len(all))
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		list = append(list, element{key, withMarks(all[key], marks), marks})
-	}
-	return list
 }
 
 func listElements(r hcl.Range, v cty.Value, marks cty.ValueMarks) ([]element, diag.List) {

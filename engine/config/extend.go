@@ -2,7 +2,7 @@ package config
 
 import (
 	"fmt"
-	"iter"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,7 +67,7 @@ func (r reader) texts(path string, src []byte) (list []text, diags diag.List) {
 // included parses the files that the mleflow blocks of a file include, except
 // those that are in the list already.
 func (r reader) included(t text, list []text) (more []text, diags diag.List) {
-	for a := range settings(t.file.Body, "include") {
+	for _, a := range settings(t.file.Body, "include") {
 		patterns, bad := stringList(a, `Write, for example, include = ["agents/*.hcl"].`)
 		if diags = append(diags, bad...); bad.HasErrors() {
 			continue
@@ -111,7 +111,7 @@ func (r reader) readIncluded(a *hcl.Attribute, name string, named text) (text, d
 		return t, diags
 	}
 	for _, name := range []string{"include", "extends"} {
-		for inner := range settings(t.file.Body, name) {
+		for _, inner := range settings(t.file.Body, name) {
 			diags = append(diags, diag.Error(inner.NameRange, "Included file includes others", "A file that is included, here at %s, cannot include or extend others. Include them in the file that includes this one.", position(a.NameRange)))
 		}
 	}
@@ -128,17 +128,16 @@ func (r reader) parse(name string, src []byte, path string) (*hcl.File, diag.Lis
 	return file, diags
 }
 
-// settings yields an argument of the mleflow blocks of a file.
-func settings(body hcl.Body, name string) iter.Seq[*hcl.Attribute] {
-	return func(yield func(*hcl.Attribute) bool) {
-		content, _, _ := body.PartialContent(fileSchema)
-		for _, b := range content.Blocks.OfType("mleflow") {
-			settings, _, _ := b.Body.PartialContent(schemas["mleflow"])
-			if a := settings.Attributes[name]; a != nil && !yield(a) {
-				return
-			}
+// settings returns an argument of the mleflow blocks of a file.
+func settings(body hcl.Body, name string) (list []*hcl.Attribute) {
+	content, _, _ := body.PartialContent(fileSchema)
+	for _, b := range content.Blocks.OfType("mleflow") {
+		settings, _, _ := b.Body.PartialContent(schemas["mleflow"])
+		if a := settings.Attributes[name]; a != nil {
+			list = append(list, a)
 		}
 	}
+	return list
 }
 
 // stringList reads a list of strings that are not empty; hint says how to write
@@ -164,7 +163,7 @@ func stringList(a *hcl.Attribute, hint string) (list []string, diags diag.List) 
 // extends returns the argument that names the base of a file; nil if it has
 // none.
 func extends(body hcl.Body) (base *hcl.Attribute, diags diag.List) {
-	for a := range settings(body, "extends") {
+	for _, a := range settings(body, "extends") {
 		if base != nil {
 			diags = append(diags, diag.Error(a.NameRange, "Two base files", "The file already extends another, at %s. A file can extend only one other, which may itself extend another.", position(base.NameRange)))
 			continue
@@ -199,4 +198,78 @@ func readBase(t text, list []text, a *hcl.Attribute, from *local.Files) (name st
 		return fail("Base cannot be read", "%s", diag.Sentence(err.Error()))
 	}
 	return name, []byte(content), nil
+}
+
+// NamedFolder is a folder that a pipeline names.
+type NamedFolder struct {
+	// Path is its path, relative to the same folder as the pipeline's own path.
+	Path  string
+	Range hcl.Range
+}
+
+// CompetitionFolders returns the folders of competitions that the settings of a
+// pipeline name. They are read first, because the valid content of a pipeline
+// depends on the known competitions. Parse reports errors in them. The files
+// are those that a past run recorded; nil reads the pipeline's folder and the
+// shipped files.
+func CompetitionFolders(path string, src []byte, files map[string][]byte, shipped fs.FS) []NamedFolder {
+	var folders []NamedFolder
+	for _, a := range settingsOf(path, src, files, shipped, "competitions") {
+		found, _ := competitionFolders(path, a)
+		folders = append(folders, found...)
+	}
+	return folders
+}
+
+// RemoteCache returns the URL of the remote cache that the settings of a
+// pipeline name, or "". It is for callers that need nothing else of the
+// pipeline. The files are those that a past run recorded; nil reads the
+// pipeline's folder.
+func RemoteCache(path string, src []byte, files map[string][]byte) (address string) {
+	for _, a := range settingsOf(path, src, files, nil, "remote_cache") {
+		if text, diags := literalString(a); !diags.HasErrors() && text != "" {
+			address = text
+		}
+	}
+	return address
+}
+
+// settingsOf returns one argument of the mleflow blocks of a pipeline, starting
+// with the files that it extends.
+func settingsOf(path string, src []byte, files map[string][]byte, shipped fs.FS, name string) (all []*hcl.Attribute) {
+	from := local.Folder(folderOf(path), nil, local.NewDigests(""))
+	from.Ship(shipped)
+	if files != nil {
+		var err error
+		if from, err = recorded(path, files); err != nil {
+			return nil
+		}
+	}
+	list, diags := reader{from, &bounded.Budget{}, name}.texts(path, src)
+	if diags.HasErrors() {
+		return nil
+	}
+	for _, t := range list {
+		all = append(all, settings(t.file.Body, name)...)
+	}
+	return all
+}
+
+func competitionFolders(path string, a *hcl.Attribute) ([]NamedFolder, diag.List) {
+	if a == nil {
+		return nil, nil
+	}
+	list, diags := stringList(a, `Write, for example, competitions = ["./competitions"].`)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	var folders []NamedFolder
+	for _, item := range list {
+		dir := filepath.FromSlash(item)
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(filepath.Dir(path), dir)
+		}
+		folders = append(folders, NamedFolder{dir, a.Expr.Range()})
+	}
+	return folders, nil
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -8,6 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -99,11 +102,7 @@ func (g *Graph) Select(a addr.Instance) []int {
 		return nil
 	}
 	b := g.eval.blocks[s]
-	all := make([]int, 0, len(b.instances))
-	for _, inst := range b.instances {
-		all = append(all, inst.index)
-	}
-	return all
+	return lists.Of(b.instances, func(inst *Instance) int { return inst.index })
 }
 
 // Args returns the arguments of instance i, with what is known now of the content.
@@ -164,7 +163,7 @@ func (g *Graph) OutputValue(o *Output) (out OutputValue, diags diag.List) {
 	defer g.mu.Unlock()
 	g.Pipeline.budget.Reset()
 	g.eval.refresh()
-	v, diags := g.eval.evaluate(o.Value, g.eval.scope([]hcl.Expression{o.Value}))
+	v, diags := g.eval.alone(o.Value)
 	if diags.HasErrors() {
 		return out, diags
 	}
@@ -198,7 +197,7 @@ func (g *Graph) OutputValue(o *Output) (out OutputValue, diags diag.List) {
 func (g *Graph) OutputInstances(o *Output) []int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	v, diags := g.eval.evaluate(o.Value, g.eval.scope([]hcl.Expression{o.Value}))
+	v, diags := g.eval.alone(o.Value)
 	if diags.HasErrors() {
 		return nil
 	}
@@ -225,4 +224,148 @@ func checkOutput(o *Output, v cty.Value) diag.List {
 		return diag.List{outOfRange(o.Value)}
 	}
 	return nil
+}
+
+// knowledge is what one plan knows about an instance.
+type knowledge struct {
+	outputs cache.Outputs
+	// conditions are the conditions of its outputs.
+	conditions []string
+	// expected is the size that its step expects of its content.
+	expected int64
+	// held says that it will not run; see Graph.Hold.
+	held bool
+}
+
+// fresh returns a copy for a plan, which knows nothing yet of n instances.
+func (ev *evaluator) fresh(n int) *evaluator {
+	own := *ev
+	own.values = make(map[string]map[string]cty.Value, len(ev.values))
+	for root, values := range ev.values {
+		own.values[root] = maps.Clone(values)
+	}
+	own.forEach, own.stale = maps.Clone(ev.forEach), map[string]bool{}
+	own.blocks = make(map[*Step]*block, len(ev.blocks))
+	for s, b := range ev.blocks {
+		own.blocks[s] = &block{instances: b.instances, keyed: b.keyed}
+	}
+	own.known = make([]knowledge, n)
+	return &own
+}
+
+// of returns what is known about an instance: nothing while the pipeline is expanded.
+func (ev *evaluator) of(inst *Instance) (k knowledge) {
+	if inst.index < len(ev.known) {
+		k = ev.known[inst.index]
+	}
+	return k
+}
+
+// resolve returns a value with what is known of its content, in place of the content
+// as expressions see it. The result has its own artifacts, which do not change.
+func (ev *evaluator) resolve(v cty.Value) cty.Value {
+	ty := v.Type()
+	if v.IsNull() || !v.IsKnown() || !step.HoldsContent(ty) || ty.IsSetType() {
+		return v
+	}
+	if a := artifactOf(v); a != nil {
+		if a.Local != nil {
+			return v
+		}
+		own, k := *a, &ev.known[a.Producer]
+		own.Ref, own.Expected, own.Conditions = k.outputs[a.Output].Ref, k.expected, k.conditions
+		return step.NewArtifact(&own)
+	}
+	if ty.IsMapType() || ty.IsObjectType() {
+		all := v.AsValueMap()
+		for name, elem := range all {
+			all[name] = ev.resolve(elem)
+		}
+		if ty.IsObjectType() {
+			return cty.ObjectVal(all)
+		}
+		return mapOf(ty.ElementType(), all)
+	}
+	switch list := lists.Of(v.AsValueSlice(), ev.resolve); {
+	case len(list) == 0:
+		return v
+	case ty.IsTupleType():
+		return cty.TupleVal(list)
+	default:
+		return cty.ListVal(list)
+	}
+}
+
+// arguments are values that evaluateArgs returned as arguments.
+func (ev *evaluator) arguments(inst *Instance, values []cty.Value) step.Args {
+	args := step.NewArgs(inst.Step.argNames, lists.Of(values, ev.resolve))
+	args.Limits, args.Conditions = inst.Limits, ev.consumed(inst)
+	return args
+}
+
+// consumed returns the conditions of what an instance consumes, as far as they are
+// known.
+func (ev *evaluator) consumed(inst *Instance) []string {
+	var all []string
+	for _, d := range inst.consumes {
+		if c := ev.known[d].conditions; !slices.Equal(all, c) {
+			all = step.UnionConditions(all, c)
+		}
+	}
+	return all
+}
+
+// SetOutputs makes the outputs of instance i known to its dependents, or unknown if
+// they are nil. It must be called before the Args of any of them.
+func (g *Graph) SetOutputs(i int, outputs cache.Outputs) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.eval.known[i].outputs = outputs
+	if inst := g.Instances[i]; slices.Contains(inst.artifacts, nil) { // a small value
+		g.eval.stale[inst.Step.Addr.String()] = true
+	}
+}
+
+func (g *Graph) known(i int) knowledge {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.eval.known[i]
+}
+
+// Outputs returns what SetOutputs recorded for instance i, or nil.
+func (g *Graph) Outputs(i int) cache.Outputs { return g.known(i).outputs }
+
+// SetConditions records the conditions of the outputs of instance i. Like
+// SetOutputs, it must be called before the Args of a dependent.
+func (g *Graph) SetConditions(i int, conditions []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.eval.known[i].conditions = conditions
+}
+
+// Conditions returns what SetConditions recorded.
+func (g *Graph) Conditions(i int) []string { return g.known(i).conditions }
+
+// Consumed returns the conditions of what instance i consumes, as far as they
+// are recorded.
+func (g *Graph) Consumed(i int) []string {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return g.eval.consumed(g.Instances[i])
+}
+
+// Expect records the expected size of the content that instance i produces, for
+// the estimates of its dependents. It says nothing about one of several outputs.
+func (g *Graph) Expect(i int, bytes int64) {
+	content := 0
+	for _, a := range g.Instances[i].artifacts {
+		if a != nil {
+			content++
+		}
+	}
+	if content == 1 {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.eval.known[i].expected = bytes
+	}
 }

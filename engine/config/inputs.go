@@ -86,12 +86,9 @@ func (p *Pipeline) Values(in Inputs) (map[string]cty.Value, diag.List) {
 // give notes paths among the strings of a value that the user gave by the command line
 // or the environment. A file of variables may be the repository's.
 func (p *Pipeline) give(val cty.Value) {
-	_ = cty.Walk(val, func(_ cty.Path, v cty.Value) (bool, error) {
-		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
-			p.local.Give(v.AsString())
-		}
-		return true, nil
-	})
+	for _, text := range texts(val) {
+		p.local.Give(text)
+	}
 }
 
 func (p *Pipeline) collect(in Inputs) (map[string]given, diag.List) {
@@ -211,9 +208,6 @@ func (v *Variable) value(g given, ok bool) (cty.Value, diag.List) {
 		return cty.UnknownVal(v.Type), diag.List{diag.General("Wrong value of a variable", "%s: %s.", g.source, err)}
 	}
 	out, wrong := v.accept(val)
-	if wrong != "" && v.Sensitive {
-		wrong = " must be " + typeexpr.TypeString(v.Type)
-	}
 	if wrong != "" {
 		d := diag.General("Wrong value of a variable", "%s: variable %q%s.", g.source, v.Name, wrong)
 		d.Subject = g.rng

@@ -1,12 +1,17 @@
 package config
 
 import (
+	"fmt"
+	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -37,16 +42,16 @@ func (x *expansion) instance(inst *Instance) diag.List {
 	inst.args = eval.all()
 	if !eval.diags.HasErrors() {
 		eval.diags = append(eval.diags, x.checkCommands(inst, inst.args)...)
-		inst.Dynamic = x.dynamic(inst)
+		inst.Dynamic = slices.ContainsFunc(inst.args, func(v cty.Value) bool { return !v.IsWhollyKnown() })
 	}
-	set := x.limited(inst.Step, child)
+	set, more := x.limited(inst.Step, child)
 	inst.Limits, inst.Retry, inst.On = set.limits, set.retry, set.on
 	for _, r := range set.read {
 		eval.consume(r)
 	}
 	eval.consume(reading{"for_each", inst.Step.ForEach, inst.marks})
 	inst.Private, inst.Text, inst.consumes = eval.private != "", eval.text, dependsOn(eval.origins)
-	diags := append(eval.diags, set.diags...)
+	diags := append(eval.diags, more...)
 	inst.Deps = inst.consumes
 	if e := inst.Step.DependsOn; e != nil {
 		waits, more := x.waits(e, child)
@@ -71,38 +76,20 @@ func (x *expansion) waits(e hcl.Expression, ctx func() *hcl.EvalContext) ([]int,
 		unmark(v, marks)
 		return dependsOn(originsOf(marks)), diags
 	}
-	if refersToEach(e) {
+	if !x.shared.same(e) {
 		return evaluate()
 	}
-	s := x.shared
-	s.waits.once.Do(func() { s.waits.deps, s.waits.diags = evaluate() })
-	return s.waits.deps, copyDiags(s.waits.diags)
+	return x.shared.waits.of(evaluate)
 }
 
 // limited returns the limits of an instance. If none refers to each, they are the
 // same for all instances of the block.
-func (x *expansion) limited(s *Step, ctx func() *hcl.EvalContext) limited {
-	if slices.ContainsFunc(s.limits(), refersToEach) {
-		return x.limits(s, ctx)
+func (x *expansion) limited(s *Step, ctx func() *hcl.EvalContext) (limited, diag.List) {
+	evaluate := func() (limited, diag.List) { return x.limits(s, ctx) }
+	if slices.ContainsFunc(s.limits(), func(e hcl.Expression) bool { return !x.shared.same(e) }) {
+		return evaluate()
 	}
-	same := &x.shared.limits
-	same.once.Do(func() { same.limited = x.limits(s, ctx) })
-	set := same.limited
-	set.diags = copyDiags(set.diags)
-	return set
-}
-
-// dynamic reports whether an argument of an instance is not wholly known.
-func (x *expansion) dynamic(inst *Instance) bool {
-	for i, v := range inst.args {
-		if i < len(inst.Step.Kind.Args) && x.shared.final(inst.Step.Args[inst.Step.Kind.Args[i].Name]) {
-			continue
-		}
-		if !v.IsWhollyKnown() {
-			return true
-		}
-	}
-	return false
+	return x.shared.limits.of(evaluate)
 }
 
 // checkKnown refuses what an instance turns out to consume once its values are known, if
@@ -129,11 +116,7 @@ func (inst *Instance) context(ctx *hcl.EvalContext) *hcl.EvalContext {
 
 // dependsOn returns the distinct instances of the origins, in ascending order.
 func dependsOn(origins []origin) []int {
-	deps := make([]int, 0, len(origins))
-	for _, o := range origins {
-		deps = append(deps, o.inst.index)
-	}
-	return distinct(deps)
+	return distinct(lists.Of(origins, func(o origin) int { return o.inst.index }))
 }
 
 func distinct(list []int) []int {
@@ -144,85 +127,123 @@ func distinct(list []int) []int {
 // shared is what the instances of a block have in common while they are expanded.
 type shared struct {
 	shortcuts map[hcl.Expression]shortcut
-	// values are those of the arguments that do not refer to each.
-	values map[hcl.Expression]evaluated
-	// alike are the values of those that refer to some attributes of each.value.
+	// alike are the values of the expressions that refer to nothing of each but attributes
+	// of each.value.
 	alike map[hcl.Expression]*alike
 	// each says that some expression of the block refers to each.
 	each bool
 	// waits are the instances that depends_on names, if all wait for the same.
-	waits struct {
-		once  sync.Once
-		deps  []int
-		diags diag.List
-	}
+	waits once[[]int]
 	// limits are those of all instances, if they are the same.
-	limits struct {
-		once sync.Once
-		limited
-	}
+	limits once[limited]
 	// commands are what is wrong with the commands, if all instances have the same.
-	commands struct {
-		once  sync.Once
-		diags diag.List
-	}
+	commands once[struct{}]
 }
 
-// evaluated is the value of an expression before its marks were removed.
-type evaluated struct {
-	value cty.Value
-	diags diag.List
-	// final says that it is the argument of every instance as it is: known, without
-	// marks, of the right type and allowed.
-	final bool
+// once holds a result that all instances share, after the first of them has evaluated it.
+// Each gets its own diagnostics.
+type once[T any] struct {
+	sync.Once
+	result T
+	diags  diag.List
 }
 
-// has reports whether all instances have the same value of an expression, or none.
-func (s *shared) has(e hcl.Expression) bool {
-	if s == nil {
-		return false
-	}
-	_, ok := s.values[e]
-	return ok || e == nil
+func (o *once[T]) of(evaluate func() (T, diag.List)) (T, diag.List) {
+	o.Do(func() { o.result, o.diags = evaluate() })
+	return o.result, copyDiags(o.diags)
 }
 
-// final reports whether the value of an expression is final.
-func (s *shared) final(e hcl.Expression) bool { return s != nil && e != nil && s.values[e].final }
-
-// evaluateOnce evaluates the arguments of a block that are the same for all
-// instances, since they do not refer to each.
-func (x *expander) evaluateOnce(s *Step, ctx *hcl.EvalContext, short map[hcl.Expression]shortcut) map[hcl.Expression]evaluated {
-	once := map[hcl.Expression]evaluated{}
-	add := func(attrs []step.Attr, exprs map[string]hcl.Expression) {
-		for i := range attrs {
-			e := exprs[attrs[i].Name]
-			if e == nil || refersToEach(e) {
-				continue
-			}
-			var v cty.Value
-			var diags diag.List
-			if short, ok := short[e]; ok {
-				v = short.value(nil)
-			} else {
-				v, diags = x.evaluate(e, ctx)
-			}
-			final := false
-			if !diags.HasErrors() && !v.ContainsMarked() {
-				if out, _, text := converted(v, attrs[i].Type); text == "" {
-					v = out
-					final = len(diags) == 0 && !attrs[i].Files && !v.IsNull() && v.IsWhollyKnown() && allowed(&attrs[i], v)
-				}
-			}
-			once[e] = evaluated{v, diags, final}
-		}
-	}
-	add(s.Kind.Args, s.Args)
-	for i := range s.Kind.Blocks {
-		add(s.Kind.Blocks[i].Args, s.Blocks[s.Kind.Blocks[i].Name])
-	}
-	return once
+// same reports whether all instances have the same value of an expression, or none.
+func (s *shared) same(e hcl.Expression) bool {
+	m := s.alike[e]
+	return e == nil || m != nil && len(m.attributes) == 0
 }
 
 func refersToEach(e hcl.Expression) bool {
-	return slices.ContainsFunc(e.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "each" })
+	return refersTo(e, "each")
+}
+
+func refersTo(e hcl.Expression, root string) bool {
+	return slices.ContainsFunc(e.Variables(), func(t hcl.Traversal) bool { return t.RootName() == root })
+}
+
+// checkCommand finds files of the pipeline's folder that a command names but
+// that are not declared. The command runs elsewhere, and editing such a file
+// would not run it again. That is an error if the name can mean nothing else,
+// and a warning if it may be a file in an image or one that the command
+// creates. declared are the declared paths and outputs.
+func checkCommand(p *Pipeline, r hcl.Range, command, declared []string, image bool) (diags diag.List) {
+	for i, word := range command {
+		if i == 0 && word == "mleflow" { // this program, also where its archive was unpacked
+			continue
+		}
+		for _, name := range p.local.Named(word) {
+			if isDeclared(name, declared) {
+				continue
+			}
+			advice := fmt.Sprintf("Declare it, and use its path where the command runs: files = { %q = %q }, and %q in the command. ", path.Base(name), name, path.Base(name))
+			const why = "Its content is not an input, so the step would not run again after an edit."
+			if filepath.IsAbs(word) || strings.Contains(word, folderOf(p.Path)) || !image && i < 2 && word == name {
+				diags = append(diags, diag.Error(r, "Undeclared file in a command", "The command names %s, which is in the pipeline's folder. %s%s", name, advice, why))
+			} else {
+				diags = append(diags, diag.Warning(r, "Perhaps an undeclared file in a command",
+					"The command names %q, and the pipeline's folder contains a file of that name. If you mean that file: %s%s", name, advice, why))
+			}
+		}
+	}
+	return diags
+}
+
+// isDeclared reports whether a path is declared or below a declared one.
+func isDeclared(name string, declared []string) bool {
+	return slices.ContainsFunc(declared, func(d string) bool {
+		d = path.Clean(d)
+		return d == "." || name == d || path.Base(name) == d || strings.HasPrefix(name, d+"/")
+	})
+}
+
+// checkCommands checks the arguments of an instance that are commands, once if
+// all instances of the block have the same.
+func (x *expansion) checkCommands(inst *Instance, args []cty.Value) diag.List {
+	s := inst.Step
+	for i := range s.Kind.Args {
+		a := &s.Kind.Args[i]
+		if (a.Command || declares(a)) && !x.shared.same(s.Args[a.Name]) {
+			return checkOwnCommands(x.pipeline, inst, args)
+		}
+	}
+	_, diags := x.shared.commands.of(func() (struct{}, diag.List) { return struct{}{}, checkOwnCommands(x.pipeline, inst, args) })
+	return diags
+}
+
+// declares reports whether an argument names files that a command may use.
+func declares(a *step.Attr) bool { return a.Name == "files" || a.Name == "outputs" }
+
+func checkOwnCommands(p *Pipeline, inst *Instance, args []cty.Value) (diags diag.List) {
+	var declared []string
+	for i := range inst.Step.Kind.Args {
+		if declares(&inst.Step.Kind.Args[i]) {
+			declared = append(declared, namesIn(args[i])...)
+		}
+	}
+	for i := range inst.Step.Kind.Args {
+		a := &inst.Step.Kind.Args[i]
+		if e := inst.Step.Args[a.Name]; a.Command && e != nil {
+			diags = append(diags, checkCommand(p, e.Range(), texts(args[i]), declared, false)...)
+		}
+	}
+	return diags
+}
+
+// namesIn returns the keys of a map, or the strings of a list.
+func namesIn(v cty.Value) (list []string) {
+	v, _ = v.UnmarkDeep()
+	if v.IsNull() || !v.IsKnown() || !v.Type().IsMapType() {
+		return texts(v)
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		key, _ := it.Element()
+		list = append(list, key.AsString())
+	}
+	return list
 }

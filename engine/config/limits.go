@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,28 +16,22 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// limited are the timeout, resources, retry and place of an instance, with what
-// evaluating them found.
+// limited are the timeout, resources, retry and place of an instance, and the
+// marked values that they were made from.
 type limited struct {
 	limits step.Limits
 	retry  Retry
 	on     string
 	read   []reading
-	diags  diag.List
 }
 
 // limits lists the expressions of the limits.
-func (s *Step) limits() (all []hcl.Expression) {
-	for _, e := range []hcl.Expression{s.Timeout, s.On} {
-		if e != nil {
-			all = append(all, e)
-		}
-	}
-	return append(append(all, sortedExprs(s.Blocks["retry"])...), sortedExprs(s.Blocks["resources"])...)
+func (s *Step) limits() []hcl.Expression {
+	return slices.Concat(written(s.Timeout, s.On), sortedExprs(s.Blocks["retry"]), sortedExprs(s.Blocks["resources"]))
 }
 
 // limits evaluates timeout, retry and resources of an instance.
-func (x *expansion) limits(s *Step, ctx func() *hcl.EvalContext) limited {
+func (x *expansion) limits(s *Step, ctx func() *hcl.EvalContext) (limited, diag.List) {
 	m := metaEval{ev: x.evaluator, ctx: ctx}
 	set := limited{limits: step.Limits{CPUs: 1}, retry: Retry{Tries: 1, Backoff: time.Second, MaxBackoff: time.Minute}}
 	resources, retry := s.Blocks["resources"], s.Blocks["retry"]
@@ -47,14 +42,12 @@ func (x *expansion) limits(s *Step, ctx func() *hcl.EvalContext) limited {
 	if v, ok := m.value("on", s.On, cty.String, "the name of a backend or \"local\""); ok {
 		set.on = v.AsString()
 	}
-	gpus, attempts := 0.0, 1.0
-	m.whole("gpus", resources["gpus"], 0, &gpus)
-	m.whole("attempts", retry["attempts"], 1, &attempts)
-	set.limits.GPUs, set.retry.Tries = int(gpus), int(attempts)
+	m.whole("gpus", resources["gpus"], 0, &set.limits.GPUs)
+	m.whole("attempts", retry["attempts"], 1, &set.retry.Tries)
 	m.duration("backoff", retry["backoff"], "it is 1s", &set.retry.Backoff)
 	m.duration("max_backoff", retry["max_backoff"], "it is 1m", &set.retry.MaxBackoff)
-	set.read, set.diags = m.read, m.diags
-	return set
+	set.read = m.read
+	return set, m.diags
 }
 
 type metaEval struct {
@@ -100,59 +93,50 @@ func (m *metaEval) wrong(name string, e hcl.Expression, want string) {
 	m.diags = append(m.diags, diag.Error(e.Range(), "Invalid "+name, "%s must be %s.", name, want))
 }
 
-func (m *metaEval) number(name string, e hcl.Expression, dst *float64) {
-	v, ok := m.value(name, e, cty.Number, "a number")
+// store stores the value of an expression in dst, if read accepts it. wanted says what
+// its type must be, and exactly what read accepts.
+func store[T any](m *metaEval, name string, e hcl.Expression, ty cty.Type, wanted, exactly string, dst *T, read func(cty.Value) (T, bool)) {
+	v, ok := m.value(name, e, ty, wanted)
 	if !ok {
 		return
 	}
-	f, _ := v.AsBigFloat().Float64()
-	if f <= 0 || math.IsInf(f, 0) {
-		m.wrong(name, e, fmt.Sprintf("a number above 0; without %s it is %g", name, *dst))
+	got, ok := read(v)
+	if !ok {
+		m.wrong(name, e, exactly)
 		return
 	}
-	*dst = f
+	*dst = got
 }
 
-func (m *metaEval) whole(name string, e hcl.Expression, least float64, dst *float64) {
-	v, ok := m.value(name, e, cty.Number, "an integer")
-	if !ok {
-		return
-	}
-	f, _ := v.AsBigFloat().Float64()
-	if f < least || f != math.Trunc(f) || f > 1e6 {
-		m.wrong(name, e, fmt.Sprintf("an integer of at least %g", least))
-		return
-	}
-	*dst = f
+func (m *metaEval) number(name string, e hcl.Expression, dst *float64) {
+	store(m, name, e, cty.Number, "a number", fmt.Sprintf("a number above 0; without %s it is %g", name, *dst), dst, func(v cty.Value) (float64, bool) {
+		f, _ := v.AsBigFloat().Float64()
+		return f, f > 0 && !math.IsInf(f, 0)
+	})
+}
+
+func (m *metaEval) whole(name string, e hcl.Expression, least int, dst *int) {
+	store(m, name, e, cty.Number, "an integer", fmt.Sprintf("an integer of at least %d", least), dst, func(v cty.Value) (int, bool) {
+		f, _ := v.AsBigFloat().Float64()
+		return int(f), f >= float64(least) && f == math.Trunc(f) && f <= 1e6
+	})
 }
 
 // duration reads a time; absent says what there is without one.
 func (m *metaEval) duration(name string, e hcl.Expression, absent string, dst *time.Duration) {
 	want := "a duration such as \"90s\", \"24h\" or \"2d\", above 0; without " + name + " " + absent
-	v, ok := m.value(name, e, cty.String, want)
-	if !ok {
-		return
-	}
-	d, err := parseDuration(v.AsString())
-	if err != nil || d <= 0 {
-		m.wrong(name, e, want)
-		return
-	}
-	*dst = d
+	store(m, name, e, cty.String, want, want, dst, func(v cty.Value) (time.Duration, bool) {
+		d, err := parseDuration(v.AsString())
+		return d, err == nil && d > 0
+	})
 }
 
 func (m *metaEval) bytes(name string, e hcl.Expression, dst *int64) {
 	want := "a size such as \"16GiB\" or \"500MB\", above 0; without " + name + " nothing is reserved and resources set no limit"
-	v, ok := m.value(name, e, cty.String, want)
-	if !ok {
-		return
-	}
-	n, err := step.ParseBytes(v.AsString())
-	if err != nil || n == 0 {
-		m.wrong(name, e, want)
-		return
-	}
-	*dst = n
+	store(m, name, e, cty.String, want, want, dst, func(v cty.Value) (int64, bool) {
+		n, err := step.ParseBytes(v.AsString())
+		return n, err == nil && n != 0
+	})
 }
 
 // parseDuration is time.ParseDuration that also accepts integer or fractional

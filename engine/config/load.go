@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -65,7 +66,7 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 			return p, diag.List{diag.Failure("Recorded files cannot be read", err)}
 		}
 	}
-	p.funcs = p.budget.Functions(functions(opts.Functions))
+	p.funcs = p.budget.Functions(Functions(opts.Functions))
 	maps.Copy(p.funcs, localFunctions(p.local, p.funcs, p.budget))
 	files, diags := reader{from: p.local, budget: p.budget}.texts(path, src)
 	for _, f := range files {
@@ -74,15 +75,15 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 	if diags.HasErrors() {
 		return p, diags
 	}
-	l := loader{p: p, opts: opts, outputs: map[string]*Output{}}
+	l := loader{p: p, opts: opts, diags: diags}
 	for _, f := range files {
 		content, more := f.file.Body.Content(fileSchema)
-		diags = append(diags, explainBlocks(f.file.Body, more)...)
+		l.add(explainBlocks(f.file.Body, more))
 		for _, block := range content.Blocks {
-			diags = append(diags, l.block(block)...)
+			blockReaders[block.Type](&l, block)
 		}
 	}
-	return p, l.link(diags)
+	return p, l.link()
 }
 
 // recorded are the files of the folder of the pipeline at path, as a past run
@@ -97,9 +98,10 @@ func newPipeline(path string, opts Options) *Pipeline {
 		Path:      path,
 		Files:     diag.Sources{},
 		Settings:  map[string]hcl.Expression{},
-		Variables: map[string]*Variable{}, Locals: map[string]*Local{}, Models: map[string]*Model{}, Agents: map[string]*Agent{},
-		byAddr: map[addr.Step]*Step{},
-		budget: &bounded.Budget{},
+		Variables: map[string]*Variable{},
+		named:     map[string]map[string]*node{"local": {}, "model": {}, "agent": {}, "output": {}},
+		byAddr:    map[addr.Step]*Step{},
+		budget:    &bounded.Budget{},
 	}
 	p.kinds = opts.Kinds
 	p.local = local.Folder(folderOf(path), opts.Private, local.NewDigests(opts.Digests))
@@ -109,14 +111,15 @@ func newPipeline(path string, opts Options) *Pipeline {
 
 // link adds the arguments and steps that are not written, checks what refers to
 // what, and puts everything in the order of dependency unless something is wrong.
-func (l *loader) link(diags diag.List) diag.List {
+// It returns all diagnostics.
+func (l *loader) link() diag.List {
 	l.applySettings()
-	diags = append(diags, l.makeSteps()...)
-	diags = append(diags, l.checkReferences()...)
-	if !diags.HasErrors() {
-		diags = append(diags, l.sortNodes()...)
+	l.makeSteps()
+	l.checkReferences()
+	if !l.diags.HasErrors() {
+		l.sortNodes()
 	}
-	return diags
+	return l.diags
 }
 
 // applySettings gives the settings of the mleflow block to the steps that do not
@@ -154,107 +157,124 @@ func addDetail(diags diag.List, r hcl.Range, text string) {
 	}
 }
 
+// loader fills a pipeline with the blocks of its files.
 type loader struct {
-	p       *Pipeline
-	opts    Options
-	outputs map[string]*Output
+	p     *Pipeline
+	opts  Options
+	diags diag.List
 }
 
-func (l *loader) block(b *hcl.Block) diag.List {
-	switch b.Type {
-	case "mleflow":
-		return l.settings(b)
-	case "variable":
-		return l.variable(b)
-	case "locals":
-		return l.locals(b)
-	case "model":
-		return l.model(b)
-	case "agent":
-		return l.agent(b)
-	case "step":
-		return l.step(b)
-	case "evaluate":
-		return l.evaluate(b)
-	default:
-		return l.output(b)
+// blockReaders read the blocks of a file, by their type.
+var blockReaders = map[string]func(*loader, *hcl.Block){
+	"mleflow": (*loader).settings, "variable": (*loader).variable, "locals": (*loader).locals, "model": (*loader).model,
+	"agent": (*loader).agent, "step": (*loader).step, "evaluate": (*loader).evaluate, "output": (*loader).output,
+}
+
+func (l *loader) add(diags diag.List) { l.diags = append(l.diags, diags...) }
+
+func (l *loader) fail(r hcl.Range, summary, detail string, args ...any) {
+	l.diags = append(l.diags, diag.Error(r, summary, detail, args...))
+}
+
+// content decodes a block by a schema and reports whether it is valid.
+func (l *loader) content(b *hcl.Block, schema *hcl.BodySchema) (*hcl.BodyContent, bool) {
+	content, diags := b.Body.Content(schema)
+	l.add(diags)
+	return content, !diags.HasErrors()
+}
+
+// text returns a string that literalString read.
+func (l *loader) text(text string, diags diag.List) string {
+	l.add(diags)
+	return text
+}
+
+// name returns the last label of a block, which must be an identifier.
+func (l *loader) name(what string, b *hcl.Block) string {
+	last := len(b.Labels) - 1
+	if !hclsyntax.ValidIdentifier(b.Labels[last]) {
+		l.fail(b.LabelRanges[last], "Invalid "+what+" name", "%q is not a valid name. A name starts with a letter and contains only letters, digits, underscores and hyphens.", b.Labels[last])
 	}
+	return b.Labels[last]
 }
 
-func duplicate(what, name string, here, there hcl.Range) *hcl.Diagnostic {
-	return diag.Error(here, "Duplicate "+what, "%s %q is already declared at %s. Rename one of them.", capital(what), name, position(there))
+func (l *loader) duplicate(what, name string, here, there hcl.Range) {
+	l.fail(here, "Duplicate "+what, "%s %q is already declared at %s. Rename one of them.", strings.ToUpper(what[:1])+what[1:], name, position(there))
 }
 
 func position(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.Start.Line) }
 
-func capital(s string) string { return string(s[0]-'a'+'A') + s[1:] }
-
-func checkName(what, name string, r hcl.Range) diag.List {
-	if hclsyntax.ValidIdentifier(name) {
-		return nil
+// declare declares what is referred to by a root and a name, unless the name is taken.
+// what says what it is, at the place of the name.
+func (l *loader) declare(what string, at hcl.Range, n *node) bool {
+	if old := l.p.named[n.root][n.name]; old != nil {
+		l.duplicate(what, n.name, at, old.at)
+		return false
 	}
-	return diag.List{diag.Error(r, "Invalid "+what+" name", "%q is not a valid name. A name starts with a letter and contains only letters, digits, underscores and hyphens.", name)}
+	l.p.named[n.root][n.name] = n
+	return true
 }
 
-func (l *loader) locals(b *hcl.Block) diag.List {
-	attrs, diags := b.Body.JustAttributes()
-	for _, a := range sortedAttrs(attrs) {
-		if old := l.p.Locals[a.Name]; old != nil {
-			diags = append(diags, duplicate("local value", a.Name, a.NameRange, old.Expr.Range()))
+// nested reads nested blocks, each of which there can be once, by their types, or
+// TYPE.LABEL with a label.
+func (l *loader) nested(blocks hcl.Blocks, schema func(name string) *hcl.BodySchema, duplicate func(*hcl.Block) string) map[string]map[string]hcl.Expression {
+	all := map[string]map[string]hcl.Expression{}
+	for _, b := range blocks {
+		inner, _ := l.content(b, schema(b.Type))
+		name := strings.Join(append([]string{b.Type}, b.Labels...), ".")
+		if all[name] != nil {
+			l.fail(b.DefRange, "Duplicate block", "%s", duplicate(b))
 			continue
 		}
-		l.p.Locals[a.Name] = &Local{Name: a.Name, Expr: a.Expr}
+		all[name] = exprs(inner.Attributes)
 	}
-	return diags
+	return all
 }
 
-func (l *loader) agent(b *hcl.Block) diag.List {
-	name := b.Labels[0]
-	diags := checkName("agent", name, b.LabelRanges[0])
-	content, more := b.Body.Content(l.agentSchema())
-	diags = append(diags, more...)
-	if old := l.p.Agents[name]; old != nil {
-		return append(diags, duplicate("agent", name, b.LabelRanges[0], old.Range))
+func (l *loader) locals(b *hcl.Block) {
+	attrs, diags := b.Body.JustAttributes()
+	l.add(diags)
+	for _, a := range sortedAttrs(attrs) {
+		l.declare("local value", a.NameRange, &node{
+			root: "local", name: a.Name, at: a.Expr.Range(), exprs: []hcl.Expression{a.Expr},
+			value: func(ev *evaluator) (cty.Value, diag.List) { return ev.alone(a.Expr) },
+		})
 	}
-	a := &Agent{Name: name, Attrs: exprs(content.Attributes), Range: b.DefRange}
-	l.p.Agents[name] = a
-	if !more.HasErrors() && (a.Attrs["command"] == nil) == (a.Attrs["acp"] == nil) {
-		diags = append(diags, diag.Error(b.DefRange, "Invalid agent", "The agent %q needs either command or acp: command is any program, and acp is one that speaks the Agent Client Protocol.", name))
+}
+
+func (l *loader) agent(b *hcl.Block) {
+	name := l.name("agent", b)
+	content, valid := l.content(b, l.agentSchema())
+	a := newBlock(name, b.DefRange, content.Attributes)
+	n := &node{root: "agent", name: name, at: a.Range, block: &a, value: func(ev *evaluator) (cty.Value, diag.List) { return ev.agentsValue(&a) }}
+	if !l.declare("agent", b.LabelRanges[0], n) {
+		return
+	}
+	if valid && (a.Args["command"] == nil) == (a.Args["acp"] == nil) {
+		l.fail(b.DefRange, "Invalid agent", "The agent %q needs either command or acp: command is any program, and acp is one that speaks the Agent Client Protocol.", name)
 	}
 	for _, nested := range content.Blocks {
-		diags = append(diags, l.kindBlock(name, a.Attrs, nested)...)
+		l.kindBlock(name, a.Args, nested)
 	}
-	return diags
+	n.exprs, n.sweep = a.expressions(), sweep(&a)
 }
 
-func (l *loader) output(b *hcl.Block) diag.List {
-	name := b.Labels[0]
-	diags := checkName("output", name, b.LabelRanges[0])
-	content, more := b.Body.Content(schemas[b.Type])
-	diags = append(diags, more...)
-	if old := l.outputs[name]; old != nil {
-		return append(diags, duplicate("output", name, b.LabelRanges[0], old.Range))
+func (l *loader) output(b *hcl.Block) {
+	name := l.name("output", b)
+	content, _ := l.content(b, schemas[b.Type])
+	if !l.declare("output", b.LabelRanges[0], &node{root: "output", name: name, at: b.DefRange}) {
+		return
 	}
 	o := &Output{Name: name, Range: b.DefRange}
+	schema := func(name string) *hcl.BodySchema { return blockIn(argDocs("output"), name) }
+	o.Publish = l.nested(content.Blocks, schema, func(nested *hcl.Block) string {
+		return fmt.Sprintf("An output can have only one %q block.", nested.Type)
+	})["publish"]
+	o.Description = l.text(literalString(content.Attributes["description"]))
 	if a := content.Attributes["value"]; a != nil {
 		o.Value = a.Expr
-	}
-	for i, nested := range content.Blocks {
-		if i > 0 {
-			diags = append(diags, diag.Error(nested.DefRange, "Duplicate block", "An output can have only one %q block.", nested.Type))
-		}
-		inner, more := nested.Body.Content(blockIn(argDocs(b.Type), nested.Type))
-		diags = append(diags, more...)
-		o.Publish = exprs(inner.Attributes)
-	}
-	text, more := literalString(content.Attributes["description"])
-	o.Description = text
-	diags = append(diags, more...)
-	l.outputs[name] = o
-	if o.Value != nil {
 		l.p.Outputs = append(l.p.Outputs, o)
 	}
-	return diags
 }
 
 func literalString(a *hcl.Attribute) (string, diag.List) {

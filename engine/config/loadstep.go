@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,77 +10,86 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-func (l *loader) step(b *hcl.Block) diag.List {
+func (l *loader) step(b *hcl.Block) {
 	kind := l.opts.Kinds.Kind(b.Labels[0])
 	if kind == nil {
-		return diag.List{diag.Error(b.LabelRanges[0], "Unknown step kind",
-			"There is no step kind %q.%s The kinds are: %s.", b.Labels[0],
-			diag.DidYouMean(b.Labels[0], l.opts.Kinds.Names()), strings.Join(l.opts.Kinds.Names(), ", "))}
+		l.fail(b.LabelRanges[0], "Unknown step kind", "There is no step kind %q.%s The kinds are: %s.", b.Labels[0],
+			diag.DidYouMean(b.Labels[0], l.opts.Kinds.Names()), strings.Join(l.opts.Kinds.Names(), ", "))
+		return
 	}
-	a := addr.Step{Kind: kind.Name, Name: b.Labels[1]}
-	diags := checkName("step", a.Name, b.LabelRanges[1])
-	if old := l.p.byAddr[a]; old != nil {
-		return append(diags, duplicate("step", a.String(), b.DefRange, old.Range))
+	s := newStep(kind, l.name("step", b), b.DefRange, nil)
+	if old := l.p.byAddr[s.Addr]; old != nil {
+		l.duplicate("step", s.Addr.String(), b.DefRange, old.Range)
+		return
 	}
 	content, more := b.Body.Content(stepSchema(kind))
-	diags = append(diags, explainCount(b.Body, more)...)
-	s := &Step{Addr: a, Kind: kind, Range: b.DefRange, Args: exprs(content.Attributes), Blocks: map[string]map[string]hcl.Expression{}}
-	diags = append(diags, checkDependsOn(s.Args["depends_on"])...)
-	s.ForEach, s.DependsOn, s.Timeout, s.On = take(s.Args, "for_each"), take(s.Args, "depends_on"), take(s.Args, "timeout"), take(s.Args, "on")
-	for _, nested := range content.Blocks {
-		if slices.ContainsFunc(kind.Args, func(a step.Attr) bool { return a.Block && a.Name == nested.Type }) {
-			diags = append(diags, l.kindBlock(a.Name, s.Args, nested)...)
-			continue
-		}
-		diags = append(diags, s.nested(nested)...)
+	if count := b.Body.(*hclsyntax.Body).Attributes["count"]; count != nil { // Terraform's
+		addDetail(more, count.NameRange, " To repeat a step n times write: for_each = { for i in range(n) : tostring(i) => i }.")
 	}
-	l.p.byAddr[a] = s
+	l.add(more)
+	s.Args = exprs(content.Attributes)
+	l.checkDependsOn(s.Args["depends_on"])
+	s.ForEach, s.DependsOn, s.Timeout, s.On = take(s.Args, "for_each"), take(s.Args, "depends_on"), take(s.Args, "timeout"), take(s.Args, "on")
+	provides := func(b *hcl.Block) bool { a := step.AttrOf(kind.Args, b.Type); return a != nil && a.Block }
+	for _, nested := range lists.Where(content.Blocks, provides) {
+		l.kindBlock(s.Addr.Name, s.Args, nested)
+	}
+	own := slices.DeleteFunc(content.Blocks, provides)
+	s.Blocks = l.nested(own, func(name string) *hcl.BodySchema { return blockOf(kind, name) }, func(nested *hcl.Block) string {
+		return fmt.Sprintf("A step can have only one %q block.", nested.Type)
+	})
+	l.addStep(s)
+}
+
+func newStep(kind *step.Kind, name string, r hcl.Range, args hcl.Attributes) *Step {
+	return &Step{Block: newBlock(name, r, args), Addr: addr.Step{Kind: kind.Name, Name: name}, Kind: kind}
+}
+
+func (l *loader) addStep(s *Step) {
+	l.p.byAddr[s.Addr] = s
 	l.p.Steps = append(l.p.Steps, s)
-	return diags
 }
 
 // makeSteps adds the steps that provide what other steps' arguments leave out.
-func (l *loader) makeSteps() (diags diag.List) {
+func (l *loader) makeSteps() {
 	for _, s := range slices.Clone(l.p.Steps) {
 		for i := range s.Kind.Args {
 			if a := &s.Kind.Args[i]; a.Made != nil {
-				diags = append(diags, l.makeStep(s, a)...)
+				l.makeStep(s, a)
 			}
 		}
 	}
-	return diags
 }
 
-func (l *loader) makeStep(s *Step, a *step.Attr) diag.List {
+func (l *loader) makeStep(s *Step, a *step.Attr) {
 	kind := l.opts.Kinds.Kind(a.Made.Kind)
 	if kind == nil || s.Args[a.Name] != nil || !s.asks(a.Made.When) {
-		return nil
+		return
 	}
-	made := &Step{Addr: addr.Step{Kind: kind.Name, Name: s.Addr.Name}, Kind: kind, Range: s.Range,
-		Args: map[string]hcl.Expression{}, Blocks: map[string]map[string]hcl.Expression{}}
+	made := newStep(kind, s.Name, s.Range, nil)
 	if old := l.p.byAddr[made.Addr]; old != nil {
-		return diag.List{diag.Error(s.Range, "Duplicate step", "%s needs a step %s, which mleflow adds because %s is not set, but a step of that name is declared at %s. Write %s = %s…, or rename that step.",
-			s.Addr, made.Addr, a.Name, position(old.Range), a.Name, made.Addr)}
+		l.fail(s.Range, "Duplicate step", "%s needs a step %s, which mleflow adds because %s is not set, but a step of that name is declared at %s. Write %s = %s…, or rename that step.",
+			s.Addr, made.Addr, a.Name, position(old.Range), a.Name, made.Addr)
+		return
 	}
 	all := &combinations{of: s}
 	for _, name := range a.Made.Args {
 		if e := s.Args[name]; e != nil {
 			all.names, all.exprs = append(all.names, name), append(all.exprs, e)
-			made.Args[name] = &eachValue{name, s.Range}
+			made.Args[name] = reference(s.Range, "each", "value", name)
 		}
 	}
 	// The expressions are pointers, since they are map keys.
 	made.ForEach = all
-	s.Args[a.Name] = &madeFor{all, made.Addr}
-	l.p.byAddr[made.Addr] = made
-	l.p.Steps = append(l.p.Steps, made)
-	return nil
+	s.Args[a.Name] = &madeFor{all, reference(s.Range, "step", made.Addr.Kind, made.Addr.Name)}
+	l.addStep(made)
 }
 
 // asks reports whether an argument is written and differs from its default.
@@ -88,27 +98,26 @@ func (s *Step) asks(name string) bool {
 	if e == nil {
 		return false
 	}
-	i := slices.IndexFunc(s.Kind.Args, func(a step.Attr) bool { return a.Name == name })
+	a := step.AttrOf(s.Kind.Args, name)
 	v, diags := bounded.Literal(e)
-	return diags.HasErrors() || i < 0 || s.Kind.Args[i].Default == (cty.Value{}) || !v.RawEquals(s.Kind.Args[i].Default)
+	return diags.HasErrors() || a == nil || a.Default == (cty.Value{}) || !v.RawEquals(a.Default)
 }
 
 // checkDependsOn requires a list of step references of any form.
-func checkDependsOn(e hcl.Expression) (diags diag.List) {
+func (l *loader) checkDependsOn(e hcl.Expression) {
 	if e == nil {
-		return nil
+		return
 	}
 	const want = "depends_on must be a list of step references, not in quotes, such as [step.prepare.data]."
 	list, more := hcl.ExprList(e)
 	if more.HasErrors() {
-		return diag.List{diag.Error(e.Range(), "Invalid depends_on", want)}
+		l.fail(e.Range(), "Invalid depends_on", want)
 	}
 	for _, item := range list {
-		if !slices.ContainsFunc(item.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "step" }) {
-			diags = append(diags, diag.Error(item.Range(), "Invalid depends_on", want))
+		if !refersTo(item, "step") {
+			l.fail(item.Range(), "Invalid depends_on", want)
 		}
 	}
-	return diags
 }
 
 func take(m map[string]hcl.Expression, name string) hcl.Expression {
@@ -117,29 +126,10 @@ func take(m map[string]hcl.Expression, name string) hcl.Expression {
 	return e
 }
 
-// explainCount adds the alternative to the error for Terraform's count.
-func explainCount(body hcl.Body, diags diag.List) diag.List {
-	if count := body.(*hclsyntax.Body).Attributes["count"]; count != nil {
-		addDetail(diags, count.NameRange, " To repeat a step n times write: for_each = { for i in range(n) : tostring(i) => i }.")
-	}
-	return diags
-}
-
-func (s *Step) nested(b *hcl.Block) diag.List {
-	content, diags := b.Body.Content(blockOf(s.Kind, b.Type))
-	if s.Blocks[b.Type] != nil {
-		return append(diags, diag.Error(b.DefRange, "Duplicate block", "A step can have only one %q block.", b.Type))
-	}
-	s.Blocks[b.Type] = exprs(content.Attributes)
-	return diags
-}
-
 // blockOf returns the schema of a block in a step of a kind.
 func blockOf(k *step.Kind, name string) *hcl.BodySchema {
-	for i := range k.Blocks {
-		if k.Blocks[i].Name == name {
-			return attrSchema(k.Blocks[i].Args)
-		}
+	if b := k.Block(name); b != nil {
+		return attrSchema(b.Args)
 	}
 	return blockIn(metaArgs, name)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/local"
 	"github.com/mleflow/mleflow/engine/step"
@@ -29,9 +30,7 @@ func localFunctions(files *local.Files, others map[string]function.Function, bud
 		"fileset":    setFunc(files),
 	}
 	inner := maps.Clone(others)
-	for name, f := range funcs {
-		inner[name] = f
-	}
+	maps.Copy(inner, funcs)
 	funcs["templatefile"] = templateFunc(files, inner, budget)
 	return budget.Functions(funcs)
 }
@@ -59,15 +58,17 @@ func marked(v cty.Value, private bool, path string) cty.Value {
 
 var pathParam = function.Parameter{Name: "path", Type: cty.String}
 
+// fixed returns a function whose result always has the same type.
+func fixed(doc string, ty cty.Type, impl func(args []cty.Value) (cty.Value, error), params ...function.Parameter) function.Function {
+	return function.New(&function.Spec{Description: doc, Params: params, Type: function.StaticReturnType(ty), Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		return impl(args)
+	}})
+}
+
 func fileFunc(files *local.Files) function.Function {
-	return function.New(&function.Spec{
-		Description: "Returns a file as content, which can be used wherever an output of a step can. Where a string is needed, it is the file's content (UTF-8, at most 1 MiB). Paths are relative to the pipeline's folder. The key holds the digest of the file. The text of a file outside the folder and its repository is not shown, unless -var gives the path.",
-		Params:      []function.Parameter{pathParam},
-		Type:        function.StaticReturnType(step.ArtifactType),
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			return artifactValue(files.File(args[0].AsString()))
-		},
-	})
+	return fixed("Returns a file as content, which can be used wherever an output of a step can. Where a string is needed, it is the file's content (UTF-8, at most 1 MiB). Paths are relative to the pipeline's folder. The key holds the digest of the file. The text of a file outside the folder and its repository is not shown, unless -var gives the path.", step.ArtifactType, func(args []cty.Value) (cty.Value, error) {
+		return artifactValue(files.File(args[0].AsString()))
+	}, pathParam)
 }
 
 func dirFunc(files *local.Files) function.Function {
@@ -115,65 +116,46 @@ func excluded(options []cty.Value) ([]string, error) {
 }
 
 func sumFunc(files *local.Files) function.Function {
-	return function.New(&function.Spec{
-		Description: "Returns the SHA-256 of a file, in hexadecimal.",
-		Params:      []function.Parameter{pathParam},
-		Type:        function.StaticReturnType(cty.String),
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			a, err := files.File(args[0].AsString())
-			if err != nil {
-				return cty.NilVal, err
-			}
-			return marked(cty.StringVal(a.Ref.ID.String()), local.IsPrivate(a), a.Local.Path()), nil
-		},
-	})
+	return fixed("Returns the SHA-256 of a file, in hexadecimal.", cty.String, func(args []cty.Value) (cty.Value, error) {
+		a, err := files.File(args[0].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		return marked(cty.StringVal(a.Ref.ID.String()), local.IsPrivate(a), a.Local.Path()), nil
+	}, pathParam)
 }
 
 func setFunc(files *local.Files) function.Function {
-	return function.New(&function.Spec{
-		Description: "Returns the paths, relative to path, of the files below it that match a pattern, such as \"**/*.py\".",
-		Params:      []function.Parameter{pathParam, {Name: "pattern", Type: cty.String}},
-		Type:        function.StaticReturnType(cty.Set(cty.String)),
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			found, err := files.List(args[0].AsString(), args[1].AsString())
-			if err != nil {
-				return cty.NilVal, err
-			}
-			values := make([]cty.Value, len(found.List))
-			for i, path := range found.List {
-				values[i] = cty.StringVal(path)
-			}
-			v := cty.SetValEmpty(cty.String)
-			if len(values) > 0 {
-				v = cty.SetVal(values)
-			}
-			return marked(v, found.Private, found.Path), nil
-		},
-	})
+	return fixed("Returns the paths, relative to path, of the files below it that match a pattern, such as \"**/*.py\".", cty.Set(cty.String), func(args []cty.Value) (cty.Value, error) {
+		found, err := files.List(args[0].AsString(), args[1].AsString())
+		if err != nil {
+			return cty.NilVal, err
+		}
+		v := cty.SetValEmpty(cty.String)
+		if len(found.List) > 0 {
+			v = cty.SetVal(lists.Of(found.List, cty.StringVal))
+		}
+		return marked(v, found.Private, found.Path), nil
+	}, pathParam, function.Parameter{Name: "pattern", Type: cty.String})
 }
 
 func templateFunc(files *local.Files, inner map[string]function.Function, budget *bounded.Budget) function.Function {
-	return function.New(&function.Spec{
-		Description: "Returns a file in which ${…} and %{…} are replaced, with the attributes of vars as names.",
-		Params:      []function.Parameter{pathParam, {Name: "vars", Type: cty.DynamicPseudoType}},
-		Type:        function.StaticReturnType(cty.String),
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			path, vars := args[0].AsString(), args[1]
-			if vars.IsNull() || !vars.Type().IsObjectType() && !vars.Type().IsMapType() {
-				return cty.NilVal, function.NewArgErrorf(1, "vars must be an object or a map")
-			}
-			read, err := files.Text(path)
-			if err != nil {
-				return cty.NilVal, function.NewArgError(0, err)
-			}
-			v, diags := budget.Template(path, read.Text, &hcl.EvalContext{Variables: vars.AsValueMap(), Functions: inner})
-			if err = diags; !diags.HasErrors() {
-				v, err = convert.Convert(v, cty.String) // a template may be nothing but a file
-			}
-			if err != nil {
-				return cty.NilVal, bounded.NewReadError(err, marked(cty.True, read.Private, read.Path).Marks())
-			}
-			return marked(v, read.Private, read.Path), nil
-		},
-	})
+	return fixed("Returns a file in which ${…} and %{…} are replaced, with the attributes of vars as names.", cty.String, func(args []cty.Value) (cty.Value, error) {
+		path, vars := args[0].AsString(), args[1]
+		if vars.IsNull() || !vars.Type().IsObjectType() && !vars.Type().IsMapType() {
+			return cty.NilVal, function.NewArgErrorf(1, "vars must be an object or a map")
+		}
+		read, err := files.Text(path)
+		if err != nil {
+			return cty.NilVal, function.NewArgError(0, err)
+		}
+		v, diags := budget.Template(path, read.Text, &hcl.EvalContext{Variables: vars.AsValueMap(), Functions: inner})
+		if err = diags; !diags.HasErrors() {
+			v, err = convert.Convert(v, cty.String) // a template may be nothing but a file
+		}
+		if err != nil {
+			return cty.NilVal, bounded.NewReadError(err, marked(cty.True, read.Private, read.Path).Marks())
+		}
+		return marked(v, read.Private, read.Path), nil
+	}, pathParam, function.Parameter{Name: "vars", Type: cty.DynamicPseudoType})
 }

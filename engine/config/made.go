@@ -2,15 +2,19 @@ package config
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
-	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/local"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // The expressions of a step that is made, as if they had been written:
@@ -111,13 +115,8 @@ func (c *combinations) in(ctx *hcl.EvalContext) (key string, values map[string]c
 }
 
 // Variables implements hcl.Expression.
-func (c *combinations) Variables() (all []hcl.Traversal) {
-	if c.of.ForEach != nil {
-		all = c.of.ForEach.Variables()
-	}
-	for _, e := range c.exprs {
-		all = append(all, e.Variables()...)
-	}
+func (c *combinations) Variables() []hcl.Traversal {
+	all := slices.Collect(traversals(append(written(c.of.ForEach), c.exprs...)))
 	return slices.DeleteFunc(all, func(t hcl.Traversal) bool { return t.RootName() == "each" })
 }
 
@@ -127,15 +126,10 @@ func (c *combinations) Range() hcl.Range { return c.of.Range }
 // StartRange implements hcl.Expression.
 func (c *combinations) StartRange() hcl.Range { return c.of.Range }
 
-// madeFor is the argument that an implicit step provides.
+// madeFor is the argument that an implicit step, which from refers to, provides.
 type madeFor struct {
 	*combinations
-	from addr.Step
-}
-
-func (m *madeFor) traversal() hcl.Traversal {
-	return hcl.Traversal{hcl.TraverseRoot{Name: "step", SrcRange: m.of.Range},
-		hcl.TraverseAttr{Name: m.from.Kind, SrcRange: m.of.Range}, hcl.TraverseAttr{Name: m.from.Name, SrcRange: m.of.Range}}
+	from *hclsyntax.ScopeTraversalExpr
 }
 
 // Value implements hcl.Expression.
@@ -144,44 +138,206 @@ func (m *madeFor) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 	if diags.HasErrors() {
 		return cty.DynamicVal, nil // the implicit step reports why
 	}
-	all, diags := m.traversal().TraverseAbs(ctx)
+	all, diags := m.from.Traversal.TraverseAbs(ctx)
 	if diags.HasErrors() || !all.IsKnown() {
 		return cty.DynamicVal, diags
 	}
-	rng := m.of.Range
-	v, diags := hcl.Index(all, cty.StringVal(key), &rng)
+	v, diags := hcl.Index(all, cty.StringVal(key), m.of.Range.Ptr())
 	return v.WithMarks(marks), diags
 }
 
 // Variables implements hcl.Expression.
 func (m *madeFor) Variables() []hcl.Traversal {
-	all := []hcl.Traversal{m.traversal()}
-	for _, e := range m.exprs {
-		all = append(all, e.Variables()...)
+	return slices.AppendSeq(m.from.Variables(), traversals(m.exprs))
+}
+
+// reference is ROOT.NAME.NAME… as if it were written at a place.
+func reference(r hcl.Range, root string, names ...string) *hclsyntax.ScopeTraversalExpr {
+	t := hcl.Traversal{hcl.TraverseRoot{Name: root, SrcRange: r}}
+	for _, name := range names {
+		t = append(t, hcl.TraverseAttr{Name: name, SrcRange: r})
 	}
-	return all
+	return &hclsyntax.ScopeTraversalExpr{Traversal: t, SrcRange: r}
 }
 
-// eachValue is each.value.NAME.
-type eachValue struct {
-	name string
-	rng  hcl.Range
+// A block in an agent block or in a step that is named like a kind stands for a step of
+// that kind:
+//
+//	agent "mine" {
+//	  python { requirements = "requirements.txt" }
+//	}
+//
+// is
+//
+//	step "python" "mine" {
+//	  requirements = file("requirements.txt")
+//	  lock         = file("requirements.lock") // if there is one
+//	}
+//	agent "mine" {
+//	  python { environment = step.python.mine.environment }
+//	}
+
+// agentSchema has a block for each kind that agents may have in them.
+func (l *loader) agentSchema() *hcl.BodySchema {
+	s := *schemas["agent"]
+	for _, kind := range l.opts.Kinds.List() {
+		if kind.InBlocks != nil {
+			s.Blocks = append(slices.Clip(s.Blocks), hcl.BlockHeaderSchema{Type: kind.Name})
+		}
+	}
+	return &s
 }
 
-func (e *eachValue) traversal() hcl.Traversal {
-	return hcl.Traversal{hcl.TraverseRoot{Name: "each", SrcRange: e.rng}, hcl.TraverseAttr{Name: "value", SrcRange: e.rng}, hcl.TraverseAttr{Name: e.name, SrcRange: e.rng}}
+// kindBlock takes a block of a kind out of a block of that name, whose arguments it
+// adds to.
+func (l *loader) kindBlock(name string, attrs map[string]hcl.Expression, b *hcl.Block) {
+	kind := l.opts.Kinds.Kind(b.Type)
+	in := kind.InBlocks
+	schema := attrSchema(kind.Args)
+	for i := range schema.Attributes {
+		schema.Attributes[i].Required = false
+	}
+	schema.Attributes = append(schema.Attributes, hcl.AttributeSchema{Name: in.Output})
+	content, valid := l.content(b, schema)
+	made := newStep(kind, name, b.DefRange, content.Attributes)
+	args, given := made.Args, take(made.Args, in.Output)
+	switch old := l.p.byAddr[made.Addr]; {
+	case !valid:
+		return
+	case attrs[kind.Name] != nil:
+		l.fail(b.DefRange, "Duplicate block", "An agent or step can have only one %q block.", b.Type)
+		return
+	case given != nil && len(args) > 0:
+		l.fail(b.DefRange, "Conflicting arguments", "%s is the output of a step that has these arguments; write either.", in.Output)
+		return
+	case given != nil:
+		attrs[kind.Name] = given
+		return
+	case old != nil:
+		l.fail(b.DefRange, "Duplicate step", "This block adds a step %s, but one of that name is declared at %s. Use its output, %s = %s.%s, or rename that step.",
+			made.Addr, position(old.Range), in.Output, made.Addr, in.Output)
+		return
+	}
+	for i := range kind.Args {
+		switch arg := &kind.Args[i]; {
+		case arg.Required && args[arg.Name] == nil:
+			l.fail(b.DefRange, "Missing argument", "The block %q needs %s: %s", b.Type, arg.Name, arg.Doc)
+		case arg.Type == step.ArtifactType && args[arg.Name] != nil:
+			args[arg.Name] = &fileOf{Expression: args[arg.Name], files: l.p.local}
+		}
+	}
+	if at := args[in.Place]; at != nil {
+		args[in.Place] = &placeOf{at, folderOf(l.p.Path)}
+		attrs[in.Place] = args[in.Place]
+	}
+	if from, ok := args[in.From].(*fileOf); ok {
+		if args[in.Lock] == nil {
+			args[in.Lock] = &fileOf{Expression: from.Expression, files: l.p.local, names: in.LockNames}
+		}
+		if in.Named != "" && args[in.Named] == nil {
+			args[in.Named] = &filesNamed{from, in.NamedBy}
+		}
+	}
+	l.addStep(made)
+	attrs[kind.Name] = reference(b.DefRange, "step", kind.Name, name, in.Output)
+}
+
+// placeOf is the absolute path of a folder that is written relative to the pipeline's.
+type placeOf struct {
+	hcl.Expression
+	dir string
 }
 
 // Value implements hcl.Expression.
-func (e *eachValue) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	return e.traversal().TraverseAbs(ctx)
+func (p *placeOf) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := p.Expression.Value(ctx)
+	plain, marks := v.Unmark()
+	if diags.HasErrors() || !plain.IsKnown() || plain.IsNull() || plain.Type() != cty.String {
+		return v, diags
+	}
+	at := plain.AsString()
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(p.dir, at)
+	}
+	real, err := checkout.Follow(at)
+	if own, bad := checkout.Follow(p.dir); err == nil && bad == nil && checkout.Below(own, real) {
+		return v, append(diags, diag.Error(p.Range(), "Folder contains the pipeline", "%s is or contains the pipeline's folder. Name a folder of its own, such as .venv.", at))
+	}
+	return cty.StringVal(at).WithMarks(marks), diags
 }
 
-// Variables implements hcl.Expression.
-func (e *eachValue) Variables() []hcl.Traversal { return []hcl.Traversal{e.traversal()} }
+// fileOf is the file at the path that an expression gives, or content as it is. With
+// names it is the first file of other names beside that one, null if there is none.
+type fileOf struct {
+	hcl.Expression
+	files *local.Files
+	names func(path string) []string
+}
 
-// Range implements hcl.Expression.
-func (e *eachValue) Range() hcl.Range { return e.rng }
+// Value implements hcl.Expression.
+func (f *fileOf) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := f.Expression.Value(ctx)
+	if diags.HasErrors() || !v.IsKnown() || v.IsNull() {
+		return v, diags
+	}
+	plain, marks := v.Unmark()
+	path := ""
+	switch a := artifactOf(plain); {
+	case plain.Type() == cty.String:
+		path = plain.AsString()
+	case a == nil || f.names == nil: // the wrong type is refused like that of any argument
+		return v, diags
+	case a.Local == nil:
+		return cty.NullVal(step.ArtifactType), diags
+	default:
+		path = a.Local.Path()
+	}
+	paths := []string{path}
+	if f.names != nil {
+		paths = f.names(path)
+	}
+	var err error
+	for _, path := range paths {
+		var content cty.Value
+		if content, err = artifactValue(f.files.File(path)); err == nil {
+			return content.WithMarks(marks), diags
+		}
+	}
+	if f.names != nil {
+		return cty.NullVal(step.ArtifactType), diags
+	}
+	return cty.DynamicVal, append(diags, diag.Error(f.Range(), "File cannot be read", "%s", diag.Sentence(err.Error())))
+}
 
-// StartRange implements hcl.Expression.
-func (e *eachValue) StartRange() hcl.Range { return e.rng }
+// filesNamed are the files that another one names by their paths, null if there are none.
+type filesNamed struct {
+	*fileOf
+	names func(path, text string) []string
+}
+
+// Value implements hcl.Expression.
+func (f *filesNamed) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	none := cty.NullVal(cty.List(step.ArtifactType))
+	v, diags := f.fileOf.Value(ctx)
+	plain, marks := v.Unmark()
+	a := artifactOf(plain)
+	if diags.HasErrors() || a == nil || a.Local == nil {
+		return none, nil // the other argument's own diagnostics say so
+	}
+	text, err := a.Local.Text()
+	if err != nil {
+		return none, nil
+	}
+	var list []cty.Value
+	for _, name := range f.names(a.Local.Path(), text) {
+		content, err := artifactValue(f.files.File(filepath.Join(filepath.Dir(a.Local.Path()), filepath.FromSlash(name))))
+		if err != nil {
+			return cty.DynamicVal, hcl.Diagnostics{diag.Error(f.Range(), "File cannot be read", "%s names %s: %s", a.Local.Path(), name, diag.Sentence(err.Error()))}
+		}
+		list = append(list, content)
+	}
+	if len(list) == 0 {
+		return none, nil
+	}
+	return cty.ListVal(list).WithMarks(marks), nil
+}

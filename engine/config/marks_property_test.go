@@ -130,7 +130,7 @@ func (w *world) evaluate(g *Graph, outputs map[string]string) result {
 		}
 	}
 	g.eval.refresh()
-	e := g.Pipeline.Locals["e"].Expr
+	e := g.Pipeline.named["local"]["e"].exprs[0]
 	v, diags := g.eval.evaluate(e, g.eval.scope([]hcl.Expression{e}))
 	if diags.HasErrors() {
 		return result{text: "error"}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -14,80 +15,23 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// Model is a model block.
-type Model struct {
-	Name  string
-	Attrs map[string]hcl.Expression
-	// Blocks are the expressions of its nested blocks by their type, Prices
-	// those of its price blocks by their label.
-	Blocks, Prices map[string]map[string]hcl.Expression
-	Range          hcl.Range
-}
-
-func (m *Model) expressions() []hcl.Expression {
-	all := sortedExprs(m.Attrs)
-	for _, blocks := range []map[string]map[string]hcl.Expression{m.Blocks, m.Prices} {
-		for _, name := range slices.Sorted(maps.Keys(blocks)) {
-			all = append(all, sortedExprs(blocks[name])...)
+func (l *loader) model(b *hcl.Block) {
+	name := l.name("model", b)
+	content, _ := l.content(b, schemas[b.Type])
+	m := newBlock(name, b.DefRange, content.Attributes)
+	n := &node{root: "model", name: name, at: m.Range, block: &m, value: func(ev *evaluator) (cty.Value, diag.List) { return ev.modelValue(&m) }}
+	if !l.declare("model", b.LabelRanges[0], n) {
+		return
+	}
+	schema := func(name string) *hcl.BodySchema { return blockIn(argDocs("model"), name) }
+	m.Blocks = l.nested(content.Blocks, schema, func(nested *hcl.Block) string {
+		shown := nested.Type
+		for _, label := range nested.Labels {
+			shown += fmt.Sprintf(" %q", label)
 		}
-	}
-	return all
-}
-
-// rangeOf returns the place of an argument as Kind.CheckModel names it: an
-// argument, BLOCK.ARGUMENT or price.LABEL.ARGUMENT; the header for others.
-func (m *Model) rangeOf(arg string) hcl.Range {
-	places := map[string]hcl.Expression{}
-	add := func(prefix string, exprs map[string]hcl.Expression) {
-		for name, e := range exprs {
-			places[prefix+name] = e
-		}
-	}
-	add("", m.Attrs)
-	for name, exprs := range m.Blocks {
-		add(name+".", exprs)
-	}
-	for label, exprs := range m.Prices {
-		add("price."+label+".", exprs)
-	}
-	if e := places[arg]; e != nil {
-		return e.Range()
-	}
-	return m.Range
-}
-
-func (l *loader) model(b *hcl.Block) diag.List {
-	name := b.Labels[0]
-	diags := checkName("model", name, b.LabelRanges[0])
-	content, more := b.Body.Content(schemas[b.Type])
-	diags = append(diags, more...)
-	if old := l.p.Models[name]; old != nil {
-		return append(diags, duplicate("model", name, b.LabelRanges[0], old.Range))
-	}
-	m := &Model{Name: name, Attrs: exprs(content.Attributes), Range: b.DefRange,
-		Blocks: map[string]map[string]hcl.Expression{}, Prices: map[string]map[string]hcl.Expression{}}
-	for _, nested := range content.Blocks {
-		into, label := m.Blocks, nested.Type
-		if nested.Type == "price" {
-			into, label = m.Prices, nested.Labels[0]
-		}
-		inner, more := nested.Body.Content(blockIn(argDocs(b.Type), nested.Type))
-		diags = append(diags, more...)
-		if into[label] != nil {
-			diags = append(diags, diag.Error(nested.DefRange, "Duplicate block", "The model %q has a block %s already. Remove one of them.", name, describeBlock(nested)))
-			continue
-		}
-		into[label] = exprs(inner.Attributes)
-	}
-	l.p.Models[name] = m
-	return diags
-}
-
-func describeBlock(b *hcl.Block) string {
-	if len(b.Labels) > 0 {
-		return fmt.Sprintf("%s %q", b.Type, b.Labels[0])
-	}
-	return b.Type
+		return fmt.Sprintf("The model %q has a block %s already. Remove one of them.", name, shown)
+	})
+	n.exprs = m.expressions()
 }
 
 // modelValue evaluates a model block:
@@ -105,37 +49,51 @@ func describeBlock(b *hcl.Block) string {
 //
 // A recording to replay may be the output of another step, which then is done
 // first.
-func (ev *evaluator) modelValue(m *Model) (cty.Value, diag.List) {
-	e := modelEval{ev: ev, ctx: ev.scope(m.expressions())}
-	attrs := map[string]cty.Value{}
-	for name, ty := range step.ModelType.AttributeTypes() {
+func (ev *evaluator) modelValue(m *Block) (cty.Value, diag.List) {
+	e := blockEval{ev: ev, ctx: ev.scope(m.expressions()), wrong: wrongModel}
+	v := objectOf(step.ModelType, func(name string, ty cty.Type) cty.Value {
+		expr := m.Args[name]
 		switch {
 		case name == "name":
-			attrs[name] = cty.StringVal(m.Name)
+			return cty.StringVal(m.Name)
 		case name == "key":
-			attrs[name] = e.key(m.Attrs[name])
+			return e.arg(expr, noSecret, func(v cty.Value) cty.Value { return e.key(expr, v) })
 		case name == "replay":
-			attrs[name] = e.replay(m.Attrs[name])
+			return e.arg(expr, emptyOf(ty), func(v cty.Value) cty.Value { return e.replay(expr, v) })
 		case name == "prices":
-			attrs[name] = e.prices(m)
+			return e.prices(m)
 		case ty.IsObjectType():
-			attrs[name] = e.object(m.Blocks[name], ty)
-		default:
-			attrs[name] = e.attr(name, m.Attrs[name], ty)
+			return e.object(m.Blocks[name], ty)
 		}
-	}
-	v := cty.ObjectVal(attrs)
+		return e.attr(name, expr, ty)
+	})
 	if e.diags.HasErrors() {
-		if slices.ContainsFunc(m.expressions(), func(expr hcl.Expression) bool { return ev.pipeline.conceals(expr, e.ctx) }) {
-			conceal(e.diags)
-		}
 		return cty.UnknownVal(step.ModelType), e.diags
 	}
 	return v, append(e.diags, checkModel(ev.pipeline.kinds, m, v)...)
 }
 
+// wrongModel says what is wrong with the type of an argument of a model.
+func wrongModel(_ string, v cty.Value, want cty.Type, text string) string {
+	if want.IsListType() && v.Type() == cty.String && v.IsKnown() && !v.IsMarked() && !v.IsNull() {
+		text += fmt.Sprintf("; write [%q]", v.AsString())
+	}
+	return "of a model " + text
+}
+
+// objectOf returns the object of a type whose attributes value returns, in the order of
+// their names.
+func objectOf(ty cty.Type, value func(name string, ty cty.Type) cty.Value) cty.Value {
+	types := ty.AttributeTypes()
+	attrs := make(map[string]cty.Value, len(types))
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		attrs[name] = value(name, types[name])
+	}
+	return cty.ObjectVal(attrs)
+}
+
 // checkModel asks the kinds that know models what is wrong with one.
-func checkModel(kinds *step.Registry, m *Model, v cty.Value) (diags diag.List) {
+func checkModel(kinds *step.Registry, m *Block, v cty.Value) (diags diag.List) {
 	v, marks := v.UnmarkDeep()
 	if !v.IsWhollyKnown() || concealed(marks) { // what is secret is refused where it is used
 		return nil
@@ -156,7 +114,7 @@ func checkModel(kinds *step.Registry, m *Model, v cty.Value) (diags diag.List) {
 		for _, mistake := range step.Mistakes(err) {
 			at := m.Range
 			if wrong := (*step.ArgError)(nil); errors.As(mistake, &wrong) {
-				at = m.rangeOf(wrong.Arg)
+				at = m.ArgRange(wrong.Arg)
 			}
 			diags = append(diags, diag.Error(at, "Invalid model", "%s", diag.Sentence(mistake.Error())))
 		}
@@ -164,66 +122,112 @@ func checkModel(kinds *step.Registry, m *Model, v cty.Value) (diags diag.List) {
 	return diags
 }
 
-// modelEval evaluates the arguments of one model block.
-type modelEval struct {
-	ev    *evaluator
-	ctx   *hcl.EvalContext
+// blockEval evaluates the arguments of a model or an agent block.
+type blockEval struct {
+	ev  *evaluator
+	ctx *hcl.EvalContext
+	// wrong says, after the name of an argument, what is wrong with its type, given what
+	// mismatch says.
+	wrong func(name string, v cty.Value, want cty.Type, text string) string
 	diags diag.List
+}
+
+// arg evaluates an argument, which is none if it is not written. read makes its value what
+// the block has.
+func (e *blockEval) arg(expr hcl.Expression, none cty.Value, read func(v cty.Value) cty.Value) cty.Value {
+	if expr == nil {
+		return none
+	}
+	v, diags := e.ev.evaluate(expr, e.ctx)
+	if e.diags = append(e.diags, diags...); diags.HasErrors() {
+		return none
+	}
+	before := len(e.diags)
+	out := read(v)
+	if len(e.diags) > before && concealed(marksOf(v)) {
+		conceal(e.diags[before:])
+	}
+	return out
+}
+
+// attr evaluates an argument of a type.
+func (e *blockEval) attr(name string, expr hcl.Expression, want cty.Type) cty.Value {
+	return e.arg(expr, emptyOf(want), func(v cty.Value) cty.Value { return e.converted(name, expr, v, want) })
+}
+
+// converted converts the value of an argument. Null is as if it were not written.
+func (e *blockEval) converted(name string, expr hcl.Expression, v cty.Value, want cty.Type) cty.Value {
+	out, err := convert.Convert(v, want)
+	if err != nil {
+		path, text := mismatch(v, want)
+		e.fail(expr, "Wrong type of argument", "%s%s %s.", name, path, e.wrong(name, v, want, text))
+		return emptyOf(want)
+	}
+	plain, marks := out.Unmark()
+	switch {
+	case plain.IsNull():
+		return emptyOf(want).WithMarks(marks)
+	case want == cty.Number && plain.IsKnown() && !isCount(plain):
+		e.fail(expr, "Invalid "+name, "%s must be an integer of at least 1.", name)
+		return emptyOf(want)
+	}
+	return out
 }
 
 // object evaluates the arguments of a nested block; those that are not written
 // are empty, and numbers are integers above 0.
-func (e *modelEval) object(exprs map[string]hcl.Expression, ty cty.Type) cty.Value {
-	attrs := map[string]cty.Value{}
-	for name, want := range ty.AttributeTypes() {
-		attrs[name] = e.attr(name, exprs[name], want)
-	}
-	return cty.ObjectVal(attrs)
+func (e *blockEval) object(exprs map[string]hcl.Expression, ty cty.Type) cty.Value {
+	return objectOf(ty, func(name string, want cty.Type) cty.Value { return e.attr(name, exprs[name], want) })
 }
 
 // prices are those of the price blocks, and those of the argument prices for which
 // there is no block.
-func (e *modelEval) prices(m *Model) cty.Value {
-	ty, prices := step.ModelPriceType, map[string]cty.Value{}
-	for label, exprs := range m.Prices {
-		prices[label] = e.object(exprs, ty)
-	}
-	given, marks := e.attr("prices", m.Attrs["prices"], cty.Map(cty.Map(cty.String))).UnmarkDeep()
-	if !given.IsWhollyKnown() {
-		return cty.UnknownVal(cty.Map(ty)).WithMarks(marks)
-	}
-	for label, texts := range given.AsValueMap() {
-		if _, ok := prices[label]; ok || texts.IsNull() {
-			continue
+func (e *blockEval) prices(m *Block) cty.Value {
+	ty, expr, prices := step.ModelPriceType, m.Args["prices"], map[string]cty.Value{}
+	for name, exprs := range m.Blocks {
+		if label, ok := strings.CutPrefix(name, "price."); ok {
+			prices[label] = e.object(exprs, ty)
 		}
-		attrs := map[string]cty.Value{}
-		for name, want := range ty.AttributeTypes() {
-			attrs[name] = emptyOf(want)
+	}
+	return e.arg(expr, mapOf(ty, prices), func(v cty.Value) cty.Value {
+		given, marks := e.converted("prices", expr, v, cty.Map(cty.Map(cty.String))).UnmarkDeep()
+		if !given.IsWhollyKnown() {
+			return cty.UnknownVal(cty.Map(ty)).WithMarks(marks)
 		}
-		for name, text := range texts.AsValueMap() {
-			if attrs[name] == cty.NilVal {
-				e.fail(m.Attrs["prices"], "Invalid prices", "prices[%q] has no %q.%s", label, name, diag.DidYouMean(name, slices.Sorted(maps.Keys(attrs))))
-				continue
+		for label, texts := range given.AsValueMap() {
+			if _, ok := prices[label]; !ok && !texts.IsNull() {
+				prices[label] = e.price(expr, label, texts.AsValueMap())
 			}
-			if want := ty.AttributeType(name); want.IsMapType() {
-				e.fail(m.Attrs["prices"], "Invalid prices", "prices[%q] cannot hold %s, which is a map; write a block price %q.", label, name, label)
-				continue
-			}
-			attrs[name] = e.number(m.Attrs["prices"], name, text, ty.AttributeType(name))
 		}
-		if attrs["input"] == cty.StringVal("") || attrs["output"] == cty.StringVal("") {
-			e.fail(m.Attrs["prices"], "Invalid prices", "prices[%q] needs input and output; \"0 USD\" is a price.", label)
+		return mapOf(ty, prices).WithMarks(marks)
+	})
+}
+
+// price is one of the argument prices.
+func (e *blockEval) price(expr hcl.Expression, label string, texts map[string]cty.Value) cty.Value {
+	types := step.ModelPriceType.AttributeTypes()
+	for name := range texts {
+		switch want, known := types[name]; {
+		case !known:
+			e.fail(expr, "Invalid prices", "prices[%q] has no %q.%s", label, name, diag.DidYouMean(name, slices.Sorted(maps.Keys(types))))
+		case want.IsMapType():
+			e.fail(expr, "Invalid prices", "prices[%q] cannot hold %s, which is a map; write a block price %q.", label, name, label)
 		}
-		prices[label] = cty.ObjectVal(attrs)
 	}
-	if len(prices) == 0 {
-		return cty.MapValEmpty(ty).WithMarks(marks)
+	v := objectOf(step.ModelPriceType, func(name string, want cty.Type) cty.Value {
+		if text, given := texts[name]; given && !want.IsMapType() {
+			return e.number(expr, name, text, want)
+		}
+		return emptyOf(want)
+	})
+	if v.GetAttr("input") == cty.StringVal("") || v.GetAttr("output") == cty.StringVal("") {
+		e.fail(expr, "Invalid prices", "prices[%q] needs input and output; \"0 USD\" is a price.", label)
 	}
-	return cty.MapVal(prices).WithMarks(marks)
+	return v
 }
 
 // number makes a string what it stands for.
-func (e *modelEval) number(expr hcl.Expression, name string, text cty.Value, want cty.Type) cty.Value {
+func (e *blockEval) number(expr hcl.Expression, name string, text cty.Value, want cty.Type) cty.Value {
 	v, err := convert.Convert(text, want)
 	switch {
 	case err == nil && v.IsNull():
@@ -241,40 +245,12 @@ func isCount(v cty.Value) bool {
 	return n.IsInt() && n.Sign() > 0 && n.MantExp(nil) <= 53
 }
 
-func (e *modelEval) attr(name string, expr hcl.Expression, want cty.Type) cty.Value {
-	if expr == nil {
-		return emptyOf(want)
-	}
-	v, diags := e.ev.evaluate(expr, e.ctx)
-	if e.diags = append(e.diags, diags...); diags.HasErrors() {
-		return emptyOf(want)
-	}
-	out, err := convert.Convert(v, want)
-	if err != nil {
-		path, text := mismatch(v, want)
-		if want.IsListType() && v.Type() == cty.String && v.IsKnown() && !v.IsMarked() && !v.IsNull() {
-			text += fmt.Sprintf("; write [%q]", v.AsString())
-		}
-		e.fail(expr, "Wrong type of argument", "%s%s of a model %s.", name, path, text)
-		return emptyOf(want)
-	}
-	plain, marks := out.Unmark()
-	switch {
-	case plain.IsNull():
-		return emptyOf(want).WithMarks(marks) // as if it were not written
-	case want == cty.Number && plain.IsKnown():
-		if !isCount(plain) {
-			e.fail(expr, "Invalid "+name, "%s must be an integer of at least 1.", name)
-			return emptyOf(want)
-		}
-	}
-	return out
-}
+// noSecret is the key of a model without one.
+var noSecret = cty.CapsuleVal(step.SecretRefType, &step.SecretRef{})
 
-// key evaluates a reference to a secret. What is none is not repeated.
-func (e *modelEval) key(expr hcl.Expression) cty.Value {
-	v := e.attr("key", expr, cty.String)
-	plain, marks := v.Unmark()
+// key reads a reference to a secret. What is none is not repeated.
+func (e *blockEval) key(expr hcl.Expression, v cty.Value) cty.Value {
+	plain, marks := e.converted("key", expr, v, cty.String).Unmark()
 	if !plain.IsKnown() {
 		return cty.UnknownVal(step.SecretRefType).WithMarks(marks)
 	}
@@ -286,17 +262,10 @@ func (e *modelEval) key(expr hcl.Expression) cty.Value {
 	return cty.CapsuleVal(step.SecretRefType, &step.SecretRef{Ref: text}).WithMarks(marks)
 }
 
-// replay evaluates recordings: the paths of folders of the pipeline, or outputs
+// replay reads recordings: the paths of folders of the pipeline, or outputs
 // of steps, one or a list.
-func (e *modelEval) replay(expr hcl.Expression) cty.Value {
+func (e *blockEval) replay(expr hcl.Expression, v cty.Value) cty.Value {
 	none := cty.ListValEmpty(step.ArtifactType)
-	if expr == nil {
-		return none
-	}
-	v, diags := e.ev.evaluate(expr, e.ctx)
-	if e.diags = append(e.diags, diags...); diags.HasErrors() {
-		return none
-	}
 	plain, marks := v.UnmarkDeep()
 	switch {
 	case plain.IsNull():
@@ -331,6 +300,6 @@ func (e *modelEval) replay(expr hcl.Expression) cty.Value {
 	return cty.ListVal(list).WithMarks(marks)
 }
 
-func (e *modelEval) fail(expr hcl.Expression, summary, format string, args ...any) {
+func (e *blockEval) fail(expr hcl.Expression, summary, format string, args ...any) {
 	e.diags = append(e.diags, diag.Error(expr.Range(), summary, format, args...))
 }

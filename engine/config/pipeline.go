@@ -3,6 +3,8 @@ package config
 import (
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -34,22 +36,29 @@ type Pipeline struct {
 	Settings map[string]hcl.Expression
 
 	Variables map[string]*Variable
-	Locals    map[string]*Local
-	Models    map[string]*Model
-	Agents    map[string]*Agent
 	// Steps are in the order of the file, after those of the file it extends.
 	Steps []*Step
 	// Evaluate is the evaluate block, or nil.
-	Evaluate *Evaluate
+	Evaluate *Block
 	// Outputs are in the same order.
 	Outputs []*Output
 
+	// named are the local values, models, agents and outputs by root and name.
+	named  map[string]map[string]*node
 	kinds  *step.Registry
 	byAddr map[addr.Step]*Step
 	funcs  map[string]function.Function
 	budget *bounded.Budget // of all evaluation
 	local  *local.Files
 	order  []node
+}
+
+// Written returns an argument of all blocks of a type, "model" or "agent", that have it.
+func (p *Pipeline) Written(blockType, arg string) (all []hcl.Expression) {
+	for _, n := range p.named[blockType] {
+		all = append(all, written(n.block.Args[arg])...)
+	}
+	return all
 }
 
 // LocalFiles is what expanding the pipeline read from its folder.
@@ -89,17 +98,39 @@ type Validation struct {
 	Range              hcl.Range
 }
 
-// Local is one argument of a locals block.
-type Local struct {
+// Block is a block with a name and arguments: a model, an agent, a step or an evaluation.
+type Block struct {
 	Name string
-	Expr hcl.Expression
+	// Range is the block's header.
+	Range hcl.Range
+	// Args are the expressions by argument name; Blocks those of each nested
+	// block by block name, or TYPE.LABEL of one with a label.
+	Args   map[string]hcl.Expression
+	Blocks map[string]map[string]hcl.Expression
 }
 
-// Agent is an agent block.
-type Agent struct {
-	Name  string
-	Attrs map[string]hcl.Expression
-	Range hcl.Range
+func newBlock(name string, r hcl.Range, attrs hcl.Attributes) Block {
+	return Block{Name: name, Range: r, Args: exprs(attrs), Blocks: map[string]map[string]hcl.Expression{}}
+}
+
+func (b *Block) expressions() []hcl.Expression {
+	return slices.Concat(sortedExprs(b.Args), blockExprs(b.Blocks))
+}
+
+// ArgRange returns the range of an argument, a nested block, or an argument of one as
+// BLOCK.ARGUMENT. It is that of the block's header if it was not written.
+func (b *Block) ArgRange(name string) hcl.Range {
+	if e := b.Args[name]; e != nil {
+		return e.Range()
+	}
+	if block := sortedExprs(b.Blocks[name]); len(block) > 0 {
+		return block[0].Range()
+	}
+	at := max(0, strings.LastIndex(name, "."))
+	if e := b.Blocks[name[:at]][strings.TrimPrefix(name[at:], ".")]; e != nil {
+		return e.Range()
+	}
+	return b.Range
 }
 
 // Output is an output block.
@@ -114,34 +145,17 @@ type Output struct {
 
 // Step is a step block.
 type Step struct {
+	Block
 	Addr addr.Step
 	Kind *step.Kind
-	// Range is the block's header.
-	Range hcl.Range
 
 	ForEach   hcl.Expression
 	DependsOn hcl.Expression
 	On        hcl.Expression
 	Timeout   hcl.Expression
-	// Args are the expressions by argument name; Blocks those of each nested
-	// block by block name.
-	Args   map[string]hcl.Expression
-	Blocks map[string]map[string]hcl.Expression
 
 	// argNames are the names of arguments and blocks, once the step is expanded.
 	argNames []string
-}
-
-// ArgRange returns the range of an argument or nested block, or that of the
-// step's header if it was not written.
-func (s *Step) ArgRange(name string) hcl.Range {
-	if e := s.Args[name]; e != nil {
-		return e.Range()
-	}
-	if block := sortedExprs(s.Blocks[name]); len(block) > 0 {
-		return block[0].Range()
-	}
-	return s.Range
 }
 
 // Retry says how often and when an instance is retried.

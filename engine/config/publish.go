@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/gocty"
 
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
@@ -88,54 +89,71 @@ func publications(g *Graph) (diags diag.List) {
 
 // evaluate sets p to the values of a publish block.
 func (p *Publication) evaluate(ev *evaluator, args map[string]hcl.Expression, ctx *hcl.EvalContext) (diags diag.List) {
-	to := args["to"]
-	p.Range = to.Range()
-	values := map[string]cty.Value{}
-	for _, a := range PublishArgs {
-		name, want := a.Name, cty.String
-		if name == "link" || name == "private" {
-			want = cty.Bool
-		}
-		if args[name] == nil {
-			values[name] = cty.NullVal(want)
-			continue
-		}
-		v, more := ev.evaluate(args[name], ctx)
-		if diags = append(diags, more...); more.HasErrors() {
-			continue
-		}
-		marks := map[any]struct{}{}
-		v, err := convert.Convert(unmark(v, marks), want)
-		_, secret := marks[sensitive]
-		what := hidden(marks)
-		switch {
-		case what != "":
-			more = diag.List{diag.Error(args[name].Range(), "Private content in publish", "%s is made from %s, which is private, and would be stored and shown. Use a value that is not made from it.", name, what)}
-		case secret:
-			more = diag.List{diag.Error(args[name].Range(), "Sensitive value in publish", "%s would be stored and shown. Use a value that is not sensitive.", name)}
-		case err != nil:
-			more = diag.List{diag.Error(args[name].Range(), "Invalid "+name, "%s must be a %s.", name, want.FriendlyName())}
-		case !v.IsKnown():
-			more = diag.List{diag.Error(args[name].Range(), "Invalid "+name, "%s depends on the result of a step. It must be known before anything runs: use variables, locals and each.", name)}
-		}
-		diags = append(diags, more...)
-		values[name] = v
+	p.Range = args["to"].Range()
+	var path, output *string
+	var link, private *bool
+	for _, arg := range []struct {
+		name string
+		dst  any
+	}{{"to", &path}, {"output", &output}, {"link", &link}, {"private", &private}} {
+		diags = append(diags, ev.decode("publish", arg.name, args[arg.name], ctx, arg.dst)...)
 	}
 	if diags.HasErrors() {
 		return diags
 	}
-	truth := func(name string) bool { return !values[name].IsNull() && values[name].True() }
-	p.Link, p.Private = truth("link"), truth("private")
-	if !values["output"].IsNull() {
-		p.Name = values["output"].AsString()
-	}
-	if values["to"].IsNull() {
+	p.Name, p.Link, p.Private = step.Text(output), link != nil && *link, private != nil && *private
+	if path == nil {
 		return diag.List{diag.Error(p.Range, "Invalid to", "Write a path, such as \"results/board\".")}
 	}
-	if err := p.setPath(values["to"].AsString(), folderOf(ev.pipeline.Path)); err != nil {
+	if err := p.setPath(*path, folderOf(ev.pipeline.Path)); err != nil {
 		return diag.List{diag.Error(p.Range, "Invalid to", "%s", diag.Sentence(err.Error()))}
 	}
 	return nil
+}
+
+// decode stores a written argument of a block, which is stored and shown, in dst.
+func (ev *evaluator) decode(block, name string, e hcl.Expression, ctx *hcl.EvalContext, dst any) diag.List {
+	if e == nil {
+		return nil
+	}
+	want, err := gocty.ImpliedType(dst)
+	if err != nil {
+		panic(err)
+	}
+	v, diags := ev.stored(block, name, e, want, ctx)
+	if diags.HasErrors() {
+		return diags
+	}
+	if err := gocty.FromCtyValue(v, dst); err != nil {
+		diags = append(diags, diag.Error(e.Range(), "Invalid "+name, "%s", diag.Sentence(err.Error())))
+	}
+	return diags
+}
+
+// stored evaluates an argument of a block that is stored and shown, and must be known
+// before anything runs. It may be null.
+func (ev *evaluator) stored(block, name string, e hcl.Expression, want cty.Type, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+	v, diags := ev.evaluate(e, ctx)
+	if diags.HasErrors() {
+		return v, diags
+	}
+	fail := func(summary, detail string, args ...any) (cty.Value, diag.List) {
+		return v, append(diags, diag.Error(e.Range(), summary, detail, append([]any{name}, args...)...))
+	}
+	marks := map[any]struct{}{}
+	v, err := convert.Convert(unmark(v, marks), want)
+	_, secret := marks[sensitive]
+	switch what := hidden(marks); {
+	case what != "":
+		return fail("Private content in "+block, "%s is made from %s, which is private, and would be stored and shown. Use a value that is not made from it.", what)
+	case secret:
+		return fail("Sensitive value in "+block, "%s would be stored and shown. Use a value that is not sensitive.")
+	case err != nil:
+		return fail("Invalid "+name, "%s must be a %s.", want.FriendlyName())
+	case !v.IsWhollyKnown():
+		return fail("Invalid "+name, "%s depends on the result of a step. It must be known before anything runs: use variables, locals and each.")
+	}
+	return v, diags
 }
 
 // setPath takes the path as it was written.
@@ -161,10 +179,9 @@ func (p *Publication) setPath(to, folder string) error {
 }
 
 func (p *Publication) checkStep(inst *Instance, args map[string]hcl.Expression) diag.List {
-	var names, private []string
-	for o := range inst.Step.Kind.Outputs {
-		name := inst.Step.Kind.Outputs[o].Name
-		names = append(names, name)
+	var private []string
+	names := outputNames(inst.Step.Kind)
+	for o, name := range names {
 		if (p.Name == "" || p.Name == name) && (origin{inst: inst, out: o}).hidden() {
 			private = append(private, name)
 		}
@@ -183,7 +200,7 @@ func (p *Publication) checkOutput(ev *evaluator) diag.List {
 	if p.Name != "" {
 		return diag.List{diag.Error(p.Range, "Invalid publish", "output selects one of a step's outputs, but an output block publishes its own value. Remove it.")}
 	}
-	v, diags := ev.evaluate(p.Output.Value, ev.scope([]hcl.Expression{p.Output.Value}))
+	v, diags := ev.alone(p.Output.Value)
 	if diags.HasErrors() {
 		return nil // Expand reports it
 	}

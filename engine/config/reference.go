@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -10,70 +11,61 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
 // node is something that is evaluated once per pipeline: a local, a model, an
-// agent or a step block. Exactly one field is set.
+// agent or a step block.
 type node struct {
-	local *Local
-	model *Model
-	agent *Agent
+	// root and name are what it is referred to by, and at is where it is declared.
+	root, name string
+	at         hcl.Range
+	// exprs lists what it evaluates, in a stable order. sweep is the one of them that
+	// makes it several instances, or nil.
+	exprs []hcl.Expression
+	sweep hcl.Expression
+	// reads are the names of the nodes that it may refer to, once the nodes are in order.
+	reads []string
+	// block is that of a model or an agent.
+	block *Block
+	// value evaluates it. It is nil for a step block.
+	value func(*evaluator) (cty.Value, diag.List)
 	step  *Step
 }
 
-func (n node) String() string {
-	switch {
-	case n.local != nil:
-		return "local." + n.local.Name
-	case n.model != nil:
-		return "model." + n.model.Name
-	case n.agent != nil:
-		return "agent." + n.agent.Name
-	default:
-		return n.step.Addr.String()
-	}
-}
-
-// expressions lists what n evaluates, in a stable order.
-func (n node) expressions() []hcl.Expression {
-	switch {
-	case n.local != nil:
-		return []hcl.Expression{n.local.Expr}
-	case n.model != nil:
-		return n.model.expressions()
-	case n.agent != nil:
-		return sortedExprs(n.agent.Attrs)
-	default:
-		return n.step.expressions()
-	}
-}
-
-// sweep returns the expression that makes n several instances, or nil.
-func (n node) sweep() hcl.Expression {
-	switch {
-	case n.step != nil:
-		return n.step.ForEach
-	case n.agent != nil:
-		return n.agent.sweep()
-	}
-	return nil
-}
+func (n node) String() string { return n.root + "." + n.name }
 
 func (s *Step) expressions() []hcl.Expression {
-	var all []hcl.Expression
-	for _, e := range []hcl.Expression{s.ForEach, s.DependsOn, s.Timeout, s.On} {
-		if e != nil {
-			all = append(all, e)
-		}
-	}
-	all = append(all, sortedExprs(s.Args)...)
-	for _, name := range slices.Sorted(maps.Keys(s.Blocks)) {
-		all = append(all, sortedExprs(s.Blocks[name])...)
+	return slices.Concat(written(s.ForEach, s.DependsOn, s.Timeout, s.On), s.Block.expressions())
+}
+
+// written leaves out the expressions that are nil, because they are not written.
+func written(exprs ...hcl.Expression) []hcl.Expression {
+	return slices.DeleteFunc(exprs, func(e hcl.Expression) bool { return e == nil })
+}
+
+// blockExprs returns the expressions of nested blocks, by the names of the blocks.
+func blockExprs(blocks map[string]map[string]hcl.Expression) (all []hcl.Expression) {
+	for _, name := range slices.Sorted(maps.Keys(blocks)) {
+		all = append(all, sortedExprs(blocks[name])...)
 	}
 	return all
+}
+
+// traversals yields the references of expressions.
+func traversals(exprs []hcl.Expression) iter.Seq[hcl.Traversal] {
+	return func(yield func(hcl.Traversal) bool) {
+		for _, e := range exprs {
+			for _, t := range e.Variables() {
+				if !yield(t) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func sortedExprs(m map[string]hcl.Expression) []hcl.Expression {
@@ -81,49 +73,58 @@ func sortedExprs(m map[string]hcl.Expression) []hcl.Expression {
 }
 
 // nodes lists all nodes: locals, models and agents by name, steps as in the file.
-func (p *Pipeline) nodes() []node {
-	var all []node
-	for _, name := range slices.Sorted(maps.Keys(p.Locals)) {
-		all = append(all, node{local: p.Locals[name]})
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Models)) {
-		all = append(all, node{model: p.Models[name]})
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Agents)) {
-		all = append(all, node{agent: p.Agents[name]})
+func (p *Pipeline) nodes() (all []node) {
+	for _, root := range []string{"local", "model", "agent"} {
+		for _, name := range slices.Sorted(maps.Keys(p.named[root])) {
+			all = append(all, *p.named[root][name])
+		}
 	}
 	for _, s := range p.Steps {
-		all = append(all, node{step: s})
+		all = append(all, node{root: "step", name: s.Addr.Kind + "." + s.Addr.Name, exprs: s.expressions(), sweep: s.ForEach, step: s})
 	}
 	return all
 }
 
-func (l *loader) checkReferences() (diags diag.List) {
+func (l *loader) checkReferences() {
+	before := len(l.diags)
 	for _, n := range l.p.nodes() {
-		each := n.sweep()
-		for _, e := range n.expressions() {
-			diags = append(diags, l.p.checkExpr(e, each != nil && e != each)...)
+		for _, e := range n.exprs {
+			l.checkExpr(e, n.sweep != nil && e != n.sweep)
 		}
-		if len(diags) > diag.MaxShown {
-			return diags
+		if len(l.diags)-before > diag.MaxShown {
+			return
 		}
 	}
 	if e := l.p.Evaluate; e != nil {
-		diags = append(diags, e.check(l.p)...)
+		before = len(l.diags)
+		for _, expr := range sortedExprs(e.Args) {
+			l.checkExpr(expr, false)
+		}
+		if _, more := over(e, l.p); !l.diags[before:].HasErrors() {
+			l.add(more)
+		}
 	}
 	for _, o := range l.p.Outputs {
 		for _, e := range append(sortedExprs(o.Publish), o.Value) {
-			diags = append(diags, l.p.checkExpr(e, false)...)
+			l.checkExpr(e, false)
 		}
 	}
-	return diags
 }
 
-func (p *Pipeline) checkExpr(e hcl.Expression, each bool) (diags diag.List) {
+// checkExpr checks the references of an expression, which may refer to each.
+func (l *loader) checkExpr(e hcl.Expression, each bool) {
 	for _, t := range e.Variables() {
-		diags = append(diags, p.checkTraversal(t, each)...)
+		l.add(l.p.checkTraversal(t, each))
 	}
-	return append(diags, p.checkOutputNames(e)...)
+	// Outputs that a kind does not have are found if the name directly follows the step.
+	if syntax, ok := e.(hclsyntax.Expression); ok {
+		_ = hclsyntax.VisitAll(syntax, func(n hclsyntax.Node) hcl.Diagnostics {
+			if t, rest, ok := stepAccess(n); ok {
+				l.checkOutputName(t, rest)
+			}
+			return nil
+		})
+	}
 }
 
 var roots = []string{"var", "local", "model", "agent", "step", "each", "path"}
@@ -134,11 +135,9 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 	case "var":
 		return checkMember(t, "variable", p.Variables, "Declare it with: variable %q { … }")
 	case "local":
-		return checkMember(t, "local value", p.Locals, "Declare %q in a locals block.")
-	case "model":
-		return checkMember(t, "model", p.Models, "Declare it with: model %q { … }")
-	case "agent":
-		return checkMember(t, "agent", p.Agents, "Declare it with: agent %q { … }")
+		return checkMember(t, "local value", p.named["local"], "Declare %q in a locals block.")
+	case "model", "agent":
+		return checkMember(t, t.RootName(), p.named[t.RootName()], "Declare it with: "+t.RootName()+" %q { … }")
 	case "step":
 		_, diags := p.stepOf(t)
 		return diags
@@ -196,32 +195,12 @@ func (p *Pipeline) stepOf(t hcl.Traversal) (*Step, diag.List) {
 	if s := p.byAddr[a]; s != nil {
 		return s, nil
 	}
-	all := make([]string, len(p.Steps))
-	for i, s := range p.Steps {
-		all[i] = s.Addr.String()
-	}
+	all := lists.Of(p.Steps, func(s *Step) string { return s.Addr.String() })
 	hint := diag.DidYouMean(a.String(), all)
 	if hint == "" && len(all) > 0 {
 		hint = " The steps are: " + strings.Join(all, ", ") + "."
 	}
 	return nil, diag.List{diag.Error(r, "Reference to undeclared step", "There is no %s.%s", a, hint)}
-}
-
-// checkOutputNames finds outputs that a kind does not have, if the name
-// directly follows the step reference.
-func (p *Pipeline) checkOutputNames(e hcl.Expression) (diags diag.List) {
-	syntax, ok := e.(hclsyntax.Expression)
-	if !ok {
-		return nil
-	}
-	visit := func(n hclsyntax.Node) hcl.Diagnostics {
-		if t, rest, ok := stepAccess(n); ok {
-			diags = append(diags, p.checkOutputName(t, rest)...)
-		}
-		return nil
-	}
-	_ = hclsyntax.VisitAll(syntax, visit)
-	return diags
 }
 
 // stepAccess splits step.a.b[k].rest into the step traversal and the part after
@@ -242,78 +221,46 @@ func stepAccess(n hclsyntax.Node) (t, rest hcl.Traversal, ok bool) {
 	return nil, nil, false
 }
 
-func (p *Pipeline) checkOutputName(t, rest hcl.Traversal) diag.List {
-	s, diags := p.stepOf(t)
+func (l *loader) checkOutputName(t, rest hcl.Traversal) {
+	s, diags := l.p.stepOf(t)
 	if diags.HasErrors() {
-		return nil // reported by checkTraversal
+		return // reported by checkTraversal
 	}
 	_, isIndex := rest[0].(hcl.TraverseIndex)
 	if s.ForEach != nil {
 		if !isIndex {
-			return diag.List{diag.Error(rest.SourceRange(), "Missing instance key",
-				"%s has for_each, so it is a map of instances: write %s[each.key] or %s[\"KEY\"] before the output.", s.Addr, s.Addr, s.Addr)}
+			l.fail(rest.SourceRange(), "Missing instance key", "%s has for_each, so it is a map of instances: write %s[each.key] or %s[\"KEY\"] before the output.", s.Addr, s.Addr, s.Addr)
+			return
 		}
 		rest = rest[1:]
 	} else if isIndex {
-		return diag.List{diag.Error(t.SourceRange(), "Key for a single step", "%s has no for_each, so it has no keys: write %s.OUTPUT.", s.Addr, s.Addr)}
+		l.fail(t.SourceRange(), "Key for a single step", "%s has no for_each, so it has no keys: write %s.OUTPUT.", s.Addr, s.Addr)
+		return
 	}
 	if len(rest) == 0 {
-		return nil
+		return
 	}
-	name, ok := member(rest[0])
-	if !ok || s.Kind.Output(name) != nil {
-		return nil
+	if name, ok := member(rest[0]); ok && s.Kind.Output(name) == nil {
+		names := outputNames(s.Kind)
+		l.fail(rest[0].SourceRange(), "Unknown output", "Steps of kind %q have no output %q.%s The outputs are: %s.", s.Kind.Name, name, diag.DidYouMean(name, names), strings.Join(names, ", "))
 	}
-	return diag.List{diag.Error(rest[0].SourceRange(), "Unknown output", "Steps of kind %q have no output %q.%s The outputs are: %s.",
-		s.Kind.Name, name, diag.DidYouMean(name, outputNames(s.Kind)), strings.Join(outputNames(s.Kind), ", "))}
 }
 
 func outputNames(k *step.Kind) []string {
-	names := make([]string, len(k.Outputs))
-	for i, o := range k.Outputs {
-		names[i] = o.Name
-	}
-	return names
+	return lists.Of(k.Outputs, func(o step.Output) string { return o.Name })
 }
 
-// dependencies lists the nodes that n refers to; all agents or models when one is
-// chosen by an expression.
-func (p *Pipeline) dependencies(n node, index map[string]int) []int {
-	var deps []int
-	for _, e := range n.expressions() {
-		for _, t := range e.Variables() {
-			deps = append(deps, p.targets(t, index)...)
-		}
-	}
-	slices.Sort(deps)
-	return slices.Compact(deps)
-}
-
-// nodeNames are the names of the nodes that a traversal may refer to.
+// nodeNames are the names of the nodes that a traversal may refer to: all agents or models
+// when one is chosen by an expression.
 func (p *Pipeline) nodeNames(t hcl.Traversal) []string {
-	switch t.RootName() {
-	case "step":
-		if s, diags := p.stepOf(t); !diags.HasErrors() {
-			return []string{s.Addr.String()}
-		}
-	case "local":
-		return memberNodes(t, "local.", p.Locals)
-	case "model":
-		return memberNodes(t, "model.", p.Models)
-	case "agent":
-		return memberNodes(t, "agent.", p.Agents)
+	root := t.RootName()
+	if all, named := p.named[root]; named {
+		return memberNodes(t, root+".", all)
+	}
+	if s, _ := p.stepOf(t); root == "step" && s != nil {
+		return []string{s.Addr.String()}
 	}
 	return nil
-}
-
-func (p *Pipeline) targets(t hcl.Traversal, index map[string]int) []int {
-	var found []int
-	for _, name := range p.nodeNames(t) {
-		if i, ok := index[name]; ok {
-			found = append(found, i)
-		}
-	}
-	return found
 }
 
 func memberNodes[V any](t hcl.Traversal, prefix string, all map[string]V) []string {
@@ -322,16 +269,12 @@ func memberNodes[V any](t hcl.Traversal, prefix string, all map[string]V) []stri
 			return []string{prefix + name}
 		}
 	}
-	names := make([]string, 0, len(all))
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		names = append(names, prefix+name)
-	}
-	return names
+	return lists.Of(slices.Sorted(maps.Keys(all)), func(name string) string { return prefix + name })
 }
 
 // sortNodes orders the nodes so that each comes after those it refers to, and
 // reports a cycle as a path.
-func (l *loader) sortNodes() diag.List {
+func (l *loader) sortNodes() {
 	nodes := l.p.nodes()
 	index := make(map[string]int, len(nodes))
 	for i, n := range nodes {
@@ -344,18 +287,22 @@ func (l *loader) sortNodes() diag.List {
 	)
 	state := make([]int, len(nodes))
 	var path []int
-	var diags diag.List
+	var cycles diag.List
 	var visit func(i int)
 	visit = func(i int) {
 		state[i] = open
 		path = append(path, i)
-		for _, d := range l.p.dependencies(nodes[i], index) {
+		for t := range traversals(nodes[i].exprs) {
+			nodes[i].reads = append(nodes[i].reads, l.p.nodeNames(t)...)
+		}
+		deps := lists.Of(nodes[i].reads, func(name string) int { return index[name] })
+		for _, d := range distinct(deps) {
 			switch state[d] {
 			case unseen:
 				visit(d)
 			case open:
-				if len(diags) < shownNames { // there may be very many
-					diags = append(diags, cycle(nodes, path[slices.Index(path, d):]))
+				if len(cycles) < shownNames { // there may be very many
+					cycles = append(cycles, cycle(nodes, path[slices.Index(path, d):]))
 				}
 			}
 		}
@@ -368,7 +315,7 @@ func (l *loader) sortNodes() diag.List {
 			visit(i)
 		}
 	}
-	return diags
+	l.add(cycles)
 }
 
 func cycle(nodes []node, path []int) *hcl.Diagnostic {
@@ -381,7 +328,7 @@ func cycle(nodes []node, path []int) *hcl.Diagnostic {
 		names = append(names, nodes[i].String())
 	}
 	names = append(names, names[0])
-	r := nodes[path[0]].expressions()[0].Range()
+	r := nodes[path[0]].exprs[0].Range()
 	if s := nodes[path[0]].step; s != nil {
 		r = s.Range
 	}

@@ -17,7 +17,9 @@ import (
 type evaluator struct {
 	pipeline *Pipeline
 
-	vars, locals, models, agents map[string]cty.Value
+	vars map[string]cty.Value
+	// values are those of locals, models and agents, by root and name.
+	values map[string]map[string]cty.Value
 
 	blocks map[*Step]*block
 	// forEach caches the elements of local values that were iterated over.
@@ -31,15 +33,13 @@ type evaluator struct {
 
 // bind evaluates a local, a model or an agent.
 func (ev *evaluator) bind(n node) (diags diag.List) {
-	switch {
-	case n.local != nil:
-		ev.locals[n.local.Name], diags = ev.evaluate(n.local.Expr, ev.scope(n.expressions()))
-	case n.model != nil:
-		ev.models[n.model.Name], diags = ev.modelValue(n.model)
-	case n.agent != nil:
-		ev.agents[n.agent.Name], diags = ev.agentsValue(n.agent)
-	}
+	ev.values[n.root][n.name], diags = n.value(ev)
 	return diags
+}
+
+// alone evaluates an expression in its own scope.
+func (ev *evaluator) alone(e hcl.Expression) (cty.Value, diag.List) {
+	return ev.evaluate(e, ev.scope([]hcl.Expression{e}))
 }
 
 // scope builds the names that an expression refers to, and no others, so that a
@@ -48,26 +48,22 @@ func (ev *evaluator) scope(exprs []hcl.Expression) *hcl.EvalContext {
 	steps := map[string]map[string]cty.Value{}
 	locals := map[string]cty.Value{}
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: ev.pipeline.funcs}
-	for _, e := range exprs {
-		for _, t := range e.Variables() {
-			switch t.RootName() {
-			case "var":
-				ctx.Variables["var"] = cty.ObjectVal(ev.vars)
-			case "agent":
-				ctx.Variables["agent"] = cty.ObjectVal(ev.agents)
-			case "model":
-				ctx.Variables["model"] = cty.ObjectVal(ev.models)
-			case "local":
-				for _, name := range memberNodes(t, "", ev.locals) {
-					if v, ok := ev.locals[name]; ok {
-						locals[name] = v
-					}
+	for t := range traversals(exprs) {
+		switch t.RootName() {
+		case "var":
+			ctx.Variables["var"] = cty.ObjectVal(ev.vars)
+		case "agent", "model":
+			ctx.Variables[t.RootName()] = cty.ObjectVal(ev.values[t.RootName()])
+		case "local":
+			for _, name := range memberNodes(t, "", ev.values["local"]) {
+				if v, ok := ev.values["local"][name]; ok {
+					locals[name] = v
 				}
-			case "path":
-				ctx.Variables["path"] = cty.ObjectVal(map[string]cty.Value{"pipeline": cty.StringVal(folderOf(ev.pipeline.Path))})
-			case "step":
-				ev.addStep(steps, t)
 			}
+		case "path":
+			ctx.Variables["path"] = cty.ObjectVal(map[string]cty.Value{"pipeline": cty.StringVal(folderOf(ev.pipeline.Path))})
+		case "step":
+			ev.addStep(steps, t)
 		}
 	}
 	if len(locals) > 0 {
@@ -179,8 +175,6 @@ func (ev *evaluator) valueOf(s *Step) cty.Value {
 	case b.value != cty.NilVal:
 	case !b.keyed:
 		b.value = b.instances[0].value(ev.of(b.instances[0]).outputs)
-	case len(b.instances) == 0:
-		b.value = cty.MapValEmpty(outputsType(s.Kind))
 	default:
 		all := make(map[string]cty.Value, len(b.instances))
 		for _, inst := range b.instances {
@@ -188,46 +182,35 @@ func (ev *evaluator) valueOf(s *Step) cty.Value {
 				all[inst.Addr.Key] = inst.value(k.outputs)
 			}
 		}
-		if len(all) == 0 { // all are held
-			b.value = cty.MapValEmpty(outputsType(s.Kind))
-			break
-		}
-		b.value = cty.MapVal(all)
+		b.value = mapOf(outputsType(s.Kind), all)
 	}
 	return b.value
-}
-
-// forget drops the values of blocks, which take much memory. They are built again
-// if they are needed.
-func (ev *evaluator) forget(list []*Step) {
-	for _, s := range list {
-		if b := ev.blocks[s]; b != nil {
-			b.value = cty.NilVal
-		}
-	}
 }
 
 // lastReaders returns for each node, in order, the steps to which no later node
 // refers.
 func (p *Pipeline) lastReaders() [][]*Step {
-	last := map[*Step]int{}
+	last := map[string]int{}
 	for i, n := range p.order {
-		for _, e := range n.expressions() {
-			for _, t := range e.Variables() {
-				if t.RootName() != "step" {
-					continue
-				}
-				if s, _ := p.stepOf(t); s != nil {
-					last[s] = i
-				}
-			}
+		for _, name := range n.reads {
+			last[name] = i
 		}
 	}
 	lists := make([][]*Step, len(p.order))
-	for s, i := range last {
-		lists[i] = append(lists[i], s)
+	for _, n := range p.order {
+		if i, read := last[n.String()]; read && n.step != nil {
+			lists[i] = append(lists[i], n.step)
+		}
 	}
 	return lists
+}
+
+// mapOf returns a map, which may be empty.
+func mapOf(elem cty.Type, all map[string]cty.Value) cty.Value {
+	if len(all) == 0 {
+		return cty.MapValEmpty(elem)
+	}
+	return cty.MapVal(all)
 }
 
 func outputsType(k *step.Kind) cty.Type {
@@ -285,7 +268,7 @@ func (ev *evaluator) refresh() {
 			if ev.stale[name] {
 				ev.blocks[n.step].value = cty.NilVal
 			}
-		case ev.dependsOnStale(n):
+		case slices.ContainsFunc(n.reads, func(name string) bool { return ev.stale[name] }):
 			// Diagnostics were reported by Expand; a value that now fails
 			// stays unknown and fails where it is used.
 			_ = ev.bind(n)
@@ -293,12 +276,4 @@ func (ev *evaluator) refresh() {
 		}
 	}
 	clear(ev.stale)
-}
-
-func (ev *evaluator) dependsOnStale(n node) bool {
-	return slices.ContainsFunc(n.expressions(), func(e hcl.Expression) bool { return slices.ContainsFunc(e.Variables(), ev.isStale) })
-}
-
-func (ev *evaluator) isStale(t hcl.Traversal) bool {
-	return slices.ContainsFunc(ev.pipeline.nodeNames(t), func(name string) bool { return ev.stale[name] })
 }

@@ -1,14 +1,21 @@
 package config
 
 import (
+	"cmp"
+	"math/big"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/bounded"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
 
@@ -91,7 +98,7 @@ func (x *expander) conditional(e *hclsyntax.ConditionalExpr, instances []*Instan
 	if refersToEach(e.Condition) || !isNull(e.TrueResult) && !isNull(e.FalseResult) {
 		return s, false
 	}
-	v, diags := x.evaluate(e.Condition, x.scope([]hcl.Expression{e.Condition}))
+	v, diags := x.alone(e.Condition)
 	if len(diags) > 0 || v.IsMarked() || v.Type() != cty.Bool || v.IsNull() || !v.IsKnown() {
 		return s, false
 	}
@@ -148,11 +155,7 @@ func (s shortcut) value(inst *Instance) cty.Value {
 		}
 		return s.of.instances[i].output(s.out, nil)
 	}
-	list := make([]cty.Value, len(s.of.instances))
-	for i, from := range s.of.instances {
-		list[i] = from.output(s.out, nil)
-	}
-	return cty.ListVal(list)
+	return cty.ListVal(lists.Of(s.of.instances, func(from *Instance) cty.Value { return from.output(s.out, nil) }))
 }
 
 // keyed returns the block with instances that an expression names, or nil.
@@ -219,4 +222,125 @@ func (b *block) hasAll(instances []*Instance) bool {
 		_, found := b.find(inst.Addr.Key)
 		return !found
 	})
+}
+
+// alike has the values of an argument that refers to nothing of each but attributes of
+// each.value, by the values of these attributes. All attempts at a competition
+// have the same data, for example. Without attributes, all instances have the same value.
+type alike struct {
+	attributes []string
+	arguments  sync.Map // of type *once[argument], by key
+	// gain is the number of values found minus that of values evaluated. Below the
+	// least, no more values are kept: most instances differ.
+	gain  atomic.Int64
+	least int64
+}
+
+// argument is the evaluated value of an argument and what evaluating it found.
+type argument struct {
+	value cty.Value
+	consumed
+}
+
+// alikeIn returns nil if the expressions refer to anything of each but attributes of
+// each.value.
+func alikeIn(exprs ...hcl.Expression) *alike {
+	var attributes []string
+	for t := range traversals(exprs) {
+		if t.RootName() != "each" {
+			continue
+		}
+		if len(t) < 3 {
+			return nil
+		}
+		of, _ := member(t[1])
+		name, ok := member(t[2])
+		if of != "value" || !ok {
+			return nil
+		}
+		attributes = append(attributes, name)
+	}
+	slices.Sort(attributes)
+	return &alike{attributes: slices.Compact(attributes)}
+}
+
+// alikes returns the arguments of a step that n instances may share. In the order of
+// keys, all seeds of a competition come first: many values may be evaluated before
+// one is found.
+func alikes(exprs []hcl.Expression, n int) map[hcl.Expression]*alike {
+	all := map[hcl.Expression]*alike{}
+	for _, e := range exprs {
+		if m := alikeIn(e); m != nil {
+			m.least = -int64(max(256, n/8))
+			all[e] = m
+		}
+	}
+	return all
+}
+
+// key encodes the attributes of each.value. ok is false if one of them is not a
+// known string, integer or boolean.
+func (m *alike) key(each cty.Value) (key string, ok bool) {
+	if len(m.attributes) == 0 {
+		return "", true
+	}
+	if each == cty.NilVal || each.IsMarked() || each.IsNull() || !each.IsKnown() || !each.Type().IsObjectType() {
+		return "", false
+	}
+	var b []byte
+	for _, name := range m.attributes {
+		if !each.Type().HasAttribute(name) {
+			return "", false
+		}
+		v := each.GetAttr(name)
+		if v.IsMarked() || v.IsNull() || !v.IsKnown() {
+			return "", false
+		}
+		switch v.Type() {
+		case cty.String:
+			text := v.AsString()
+			b = append(strconv.AppendInt(append(b, 's'), int64(len(text)), 10), ':')
+			b = append(b, text...)
+		case cty.Number:
+			n, accuracy := v.AsBigFloat().Int64()
+			if accuracy != big.Exact {
+				return "", false
+			}
+			b = strconv.AppendInt(append(b, 'n'), n, 10)
+		case cty.Bool:
+			b = strconv.AppendBool(append(b, 'b'), v.True())
+		default:
+			return "", false
+		}
+	}
+	return string(b), true
+}
+
+// argument returns the value of an argument of an instance. It evaluates the
+// expression unless an instance with the same attributes did so without errors, which
+// name their instance.
+func (m *alike) argument(e *argEval, a *step.Attr, expr hcl.Expression) cty.Value {
+	key, ok := m.key(e.inst.each)
+	if !ok || m.gain.Load() < m.least {
+		return e.own(a, expr)
+	}
+	known, found := m.arguments.Load(key)
+	switch {
+	case !found:
+		m.gain.Add(-1)
+		known, _ = m.arguments.LoadOrStore(key, &once[argument]{})
+	case len(m.attributes) > 0:
+		m.gain.Add(1)
+	}
+	same, diags := known.(*once[argument]).of(func() (argument, diag.List) {
+		first := argEval{ev: e.ev, inst: e.inst, shared: e.shared, ctx: e.ctx, marks: map[any]struct{}{}}
+		v := first.own(a, expr)
+		return argument{v, first.consumed}, first.diags
+	})
+	if len(diags) > 0 {
+		return e.own(a, expr)
+	}
+	e.origins = append(e.origins, same.origins...)
+	e.private, e.text = cmp.Or(e.private, same.private), e.text || same.text
+	return same.value
 }

@@ -1,85 +1,84 @@
 package config
 
 import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
 	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
-func (l *loader) settings(b *hcl.Block) diag.List {
-	content, diags := b.Body.Content(schemas[b.Type])
-	remote, more := literalString(content.Attributes["remote_cache"])
-	diags = append(diags, more...)
-	if remote != "" {
-		l.p.RemoteCache = remote
-	}
+func (l *loader) settings(b *hcl.Block) {
+	before := len(l.diags)
+	content, _ := l.content(b, schemas[b.Type])
+	l.p.RemoteCache = cmp.Or(l.text(literalString(content.Attributes["remote_cache"])), l.p.RemoteCache)
 	for _, name := range stepSettings {
 		if a := content.Attributes[name]; a != nil {
 			l.p.Settings[name] = a.Expr
 		}
 	}
-	_, more = competitionFolders(l.p.Path, content.Attributes["competitions"])
-	diags = append(diags, more...)
+	_, more := competitionFolders(l.p.Path, content.Attributes["competitions"])
+	l.add(more)
 	a := content.Attributes["required_version"]
-	text, more := literalString(a)
-	diags = append(diags, more...)
-	if a == nil || diags.HasErrors() {
-		return diags
+	text := l.text(literalString(a))
+	if a == nil || l.diags[before:].HasErrors() {
+		return
 	}
 	want, err := version.NewConstraint(text)
 	if err != nil {
-		return append(diags, diag.Error(a.Expr.Range(), "Invalid version constraint", "%q is not a version constraint; write one such as \">= 0.1\".", text))
+		l.fail(a.Expr.Range(), "Invalid version constraint", "%q is not a version constraint; write one such as \">= 0.1\".", text)
+		return
 	}
 	have, err := version.NewVersion(l.opts.Version)
 	if err != nil || !want.Check(have.Core()) {
-		return append(diags, diag.Error(a.Expr.Range(), "Unsupported mleflow version", "This pipeline needs mleflow %s; this is %s.", text, l.opts.Version))
+		l.fail(a.Expr.Range(), "Unsupported mleflow version", "This pipeline needs mleflow %s; this is %s.", text, l.opts.Version)
 	}
-	return diags
 }
 
 // variable declares a variable, or changes the declaration in a base file. What
 // the block leaves out stays as it was.
-func (l *loader) variable(b *hcl.Block) diag.List {
-	name := b.Labels[0]
-	diags := checkName("variable", name, b.LabelRanges[0])
-	content, more := b.Body.Content(schemas[b.Type])
-	diags = append(diags, more...)
+func (l *loader) variable(b *hcl.Block) {
+	name := l.name("variable", b)
+	content, _ := l.content(b, schemas[b.Type])
 	v := l.p.Variables[name]
 	switch {
 	case v == nil:
 		v = &Variable{Name: name, Type: cty.DynamicPseudoType, Default: cty.NilVal, plain: true}
 		l.p.Variables[name] = v
 	case v.Range.Filename == b.DefRange.Filename:
-		return append(diags, duplicate("variable", name, b.LabelRanges[0], v.Range))
+		l.duplicate("variable", name, b.LabelRanges[0], v.Range)
+		return
 	}
 	v.Range = b.DefRange
 	if a := content.Attributes["description"]; a != nil {
-		v.Description, more = literalString(a)
-		diags = append(diags, more...)
+		v.Description = l.text(literalString(a))
 	}
 	if a := content.Attributes["sensitive"]; a != nil {
 		val, more := bounded.Literal(a.Expr)
-		diags = append(diags, more...)
+		l.add(more)
 		if val.Type() != cty.Bool || val.IsNull() {
-			diags = append(diags, diag.Error(a.Expr.Range(), "Boolean expected", "sensitive must be true or false."))
+			l.fail(a.Expr.Range(), "Boolean expected", "sensitive must be true or false.")
 		} else {
 			v.Sensitive = val.True()
 		}
 	}
-	diags = append(diags, v.decodeType(content.Attributes["type"], content.Attributes["default"], l.p.budget)...)
+	l.add(v.decodeType(content.Attributes["type"], content.Attributes["default"], l.p.budget))
 	for _, vb := range content.Blocks {
-		c, more := vb.Body.Content(blockIn(argDocs(b.Type), vb.Type))
-		diags = append(diags, more...)
-		if !more.HasErrors() {
+		if c, valid := l.content(vb, blockIn(argDocs(b.Type), vb.Type)); valid {
 			v.Validations = append(v.Validations, Validation{c.Attributes["condition"].Expr, c.Attributes["error_message"].Expr, vb.DefRange})
 		}
 	}
-	return diags
 }
 
 // decodeType sets the type and the default if they are written. The default of
@@ -112,7 +111,7 @@ func (v *Variable) decodeType(typ, def *hcl.Attribute, budget *bounded.Budget) (
 	if wrong != "" {
 		place := at.Expr.Range()
 		if v.Sensitive { // a snippet would show it
-			place, wrong = v.Range, " must be "+typeexpr.TypeString(v.Type)
+			place = v.Range
 		}
 		return append(diags, diag.Error(place, "Wrong type of default", "The default of variable %q%s.", v.Name, wrong))
 	}
@@ -133,6 +132,9 @@ func (v *Variable) accept(val cty.Value) (out cty.Value, wrong string) {
 	out, err := bounded.Convert(val, v.Type)
 	if err != nil {
 		path, text := mismatch(val, v.Type)
+		if v.Sensitive {
+			path, text = "", "must be "+typeexpr.TypeString(v.Type)
+		}
 		return cty.UnknownVal(v.Type), path + " " + text
 	}
 	return out, ""
@@ -148,4 +150,103 @@ func explainTypes(typ hcl.Expression, diags diag.List) diag.List {
 		return nil
 	})
 	return diags
+}
+
+// Shown returns the values of variables as strings that may be stored: a string as
+// it is, anything else in JSON, and sensitive values left out. A string that would
+// be read as something else, such as "null", is in JSON too.
+func (p *Pipeline) Shown(values map[string]cty.Value) map[string]string {
+	shown := make(map[string]string, len(values))
+	for name, v := range values {
+		if v.IsMarked() || v.ContainsMarked() {
+			continue
+		}
+		text := Text(v)
+		if v.Type() == cty.String && !v.IsNull() && !p.recorded(p.Variables[name], text).RawEquals(v) {
+			quoted, _ := json.Marshal(text) // of a string, which cannot fail
+			text = string(quoted)
+		}
+		shown[name] = text
+	}
+	return shown
+}
+
+// recorded reads what Shown wrote.
+func (p *Pipeline) recorded(v *Variable, text string) cty.Value {
+	val, err := p.decodeJSON(text)
+	if err != nil || v.Type == cty.String && val.Type() != cty.String && !val.IsNull() {
+		return cty.StringVal(text)
+	}
+	return val
+}
+
+// Hidden returns the strings in sensitive values, at any depth, sorted: they
+// must not be stored even where a person wrote them, such as on the command
+// line. The defaults of sensitive variables are included even if another value
+// was given.
+func (p *Pipeline) Hidden(values map[string]cty.Value) []string {
+	all := slices.Collect(maps.Values(values))
+	for _, v := range p.Variables {
+		if v.Sensitive && v.Default != cty.NilVal {
+			all = append(all, v.Default.Mark(sensitive))
+		}
+	}
+	var hidden []string
+	for _, v := range all {
+		if v.ContainsMarked() {
+			hidden = append(hidden, texts(v)...)
+		}
+	}
+	slices.Sort(hidden)
+	return slices.Compact(hidden)
+}
+
+// texts returns the known strings in a value, at any depth.
+func texts(v cty.Value) (list []string) {
+	plain, _ := v.UnmarkDeep()
+	_ = cty.Walk(plain, func(_ cty.Path, v cty.Value) (bool, error) {
+		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+			list = append(list, v.AsString())
+		}
+		return true, nil
+	})
+	return list
+}
+
+// CheckSensitive warns of sensitive variables with values that cannot be masked.
+func (p *Pipeline) CheckSensitive(values map[string]cty.Value) (diags diag.List) {
+	for _, v := range p.Variables {
+		if value, given := values[v.Name]; v.Sensitive && given && slices.ContainsFunc(texts(value), secret.Bare) {
+			diags = append(diags, diag.Warning(v.Range, "Sensitive value too weak to be masked",
+				"The value of variable %q stays readable wherever the same text is; %s. Plans and records do not show it.", v.Name, secret.WeakText))
+		}
+	}
+	return diags
+}
+
+// HideSensitive returns arguments of the command line without the values that they
+// give to sensitive variables.
+func (p *Pipeline) HideSensitive(args []string) []string {
+	shown := slices.Clone(args)
+	for i, arg := range shown {
+		flag, _ := strings.CutPrefix(strings.TrimLeft(arg, "-"), "var=")
+		name, _, assigns := strings.Cut(flag, "=")
+		if v := p.Variables[name]; assigns && v != nil && v.Sensitive {
+			shown[i] = strings.TrimSuffix(arg, strings.TrimPrefix(flag, name+"=")) + "***"
+		}
+	}
+	return shown
+}
+
+// Text formats a known value without marks: a string as it is, anything else in
+// JSON.
+func Text(v cty.Value) string {
+	if v.Type() == cty.String && !v.IsNull() {
+		return v.AsString()
+	}
+	text, err := ctyjson.Marshal(v, v.Type())
+	if err != nil {
+		return "null"
+	}
+	return string(text)
 }

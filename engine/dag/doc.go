@@ -3,24 +3,19 @@
 //
 // # Vocabulary
 //
-// A node is a number from 0 to N-1, in the order in which nodes were added. An
-// edge leads from a node to one that must come after it. A builder collects
-// edges. Build refuses a cycle and returns a Graph, which never changes and is
-// safe for concurrent use. Keyed is a graph with named nodes, for the small
-// graphs that people write by hand. It refuses the very edge that closes a
-// cycle.
+// A node is a number from 0 to N-1. An edge leads from a node to one that must come
+// after it, which has a higher number: what is read from a file is in order before it is
+// a graph. A Graph never changes and is safe for concurrent use. Keyed is a graph with
+// named nodes.
 //
 // # Order
 //
-// Nothing depends on the iteration order of a map. The topological order is the
-// smallest one: of the nodes that may come next, the lowest number comes first.
-// Neighbours are listed in the order in which their edges were added. Every
-// result therefore depends only on the calls that built the graph.
+// Nothing depends on the iteration order of a map. Every result depends only on the
+// calls that built the graph.
 //
 // # On dominikbraun/graph
 //
-// Keyed lets a graph of that library find the edge that closes a cycle, and
-// lists the edges in insertion order itself. The library's sorts visit every
+// Keyed keeps a graph of that library. The library's sorts visit every
 // node for every node, and its maps use kilobytes per node. Graphs of instances
 // (100,000 nodes, 300,000 edges) are therefore kept in plain slices; the
 // library's algorithms are the oracle of this package's tests. Its DOT writer

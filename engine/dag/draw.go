@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -38,8 +39,8 @@ type Style struct {
 // Draw returns a drawing of g. nodes has one element for each node of g.
 func Draw(g *Graph, nodes []DrawnNode) *Drawing {
 	d := &Drawing{Nodes: nodes, Edges: make([][2]int, 0, g.Edges())}
-	for i := range g.n {
-		for _, s := range g.Succ(i) {
+	for i, succ := range g.succ {
+		for _, s := range succ {
 			d.Edges = append(d.Edges, [2]int{i, s})
 		}
 	}
@@ -68,35 +69,53 @@ func (d *Drawing) frames() []frame {
 	return out
 }
 
-// WriteDOT writes the drawing in Graphviz's language, from left to right.
-func (d *Drawing) WriteDOT(w io.Writer) error {
+// language is how a language of drawings writes the parts of one. open begins the frame
+// of a number, node is a box with its number.
+type language struct {
+	name, head, close, edge string
+	open                    func(frame int, label string) string
+	node                    func(i int, n DrawnNode) string
+}
+
+func (d *Drawing) write(w io.Writer, l language, tail func() string) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprint(b, "digraph pipeline {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\", fontname=\"sans-serif\"];\n")
+	fmt.Fprint(b, l.head)
 	for k, g := range d.frames() {
 		indent := "  "
 		if k > 0 {
-			fmt.Fprintf(b, "  subgraph cluster_%d {\n    label=%s;\n", k, dotText(g.label))
+			fmt.Fprint(b, "  "+l.open(k, g.label)+"\n")
 			indent = "    "
 		}
 		for _, i := range g.nodes {
-			fmt.Fprintf(b, "%sn%d [label=%s%s];\n", indent, i, dotText(d.Nodes[i].Label), dotStyle(d.Nodes[i].Style))
+			fmt.Fprint(b, indent+l.node(i, d.Nodes[i])+"\n")
 		}
 		if k > 0 {
-			fmt.Fprint(b, "  }\n")
+			fmt.Fprint(b, "  "+l.close+"\n")
 		}
 	}
 	for _, e := range d.Edges {
-		fmt.Fprintf(b, "  n%d -> n%d;\n", e[0], e[1])
+		fmt.Fprintf(b, l.edge, e[0], e[1])
 	}
-	fmt.Fprint(b, "}\n")
-	return flush(b, "write DOT")
-}
-
-func flush(b *bufio.Writer, what string) error {
+	fmt.Fprint(b, tail())
 	if err := b.Flush(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("write %s: %w", l.name, err)
 	}
 	return nil
+}
+
+// WriteDOT writes the drawing in Graphviz's language, from left to right.
+func (d *Drawing) WriteDOT(w io.Writer) error {
+	return d.write(w, language{
+		name:  "DOT",
+		head:  "digraph pipeline {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\", fillcolor=\"#ffffff\", fontname=\"sans-serif\"];\n",
+		close: "}", edge: "  n%d -> n%d;\n",
+		open: func(k int, label string) string {
+			return fmt.Sprintf("subgraph cluster_%d {\n    label=%s;", k, dotText(label))
+		},
+		node: func(i int, n DrawnNode) string {
+			return fmt.Sprintf("n%d [label=%s%s];", i, dotText(n.Label), dotStyle(n.Style))
+		},
+	}, func() string { return "}\n" })
 }
 
 func dotStyle(s Style) string {
@@ -123,44 +142,27 @@ var dotEscapes = strings.NewReplacer(`"`, `\"`, `\`, `\\`, "\n", `\n`, "&", "&am
 
 // WriteMermaid writes the drawing as a Mermaid flowchart, from left to right.
 func (d *Drawing) WriteMermaid(w io.Writer) error {
-	b := bufio.NewWriter(w)
-	fmt.Fprint(b, "flowchart LR\n")
-	classes := map[Style]int{{}: -1}
-	var styles []Style
-	for k, g := range d.frames() {
-		indent := "  "
-		if k > 0 {
-			fmt.Fprintf(b, "  subgraph g%d[%s]\n", k, mermaidText(g.label))
-			indent = "    "
-		}
-		for _, i := range g.nodes {
-			n := d.Nodes[i]
-			class, ok := classes[n.Style]
-			if !ok {
-				class = len(styles)
-				classes[n.Style] = class
-				styles = append(styles, n.Style)
+	var styles []Style // but the plain one
+	return d.write(w, language{
+		name: "Mermaid", head: "flowchart LR\n", close: "end", edge: "  n%d --> n%d\n",
+		open: func(k int, label string) string { return fmt.Sprintf("subgraph g%d[%s]", k, mermaidText(label)) },
+		node: func(i int, n DrawnNode) string {
+			text := fmt.Sprintf("n%d[%s]", i, mermaidText(n.Label))
+			if n.Style == (Style{}) {
+				return text
 			}
-			fmt.Fprintf(b, "%sn%d[%s]%s\n", indent, i, mermaidText(n.Label), mermaidClass(class))
+			class := slices.Index(styles, n.Style)
+			if class < 0 {
+				class, styles = len(styles), append(styles, n.Style)
+			}
+			return fmt.Sprintf("%s:::s%d", text, class)
+		},
+	}, func() (text string) {
+		for i, s := range styles {
+			text += fmt.Sprintf("  classDef s%d %s\n", i, mermaidStyle(s))
 		}
-		if k > 0 {
-			fmt.Fprint(b, "  end\n")
-		}
-	}
-	for _, e := range d.Edges {
-		fmt.Fprintf(b, "  n%d --> n%d\n", e[0], e[1])
-	}
-	for i, s := range styles {
-		fmt.Fprintf(b, "  classDef s%d %s\n", i, mermaidStyle(s))
-	}
-	return flush(b, "write Mermaid")
-}
-
-func mermaidClass(class int) string {
-	if class < 0 {
-		return ""
-	}
-	return fmt.Sprintf(":::s%d", class)
+		return text
+	})
 }
 
 func mermaidStyle(s Style) string {

@@ -77,7 +77,7 @@ func TestWriteMermaid(t *testing.T) {
 
 func TestDraw(t *testing.T) {
 	d := Draw(diamond(t), make([]DrawnNode, 5))
-	want := [][2]int{{0, 2}, {0, 1}, {1, 3}, {2, 3}, {3, 4}}
+	want := [][2]int{{0, 1}, {0, 2}, {1, 3}, {2, 3}, {3, 4}}
 	if diff := cmp.Diff(want, d.Edges); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

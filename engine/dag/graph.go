@@ -1,139 +1,140 @@
 package dag
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
 
-// builder collects the edges of a graph with a fixed number of nodes.
-type builder struct {
-	n        int
-	from, to []int
+	"github.com/mleflow/mleflow/engine/internal/minheap"
+)
+
+// Graph is a directed acyclic graph. It never changes.
+type Graph struct {
+	pred, succ [][]int
+	edges      int
 }
 
-// newBuilder returns a builder for n nodes. edges is a hint.
-func newBuilder(n, edges int) *builder {
-	return &builder{n: n, from: make([]int, 0, edges), to: make([]int, 0, edges)}
-}
-
-// AddEdge adds an edge from a node to one that comes after it. A repeated edge
-// counts once. A number that is not a node is a programming error and panics.
-func (b *builder) AddEdge(from, to int) {
-	if uint(from) >= uint(b.n) || uint(to) >= uint(b.n) {
-		panic(fmt.Sprintf("dag: edge %d to %d in a graph of %d nodes", from, to, b.n))
+// FromAfter returns the graph in which node i comes after every node of
+// after[i], which it keeps. These must have lower numbers than i, so that there is no
+// cycle.
+func FromAfter(after [][]int) (*Graph, error) {
+	counts, edges := make([]int, len(after)), 0
+	for i, before := range after {
+		for _, b := range before {
+			if b < 0 || b >= i {
+				return nil, fmt.Errorf("number %d comes after number %d, which is not before it", i, b)
+			}
+			counts[b]++
+		}
+		edges += len(before)
 	}
-	b.from = append(b.from, from)
-	b.to = append(b.to, to)
-}
-
-// Build returns the graph, or a *CycleError[int].
-func (b *builder) Build() (*Graph, error) {
-	g := &Graph{n: b.n}
-	g.succ = group(b.n, b.from, b.to)
-	g.pred = g.succ.reversed()
-	g.order = g.sort()
-	if len(g.order) < g.n {
-		return nil, &CycleError[int]{Path: g.cycle()}
+	g := &Graph{pred: after, succ: make([][]int, len(after)), edges: edges}
+	all := make([]int, edges) // of all lists
+	for i, n := range counts {
+		g.succ[i], all = all[:0:n], all[n:]
+	}
+	for i, before := range after {
+		for _, b := range before {
+			g.succ[b] = append(g.succ[b], i)
+		}
 	}
 	return g, nil
 }
 
-// FromAfter returns the graph in which node i comes after every node of
-// after[i], or a *CycleError[int].
-func FromAfter(after [][]int) (*Graph, error) {
-	edges := 0
-	for _, a := range after {
-		edges += len(a)
-	}
-	b := newBuilder(len(after), edges)
-	for to, froms := range after {
-		for _, from := range froms {
-			b.AddEdge(from, to)
+// Edges returns the number of edges.
+func (g *Graph) Edges() int { return g.edges }
+
+// Succ returns the nodes with an edge from i, in ascending order. The caller must not
+// change them.
+func (g *Graph) Succ(i int) []int { return g.succ[i] }
+
+// Pred returns the nodes with an edge to i, in the order in which they were given. The
+// caller must not change them.
+func (g *Graph) Pred(i int) []int { return g.pred[i] }
+
+// Walk visits the nodes, each after those before it, until visit returns false. Of the
+// nodes that may come next, the least comes first.
+func (g *Graph) Walk(less func(a, b int) bool, visit func(node int) bool) {
+	missing := make([]int, len(g.pred))
+	ready := minheap.New(less)
+	for i := range missing {
+		if missing[i] = len(g.Pred(i)); missing[i] == 0 {
+			ready.Push(i)
 		}
 	}
-	return b.Build()
-}
-
-// Graph is a directed acyclic graph. It never changes.
-type Graph struct {
-	n          int
-	succ, pred lists
-	order      []int
-}
-
-// Edges returns the number of distinct edges.
-func (g *Graph) Edges() int { return len(g.succ.items) }
-
-// Succ returns the nodes with an edge from i, in the order in which the edges
-// were added. The caller must not change them.
-func (g *Graph) Succ(i int) []int { return g.succ.at(i) }
-
-// Pred returns the nodes with an edge to i, in ascending order. The caller must
-// not change them.
-func (g *Graph) Pred(i int) []int { return g.pred.at(i) }
-
-// lists holds a list of nodes for every node in one slice: list i is
-// items[start[i]:start[i+1]].
-type lists struct {
-	start []int
-	items []int
-}
-
-func (l *lists) at(i int) []int { return l.items[l.start[i]:l.start[i+1]:l.start[i+1]] }
-
-// group appends vals[j] to the list of keys[j]. It keeps the order and drops
-// duplicates within a list.
-func group(n int, keys, vals []int) lists {
-	l := lists{start: make([]int, n+1), items: make([]int, len(vals))}
-	for _, k := range keys {
-		l.start[k+1]++
-	}
-	for i := range n {
-		l.start[i+1] += l.start[i]
-	}
-	next := make([]int, n)
-	copy(next, l.start)
-	for j, k := range keys {
-		l.items[next[k]] = vals[j]
-		next[k]++
-	}
-	l.dedupe()
-	return l
-}
-
-func (l *lists) dedupe() {
-	n := len(l.start) - 1
-	seen := make([]int, n) // seen[v] == i+1: list i contains v
-	out := 0
-	for i := range n {
-		list := l.items[l.start[i]:l.start[i+1]]
-		l.start[i] = out
-		for _, v := range list {
-			if seen[v] != i+1 {
-				seen[v] = i + 1
-				l.items[out] = v
-				out++
+	for ready.Len() > 0 {
+		i := ready.Pop()
+		if !visit(i) {
+			return
+		}
+		for _, s := range g.Succ(i) {
+			if missing[s]--; missing[s] == 0 {
+				ready.Push(s)
 			}
 		}
 	}
-	l.start[n] = out
-	l.items = l.items[:out]
 }
 
-// reversed returns the lists of the opposite edges in ascending order.
-func (l *lists) reversed() lists {
-	n := len(l.start) - 1
-	r := lists{start: make([]int, n+1), items: make([]int, len(l.items))}
-	for _, v := range l.items {
-		r.start[v+1]++
+// Longest returns, for every node, the largest sum of weights along a path that
+// starts there, including its own weight. Weights must not be negative.
+func (g *Graph) Longest(weight func(node int) int64) []int64 {
+	longest := make([]int64, len(g.succ))
+	for i, succ := range slices.Backward(g.succ) {
+		for _, s := range succ {
+			longest[i] = max(longest[i], longest[s])
+		}
+		longest[i] += weight(i)
 	}
-	for i := range n {
-		r.start[i+1] += r.start[i]
-	}
-	next := make([]int, n)
-	copy(next, r.start)
-	for i := range n {
-		for _, v := range l.at(i) {
-			r.items[next[v]] = i
-			next[v]++
+	return longest
+}
+
+// Reduce returns the transitive reduction: the same nodes with the fewest edges
+// that preserve reachability. It is meant for drawings. Its worst-case time is
+// proportional to the product of nodes and edges.
+func (g *Graph) Reduce() *Graph {
+	r := &reducer{g: g, seen: make([]int, len(g.succ))}
+	after := make([][]int, len(g.succ))
+	for i := range g.succ {
+		for _, s := range r.needed(i) {
+			after[s] = append(after[s], i)
 		}
 	}
-	return r
+	reduced, err := FromAfter(after)
+	if err != nil {
+		panic("dag: part of a graph: " + err.Error())
+	}
+	return reduced
+}
+
+type reducer struct {
+	g     *Graph
+	seen  []int // seen[v] == i+1: v is reached from a successor of i
+	stack []int
+}
+
+// needed returns the successors of i that no other successor of i reaches, in
+// order.
+func (r *reducer) needed(i int) []int {
+	succ := slices.Compact(slices.Clone(r.g.Succ(i)))
+	for _, s := range succ {
+		if r.seen[s] != i+1 {
+			r.mark(s, i+1, succ[len(succ)-1])
+		}
+	}
+	return slices.DeleteFunc(succ, func(s int) bool { return r.seen[s] == i+1 })
+}
+
+// mark marks the nodes after s, up to the last one. It does not mark s
+// itself.
+func (r *reducer) mark(s, stamp, last int) {
+	r.stack = append(r.stack[:0], s)
+	for len(r.stack) > 0 {
+		at := r.stack[len(r.stack)-1]
+		r.stack = r.stack[:len(r.stack)-1]
+		for _, v := range r.g.Succ(at) {
+			if r.seen[v] != stamp && v <= last {
+				r.seen[v] = stamp
+				r.stack = append(r.stack, v)
+			}
+		}
+	}
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/agext/levenshtein"
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty/function"
 
 	printable "github.com/mleflow/mleflow/cache/leaf/plain"
 )
@@ -206,22 +208,19 @@ func short(f *hcl.File, d *hcl.Diagnostic) bool {
 	return r.End.Byte+end-start <= maxSnippet
 }
 
-// fit returns the list in a form that is safe to show. more is the number of
-// omitted diagnostics.
+// fit changes a list into a form that is safe to show. more is the number of omitted
+// diagnostics.
 func fit(list List, more int) List {
-	out := make(List, len(list))
-	for i, d := range list {
-		c := *d
-		c.Summary, c.Detail = string(printable.Source([]byte(d.Summary))), string(printable.Source([]byte(d.Detail)))
-		if len(c.Detail) > maxDetail {
-			c.Detail = strings.ToValidUTF8(c.Detail[:maxDetail], "") + "…"
+	for _, d := range list {
+		d.Summary, d.Detail = string(printable.Source([]byte(d.Summary))), string(printable.Source([]byte(d.Detail)))
+		if len(d.Detail) > maxDetail {
+			d.Detail = strings.ToValidUTF8(d.Detail[:maxDetail], "") + "…"
 		}
-		out[i] = &c
 	}
 	if more > 0 {
-		out = append(out, General("More of these", "%d more are not shown.", more))
+		list = append(list, General("More of these", "%d more are not shown.", more))
 	}
-	return out
+	return list
 }
 
 // JSON is the machine-readable form of one diagnostic.
@@ -256,16 +255,59 @@ func ToJSON(list List) []JSON {
 			j.Severity = "warning"
 		}
 		if d.Subject != nil {
-			j.Range = &JSONRange{Filename: d.Subject.Filename, Start: jsonPos(d.Subject.Start), End: jsonPos(d.Subject.End)}
+			j.Range = &JSONRange{Filename: d.Subject.Filename, Start: JSONPos(d.Subject.Start), End: JSONPos(d.Subject.End)}
 		}
 		out = append(out, j)
 	}
 	return out
 }
 
-func jsonPos(p hcl.Pos) JSONPos { return JSONPos{Line: p.Line, Column: p.Column, Byte: p.Byte} }
-
 // WriteJSON writes {"diagnostics": [...]} and a newline.
 func WriteJSON(w io.Writer, list List) error {
 	return json.NewEncoder(w).Encode(map[string]any{"diagnostics": ToJSON(list)})
+}
+
+// Summaries of the parser and the expression language whose details are
+// rephrased.
+const (
+	oneLineBlock  = "Invalid single-argument block definition"
+	multiLineText = "Invalid multi-line string"
+	unclosedText  = "Unterminated template string"
+)
+
+// plain rephrases messages of the parser and the expression language that use
+// internal terms, and removes messages that only repeat another. It does not
+// change the list.
+func plain(list List) List {
+	unclosed := slices.ContainsFunc(list, func(d *hcl.Diagnostic) bool { return d.Summary == unclosedText })
+	out := make(List, 0, len(list))
+	for _, d := range list {
+		if unclosed && d.Summary == multiLineText {
+			continue // each line after the open quotation mark has one
+		}
+		c := *d
+		c.Detail = plainDetail(d)
+		out = append(out, &c)
+	}
+	return out
+}
+
+func plainDetail(d *hcl.Diagnostic) string {
+	switch {
+	case d.Summary == oneLineBlock:
+		return "A one-line block can hold only one argument. Write each argument on its own line, and the closing brace after them."
+	case d.Summary == unclosedText:
+		return "A string is not closed: the closing quotation mark is missing, or the line that ends a heredoc (<<)."
+	case panicked(d):
+		call, _, _ := strings.Cut(d.Detail, " failed:")
+		return call + " failed: it has no result for these arguments."
+	}
+	return strings.ReplaceAll(d.Detail, "?.", "?")
+}
+
+// panicked reports whether a function of the language panicked.
+func panicked(d *hcl.Diagnostic) bool {
+	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d)
+	var bad function.PanicError
+	return ok && errors.As(call.FunctionCallError(), &bad)
 }

@@ -15,12 +15,12 @@ func TestEventsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range members {
-		if !strings.Contains(string(page), "`"+e.EventType()+"`") {
-			t.Errorf("docs/events.md has no %s", e.EventType())
+		if !strings.Contains(string(page), "`"+TypeOf(e)+"`") {
+			t.Errorf("docs/events.md has no %s", TypeOf(e))
 		}
 		for _, name := range fieldsOf(reflect.TypeOf(e)) {
 			if !strings.Contains(string(page), "`"+name+"`") {
-				t.Errorf("docs/events.md does not tell of %s of %s", name, e.EventType())
+				t.Errorf("docs/events.md does not tell of %s of %s", name, TypeOf(e))
 			}
 		}
 	}

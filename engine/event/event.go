@@ -18,8 +18,6 @@ import (
 
 // Event is one fact. The set is closed: only this package implements it.
 type Event interface {
-	// EventType returns the value of "type" in JSON.
-	EventType() string
 	// When returns the time of the fact.
 	When() time.Time
 }
@@ -134,7 +132,7 @@ type StepJob struct {
 	// On is the backend. Job is the job's name there.
 	On  string `json:"on"`
 	Job string `json:"job"`
-	// State is "queued" (max_jobs are running), "pending" (the cluster has not
+	// State is "queued" (max_jobs are running, or the cluster takes no more jobs for now), "pending" (the cluster has not
 	// started a worker), "running", "ended" (the machines gave up, and the job
 	// starts again), or "left" (the job continues without this process).
 	State string `json:"state"`
@@ -252,7 +250,8 @@ type StepFinished struct {
 	Action         string `json:"action,omitempty"`
 	LastTry        int    `json:"attempts,omitempty"`
 	DurationMillis int64  `json:"duration_ms"`
-	// Error is the cause of a failure or, if skipped, the address that failed.
+	// Error is the cause of a failure or, if skipped, the address that failed, or says that
+	// a person cancelled it.
 	Error string `json:"error,omitempty"`
 	// Outputs maps output names to digests (of content) or JSON (of small
 	// values).
@@ -356,6 +355,15 @@ type Published struct {
 	Error     string `json:"error,omitempty"`
 }
 
+// Steered answers a person's request to change the run or one of its attempts.
+type Steered struct {
+	At
+	Request step.Request `json:"request"`
+	// Effect is what follows from it, Refused why nothing does. One of them is "".
+	Effect  string `json:"effect,omitempty"`
+	Refused string `json:"refused,omitempty"`
+}
+
 // Warning is a problem that people should know but that does not stop the run.
 type Warning struct {
 	At
@@ -363,50 +371,10 @@ type Warning struct {
 	Message string `json:"message"`
 }
 
-// EventType implements Event.
-func (RunStarted) EventType() string { return "run_started" }
-
-// EventType implements Event.
-func (StepStarted) EventType() string { return "step_started" }
-
-// EventType implements Event.
-func (StepJob) EventType() string { return "step_job" }
-
-// EventType implements Event.
-func (StepProgress) EventType() string { return "step_progress" }
-
-// EventType implements Event.
-func (StepWaiting) EventType() string { return "step_waiting" }
-
-// EventType implements Event.
-func (Preflight) EventType() string { return "preflight" }
-
-// EventType implements Event.
-func (PreflightFinished) EventType() string { return "preflight_finished" }
-
-// EventType implements Event.
-func (StepLog) EventType() string { return "step_log" }
-
-// EventType implements Event.
-func (StepRetry) EventType() string { return "step_retry" }
-
-// EventType implements Event.
-func (StepFinished) EventType() string { return "step_finished" }
-
-// EventType implements Event.
-func (RunFinished) EventType() string { return "run_finished" }
-
-// EventType implements Event.
-func (Evaluated) EventType() string { return "evaluated" }
-
-// EventType implements Event.
-func (OutputValue) EventType() string { return "output" }
-
-// EventType implements Event.
-func (Published) EventType() string { return "published" }
-
-// EventType implements Event.
-func (Publishing) EventType() string { return "publishing" }
-
-// EventType implements Event.
-func (Warning) EventType() string { return "warning" }
+// StepPhase is the current phase of an attempt with its state. It replaces the
+// previous one.
+type StepPhase struct {
+	At
+	Address string `json:"address"`
+	step.Phase
+}

@@ -32,21 +32,22 @@ var members = []Event{
 	OutputValue{At: at, Name: "board", Value: "a\nb"},
 	Publishing{At: at, From: "output.board", To: "results/board", Progress: step.Progress{Done: 1, Total: 3, Unit: "files", Bytes: 10, TotalBytes: 30}},
 	Published{At: at, From: "output.board", To: "results/board", Unchanged: true},
+	Steered{At: at, Request: step.Request{ID: "1", Time: at.Time, Act: step.Extend, Address: "step.a.b", ByMillis: 1000, Author: "me@here", Reason: "more"}, Effect: "it goes on"},
 	Warning{At: at, Address: "step.a.b", Message: "careful"},
 }
 
 var at = At{Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)}
 
 func TestEncodeDecode(t *testing.T) {
-	if len(members) != len(decoders) {
-		t.Fatalf("%d members are tested, %d exist", len(members), len(decoders))
+	if len(members) != len(types) {
+		t.Fatalf("%d members are tested, %d exist", len(members), len(types))
 	}
 	for _, want := range members {
 		line, err := Encode(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(string(line), `{"type":"`+want.EventType()+`",`) || strings.Contains(string(line), "\n") {
+		if !strings.HasPrefix(string(line), `{"type":"`+TypeOf(want)+`",`) || strings.Contains(string(line), "\n") {
 			t.Errorf("line %s", line)
 		}
 		got, err := Decode(line)
@@ -68,5 +69,12 @@ func TestDecodeOtherOrder(t *testing.T) {
 		if _, err := Decode([]byte(bad)); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
+	}
+}
+
+// TestEncodeUnlisted refuses an event that could not be decoded.
+func TestEncodeUnlisted(t *testing.T) {
+	if line, err := Encode(struct{ At }{at}); err == nil {
+		t.Errorf("line %s", line)
 	}
 }

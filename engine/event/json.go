@@ -4,40 +4,48 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 )
 
 // Encode returns the event as one line of JSON without a newline: an object
 // whose first field is "type".
 func Encode(e Event) ([]byte, error) {
+	name := TypeOf(e)
+	if name == "" {
+		return nil, fmt.Errorf("encode event: %T has no type", e)
+	}
 	body, err := json.Marshal(e)
 	if err != nil {
-		return nil, fmt.Errorf("encode event %s: %w", e.EventType(), err)
+		return nil, fmt.Errorf("encode event %s: %w", name, err)
 	}
 	line := make([]byte, 0, len(body)+32)
 	line = append(line, `{"type":"`...)
-	line = append(line, e.EventType()...)
+	line = append(line, name...)
 	line = append(line, `",`...)
 	return append(line, body[1:]...), nil
 }
 
 // Decode parses a line written by Encode, or any object with a "type".
 func Decode(line []byte) (Event, error) {
-	kind, err := typeOf(line)
+	kind, err := lineType(line)
 	if err != nil {
 		return nil, fmt.Errorf("decode event: %w", err)
 	}
-	decode, ok := decoders[kind]
-	if !ok {
+	if types[kind] == nil {
 		return nil, fmt.Errorf("decode event: unknown type %q", kind)
 	}
-	return decode(line)
+	e := reflect.New(reflect.TypeOf(types[kind]))
+	if err := json.Unmarshal(line, e.Interface()); err != nil {
+		return nil, fmt.Errorf("decode event %s: %w", kind, err)
+	}
+	return e.Elem().Interface().(Event), nil
 }
 
-// typeOf returns the type. If the line begins as Encode's do, it does not parse
+// lineType returns the type of a line. If the line begins as Encode's do, it does not parse
 // the rest.
-func typeOf(line []byte) (string, error) {
+func lineType(line []byte) (string, error) {
 	if rest, ok := bytes.CutPrefix(line, []byte(`{"type":"`)); ok {
-		if name, _, ok := bytes.Cut(rest, []byte(`"`)); ok && decoders[string(name)] != nil {
+		if name, _, ok := bytes.Cut(rest, []byte(`"`)); ok && types[string(name)] != nil {
 			return string(name), nil
 		}
 	}
@@ -48,32 +56,47 @@ func typeOf(line []byte) (string, error) {
 	return head.Type, err
 }
 
-var decoders = map[string]func([]byte) (Event, error){
-	RunStarted{}.EventType():        decodeAs[RunStarted],
-	StepStarted{}.EventType():       decodeAs[StepStarted],
-	StepJob{}.EventType():           decodeAs[StepJob],
-	StepProgress{}.EventType():      decodeAs[StepProgress],
-	StepPhase{}.EventType():         decodeAs[StepPhase],
-	Waiting{}.EventType():           decodeAs[Waiting],
-	ExpectedEnd{}.EventType():       decodeAs[ExpectedEnd],
-	StepLog{}.EventType():           decodeAs[StepLog],
-	StepWaiting{}.EventType():       decodeAs[StepWaiting],
-	Preflight{}.EventType():         decodeAs[Preflight],
-	PreflightFinished{}.EventType(): decodeAs[PreflightFinished],
-	StepRetry{}.EventType():         decodeAs[StepRetry],
-	StepFinished{}.EventType():      decodeAs[StepFinished],
-	RunFinished{}.EventType():       decodeAs[RunFinished],
-	Evaluated{}.EventType():         decodeAs[Evaluated],
-	OutputValue{}.EventType():       decodeAs[OutputValue],
-	Publishing{}.EventType():        decodeAs[Publishing],
-	Published{}.EventType():         decodeAs[Published],
-	Warning{}.EventType():           decodeAs[Warning],
+// types has an event of each type by its "type" in JSON.
+var types = map[string]Event{
+	"run_started":        RunStarted{},
+	"step_started":       StepStarted{},
+	"step_job":           StepJob{},
+	"step_progress":      StepProgress{},
+	"step_phase":         StepPhase{},
+	"waiting":            Waiting{},
+	"expected_end":       ExpectedEnd{},
+	"step_log":           StepLog{},
+	"step_waiting":       StepWaiting{},
+	"preflight":          Preflight{},
+	"preflight_finished": PreflightFinished{},
+	"step_retry":         StepRetry{},
+	"step_finished":      StepFinished{},
+	"run_finished":       RunFinished{},
+	"evaluated":          Evaluated{},
+	"output":             OutputValue{},
+	"publishing":         Publishing{},
+	"published":          Published{},
+	"steered":            Steered{},
+	"warning":            Warning{},
 }
 
-func decodeAs[E Event](line []byte) (Event, error) {
-	var e E
-	if err := json.Unmarshal(line, &e); err != nil {
-		return nil, fmt.Errorf("decode event %s: %w", e.EventType(), err)
+// names are the keys of types.
+var names = func() map[reflect.Type]string {
+	all := make(map[reflect.Type]string, len(types))
+	for name, e := range types {
+		all[reflect.TypeOf(e)] = name
 	}
-	return e, nil
+	return all
+}()
+
+// Readdressed returns an event that has an address with another one.
+func Readdressed(e Event, other func(address string) string) Event {
+	own := reflect.New(reflect.TypeOf(e)).Elem()
+	own.Set(reflect.ValueOf(e))
+	at := own.FieldByName("Address")
+	at.SetString(other(at.String()))
+	return own.Interface().(Event)
 }
+
+// TypeOf returns the value of "type" in JSON, or "" if it is not among the types.
+func TypeOf(e Event) string { return names[reflect.TypeOf(e)] }

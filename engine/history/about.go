@@ -15,8 +15,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
-	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/internal/flock"
 )
@@ -93,10 +93,7 @@ func (a About) Called(id string) string {
 
 // Said returns the tags and the note in one line.
 func (a About) Said() string {
-	var list []string
-	for _, k := range slices.Sorted(maps.Keys(a.Tags)) {
-		list = append(list, k+"="+a.Tags[k])
-	}
+	list := lists.OfMap(a.Tags, func(k, v string) string { return k + "=" + v })
 	if a.Note != "" {
 		list = append(list, a.Note)
 	}
@@ -143,7 +140,7 @@ func (p *Past) Describe(change func(*About)) (a About, err error) {
 	if err != nil {
 		return a, err
 	}
-	return a, wholefile.Replace(filepath.Join(p.dir, aboutFile), wholefile.Bytes(append(text, '\n')))
+	return a, nolink.WriteFile(filepath.Join(p.dir, aboutFile), append(text, '\n'), 0o644, false)
 }
 
 var (
@@ -166,17 +163,8 @@ func (l *Store) named(name string, ids []string) []string {
 	if !aboutName.Regexp().MatchString(name) {
 		return nil
 	}
-	var given, words []string
-	for _, id := range ids {
-		if l.About(id).RunName == name {
-			given = append(given, id)
-		}
-		if Nickname(id) == name {
-			words = append(words, id)
-		}
-	}
-	if len(given) > 0 {
+	if given := lists.Where(ids, func(id string) bool { return l.About(id).RunName == name }); len(given) > 0 {
 		return given
 	}
-	return words
+	return lists.Where(ids, func(id string) bool { return Nickname(id) == name })
 }

@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/internal/flock"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // LinkType is the kind of a link.
@@ -31,6 +33,8 @@ const (
 	Began LinkType = "began"
 	// Ended: an attempt ended.
 	Ended LinkType = "ended"
+	// Removed: a person removed the run from the history. Its other links stay.
+	Removed LinkType = "removed"
 )
 
 // The statuses of an Ended link.
@@ -54,7 +58,8 @@ type Link struct {
 	Run  string           `json:"run"`
 
 	// Text is the digest of the pipeline's text, and Plan that of its files and
-	// variables. Steps are the Marks of the counted steps.
+	// variables. Steps are the Marks of the counted steps, or of those that a Removed
+	// run began.
 	Text  digest.ContentID `json:"text,omitzero"`
 	Plan  digest.ContentID `json:"plan,omitzero"`
 	Steps []string         `json:"steps,omitempty"`
@@ -73,6 +78,8 @@ type Link struct {
 	// Result is the digest of what the attempt gave.
 	Status string           `json:"status,omitempty"`
 	Result digest.ContentID `json:"result,omitzero"`
+	// By is the number of the user who removed the run, on the machine of the cache.
+	By string `json:"by,omitempty"`
 
 	// ID is the SHA-256 of the line.
 	ID digest.ContentID `json:"-"`
@@ -95,10 +102,7 @@ func (l *Link) Commitment() digest.ContentID {
 
 // Declaration returns the Declared link of a run, without run and time.
 func (o *Opening) Declaration() Link {
-	l := Link{Type: Declared}
-	for _, address := range o.Counted {
-		l.Steps = append(l.Steps, Mark(address))
-	}
+	l := Link{Type: Declared, Steps: lists.Of(o.Counted, Mark)}
 	slices.Sort(l.Steps)
 	h := digest.NewHasher("declaration", "1")
 	for _, name := range slices.Sorted(maps.Keys(o.Info.Variables)) {
@@ -146,7 +150,7 @@ func ParseChain(text []byte) ([]Link, error) {
 		if l.Prev != prev {
 			return nil, fmt.Errorf("line %d of the chain does not follow from line %d: a line was changed, removed, added or moved", n, n-1)
 		}
-		if prev = l.ID; !slices.Contains([]LinkType{Declared, Began, Ended}, l.Type) {
+		if prev = l.ID; !slices.Contains([]LinkType{Declared, Began, Ended, Removed}, l.Type) {
 			return nil, fmt.Errorf("line %d of the chain has the unknown type %.40q", n, l.Type)
 		}
 		list = append(list, l)
@@ -196,18 +200,15 @@ func (l *Store) Head() (head digest.ContentID, err error) {
 
 // Extend appends a link. It is on disk when Extend returns. Prev and Time are
 // filled in.
-func (l *Store) Extend(link Link) error {
-	err := os.MkdirAll(l.dir, 0o777)
-	if err == nil {
-		err = l.extend(link)
+func (l *Store) Extend(link Link) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("extend chain: %w", err)
+		}
+	}()
+	if err := nolink.MkdirAll(l.dir, 0o777); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("extend chain: %w", err)
-	}
-	return nil
-}
-
-func (l *Store) extend(link Link) (err error) {
 	f, err := nolink.OpenFile(l.chain(), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return err
@@ -215,6 +216,10 @@ func (l *Store) extend(link Link) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	if err := flock.Lock(f); err != nil {
 		return err
+	}
+	first := []byte{'{'} // also of an empty file
+	if _, _ = f.ReadAt(first, 0); first[0] != '{' {
+		return fmt.Errorf("%s is damaged: restore it, or move it out of the cache to begin a new one; bundles then show when it began", f.Name())
 	}
 	var end int64
 	if link.Prev, end, err = chainEnd(f); err != nil {
@@ -257,4 +262,54 @@ func chainEnd(f *os.File) (id digest.ContentID, end int64, err error) {
 			return digest.Of(tail[start:stop]), from + int64(stop), nil
 		}
 	}
+}
+
+// Rule is what a Declared link says of an evaluation.
+type Rule struct {
+	ID     string `json:"id"`
+	Budget int    `json:"budget"`
+}
+
+// Evaluated compares the attempts of an evaluation with the links up to the
+// declaration of a run, and with the run's own. An empty run is one that comes
+// next. Each attempt has an Action and Subjects.
+//
+// An attempt belongs to an evaluation if every run that began it had declared
+// the evaluation's rule. So neither a rule that is declared after an attempt nor
+// one of several that were declared before is taken for the one that chose it.
+func Evaluated(links []Link, run, rule string, attempts []Link) (d plan.Declared) {
+	type trace struct{ begun, outside, repeated bool }
+	traces, subjects := map[digest.ActionID]*trace{}, map[string]bool{}
+	for _, a := range attempts {
+		traces[a.Action] = &trace{}
+		subjects[a.subject()] = true
+	}
+	rules, unused, own := map[string]bool{}, map[digest.ActionID]bool{}, false
+	for _, l := range links {
+		own = own || l.Type == Declared && l.Run == run
+		switch t := traces[l.Action]; {
+		case own && l.Run != run:
+		case l.Type == Declared && l.Evaluation != nil && l.Evaluation.ID == rule:
+			if rules[l.Run] = true; d.FirstBudget == 0 {
+				d.FirstBudget = l.Evaluation.Budget
+			}
+		case l.Type != Began:
+		case t != nil:
+			t.begun, t.outside, t.repeated = true, t.outside || !rules[l.Run], t.repeated || l.Why != ""
+		case !own && rules[l.Run] && subjects[l.subject()]:
+			unused[l.Action] = true
+		}
+	}
+	for _, a := range attempts {
+		switch t := traces[a.Action]; {
+		case !t.begun:
+			d.Unknown++
+		case t.outside:
+			d.Outside++
+		case t.repeated:
+			d.Repeated++
+		}
+	}
+	d.Unused = len(unused)
+	return d
 }

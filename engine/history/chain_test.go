@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -165,5 +166,34 @@ func TestCommitment(t *testing.T) {
 	before := l.Commitment()
 	if l.Prev = plain; l.Commitment() == before {
 		t.Error("the commitment does not depend on earlier lines")
+	}
+}
+
+// A chain whose beginning is damaged is not continued; one that is empty starts again.
+func TestExtendDamaged(t *testing.T) {
+	dir := t.TempDir()
+	l := New(dir)
+	for range 2 {
+		if err := l.Extend(Link{Type: Declared, Run: "r"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "chain.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(text[:64])
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Extend(Link{Type: Declared, Run: "r"}); err == nil || !strings.Contains(err.Error(), "move it out of the cache") {
+		t.Errorf("error %v", err)
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Extend(Link{Type: Declared, Run: "r"}); err != nil {
+		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@
 //	runs/<run>/pipeline/         the text of the pipeline
 //	runs/<run>/events.jsonl      the journal: one event a line
 //	runs/<run>/logs/             what steps printed, one file a try
+//	runs/<run>/requests/         what people ask of it while it lives, a file each
 //	runs/<run>/lock              locked while the run's process lives
 //	pipelines/<name>-<hash>.log  for each address the last action
 //	chain.jsonl                  every attempt at a counted step, each line with
@@ -18,8 +19,8 @@
 // held, and was interrupted otherwise. The state of a pipeline is a log of
 // complete lines. It is compacted into a new file, which is renamed. Several
 // processes may use a run history at once. Only the end of a run and the lines of the
-// chain are synced to disk to survive a power failure. Removing runs does not
-// change the chain.
+// chain are synced to disk to survive a power failure. Removing a run renames its
+// folder before it is deleted, and adds a line to the chain if it is about the run.
 //
 // The secrets given at the beginning of a run (the values of sensitive
 // variables) are masked in everything that is written. Steps mask the secrets

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -9,10 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/internal/parallel"
 )
 
 // Watch reads the journal of a run as it grows.
@@ -27,50 +26,29 @@ func (p *Past) Watch() *Watch { return &Watch{past: p} }
 // Next returns the events written since the last call. Lines that cannot be
 // parsed are skipped.
 func (w *Watch) Next() (events []event.Event, err error) {
-	f, err := nolink.Open(w.past.journal())
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if _, err := f.Seek(w.at, io.SeekStart); err != nil {
-		return nil, err
-	}
-	r := bufio.NewReaderSize(f, 64<<10)
-	for err == nil {
-		var lines [][]byte
-		for len(lines) < decodedAtOnce && err == nil {
-			var line []byte
-			if line, err = readLine(r); err == nil {
-				lines = append(lines, bytes.Clone(line)) // the reader uses it again
-				w.at += int64(len(line)) + 1
-			}
+	var lines [][]byte
+	for line, failed := range w.past.lines(&w.at) {
+		if err = failed; err == nil {
+			lines = append(lines, bytes.Clone(line)) // the reader uses it again
 		}
-		events = append(events, decoded(lines)...)
+		if len(lines) == decodedAtOnce {
+			events, lines = append(events, decoded(lines)...), nil
+		}
 	}
-	if errors.Is(err, io.EOF) {
-		return events, nil
-	}
-	return events, fmt.Errorf("read journal of run %s: %w", w.past.Info.ID, err)
+	return append(events, decoded(lines)...), err
 }
 
-// decodedAtOnce is the number of lines that are decoded in parallel, decodedByOne that of a
-// goroutine.
-const decodedAtOnce, decodedByOne = 4096, 512
+// decodedAtOnce is the number of lines that are decoded in parallel.
+const decodedAtOnce = 4096
 
 // decoded returns the events of those lines that can be parsed.
 func decoded(lines [][]byte) []event.Event {
 	out := make([]event.Event, len(lines))
-	var all sync.WaitGroup
-	for from := 0; from < len(lines); from += decodedByOne {
-		all.Go(func() {
-			for i := from; i < min(from+decodedByOne, len(lines)); i++ {
-				if e, err := event.Decode(lines[i]); err == nil {
-					out[i] = e
-				}
-			}
-		})
-	}
-	all.Wait()
+	parallel.For(len(lines), func(i int) {
+		if e, err := event.Decode(lines[i]); err == nil {
+			out[i] = e
+		}
+	})
 	return slices.DeleteFunc(out, func(e event.Event) bool { return e == nil })
 }
 

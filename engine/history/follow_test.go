@@ -23,7 +23,7 @@ func TestWatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch, n, at := past.Watch(), 2*decodedAtOnce+decodedByOne+1, 0
+	watch, n, at := past.Watch(), 2*decodedAtOnce+512+1, 0
 	for i := range n {
 		r.Emit(event.StepStarted{Address: fmt.Sprintf("step.exec.s[%d]", i)})
 		if i%(n/2) != n/2-1 && i < n-1 {
@@ -53,7 +53,7 @@ func TestFollow(t *testing.T) {
 	for _, every := range []int{1, 2, 3, 7, 1000} {
 		for lines := range 40 {
 			path := filepath.Join(t.TempDir(), "x.log")
-			log, follow := newLog(path, 100, 100), &Follow{path: path, head: 100}
+			log, follow := newLog(path, 100, 100, nil), &Follow{path: path, head: 100}
 			var all, got bytes.Buffer
 			copy := func() {
 				if err := follow.Copy(&got); err != nil {

@@ -20,10 +20,14 @@ import (
 // can until it is killed: with MLEFLOW_TEST_LEDGER set to a folder.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("MLEFLOW_TEST_LEDGER")
+	use := useLedger
+	if from := os.Getenv("MLEFLOW_TEST_REMOVES"); from != "" {
+		dir, use = from, removeAll
+	}
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	if err := useLedger(New(dir)); err != nil {
+	if err := use(New(dir)); err != nil {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
@@ -61,7 +65,7 @@ func useLedger(l *Store) error {
 func useRun(l *Store, r *Run, s *Pipeline, n int) error {
 	for i := range 5 {
 		address := fmt.Sprintf("step.exec.s[%d]", i)
-		log := newLog(r.dir+"/logs/"+logName(address, 1), 50, 25)
+		log := newLog(r.dir+"/logs/"+logName(address, 1), 50, 25, nil)
 		r.Emit(event.StepStarted{At: at(1), Address: address, Try: 1})
 		for k := range 30 {
 			fmt.Fprintf(log, "line %d\n", k)

@@ -43,14 +43,12 @@ type Log struct {
 // Log returns the log of a try of an instance, with secrets masked. The
 // caller closes it.
 func (r *Run) Log(address string, attempt int) *Log {
-	l := newLog(filepath.Join(r.dir, "logs", logName(address, attempt)), logHead, logTail)
-	l.masker = secret.NewWriter(rawLog{l}, r.secrets)
-	return l
+	return newLog(filepath.Join(r.dir, "logs", logName(address, attempt)), logHead, logTail, r.secrets)
 }
 
-func newLog(path string, head, tail int64) *Log {
+func newLog(path string, head, tail int64, secrets *secret.Set) *Log {
 	l := &Log{path: path, head: head, tail: tail}
-	l.masker = secret.NewWriter(rawLog{l}, nil)
+	l.masker = secret.NewWriter(rawLog{l}, secrets)
 	return l
 }
 
@@ -140,7 +138,7 @@ func (l *Log) create(path string) error {
 	l.closeFile()
 	f, err := nolink.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(path), 0o777); err == nil {
+		if err = nolink.MkdirAll(filepath.Dir(path), 0o777); err == nil {
 			f, err = nolink.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
 		}
 	}
@@ -192,7 +190,7 @@ func join(path string) error {
 	if _, err := io.Copy(whole, r); err != nil {
 		return err
 	}
-	if err := errors.Join(whole.Chmod(0o644), whole.Close(), os.Rename(whole.Name(), path)); err != nil {
+	if err := errors.Join(nolink.Chmod(whole, 0o644), whole.Close(), os.Rename(whole.Name(), path)); err != nil {
 		return err
 	}
 	// The parts of the end are removed last. A reader that still finds one can
@@ -268,20 +266,14 @@ func openLog(path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	first, ok := readPart(path, 0)
-	second, more := readPart(path, 1)
-	if !ok && !more {
-		return f, nil
+	for turn := range 2 {
+		if p, ok := readPart(path, turn); ok {
+			var out bytes.Buffer
+			err := (&Follow{path: path, head: p.head}).Copy(&out)
+			return io.NopCloser(&out), errors.Join(err, f.Close())
+		}
 	}
-	if more && (!ok || second.at < first.at) {
-		first, second = second, first
-	}
-	head, err := io.ReadAll(f)
-	f.Close()
-	if err != nil {
-		return nil, err
-	}
-	return io.NopCloser(assemble(head, first, second)), nil
+	return f, nil
 }
 
 // readPart reads one of the files of the end. An incomplete one is ignored.
@@ -294,21 +286,4 @@ func readPart(path string, turn int) (part, bool) {
 	p := part{text: text}
 	_, err = fmt.Sscanf(string(line), "%d %d", &p.at, &p.head)
 	return p, ok && err == nil
-}
-
-func assemble(head []byte, parts ...part) io.Reader {
-	var out bytes.Buffer
-	out.Write(head)
-	at := int64(len(head))
-	for _, p := range parts {
-		if len(p.text) == 0 || p.head != int64(len(head)) {
-			continue
-		}
-		if p.at > at {
-			out.WriteString(leftOut(p.at - at))
-		}
-		out.Write(p.text)
-		at = p.at + int64(len(p.text))
-	}
-	return &out
 }

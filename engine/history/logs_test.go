@@ -61,7 +61,7 @@ func TestLogSizes(t *testing.T) {
 	const head, tail = 50, 30
 	for n := 0; n < 260; n += 3 {
 		path := filepath.Join(dir, fmt.Sprint(n))
-		l := newLog(path, head, tail)
+		l := newLog(path, head, tail, nil)
 		var text strings.Builder
 		for text.Len() < n {
 			line := fmt.Sprintf("%d,%s", text.Len(), strings.Repeat("x", rnd.IntN(1+rnd.IntN(90))))
@@ -93,7 +93,7 @@ func TestLogSizes(t *testing.T) {
 // Joining may be cut off after each of its steps.
 func TestLogJoinInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	l := newLog(path, 10, 10)
+	l := newLog(path, 10, 10, nil)
 	if _, err := io.WriteString(l, strings.Repeat("0123456789", 6)); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
@@ -124,36 +125,34 @@ func (p *Past) Sources() (map[string][]byte, error) {
 // last one, are skipped. A read error ends the sequence.
 func (p *Past) Events() iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		for line, err := range p.lines() {
-			if err != nil {
-				yield(nil, fmt.Errorf("read journal of run %s: %w", p.Info.ID, err))
-				return
-			}
-			if e, err := event.Decode(line); err == nil && !yield(e, nil) {
+		for line, err := range p.lines(new(int64)) {
+			e, bad := event.Decode(line)
+			if (err != nil || bad == nil) && !yield(e, err) {
 				return
 			}
 		}
 	}
 }
 
-// lines yields the journal's complete lines. Each is valid until the next.
-func (p *Past) lines() iter.Seq2[[]byte, error] {
+// lines yields the journal's complete lines from an offset on, which it moves behind each.
+// A line is valid until the next. An error is the last that it yields.
+func (p *Past) lines(at *int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := nolink.Open(p.journal())
-		if err != nil {
-			yield(nil, err)
-			return
+		if err == nil {
+			defer f.Close()
+			_, err = f.Seek(*at, io.SeekStart)
 		}
-		defer f.Close()
-		r := bufio.NewReaderSize(f, 64<<10)
-		for {
-			line, err := readLine(r)
-			if err != nil && err != io.EOF {
-				yield(nil, err)
+		for r := bufio.NewReaderSize(f, 64<<10); err == nil; {
+			var line []byte
+			if line, err = readLine(r); err == nil {
+				if *at += int64(len(line)) + 1; !yield(line, nil) {
+					return
+				}
 			}
-			if err != nil || !yield(line, nil) {
-				return
-			}
+		}
+		if err != io.EOF {
+			yield(nil, fmt.Errorf("read journal of run %s: %w", p.Info.ID, err))
 		}
 	}
 }
@@ -183,16 +182,13 @@ func (p *Past) journal() string { return filepath.Join(p.dir, "events.jsonl") }
 func (p *Past) Finished(kinds ...string) iter.Seq2[event.StepFinished, error] {
 	marks := marksOf(kinds)
 	return func(yield func(event.StepFinished, error) bool) {
-		for line, err := range p.lines() {
-			if err != nil {
-				yield(event.StepFinished{}, fmt.Errorf("read journal of run %s: %w", p.Info.ID, err))
-				return
-			}
-			if !bytes.HasPrefix(line, finished) || !marked(line, marks) {
+		for line, err := range p.lines(new(int64)) {
+			if err == nil && (!bytes.HasPrefix(line, finished) || !marked(line, marks)) {
 				continue
 			}
-			e, err := event.Decode(line)
-			if end, ok := e.(event.StepFinished); err == nil && ok && slices.Contains(kinds, end.Kind) && !yield(end, nil) {
+			e, _ := event.Decode(line)
+			end, ok := e.(event.StepFinished)
+			if (err != nil || ok && slices.Contains(kinds, end.Kind)) && !yield(end, err) {
 				return
 			}
 		}
@@ -203,11 +199,8 @@ func (p *Past) Finished(kinds ...string) iter.Seq2[event.StepFinished, error] {
 var finished = []byte(`{"type":"step_finished"`)
 
 // marksOf returns what the line of an event of a step of one of the kinds contains.
-func marksOf(kinds []string) (marks [][]byte) {
-	for _, kind := range kinds {
-		marks = append(marks, fmt.Appendf(nil, `"kind":%q,`, kind))
-	}
-	return marks
+func marksOf(kinds []string) [][]byte {
+	return lists.Of(kinds, func(kind string) []byte { return fmt.Appendf(nil, `"kind":%q,`, kind) })
 }
 
 func marked(line []byte, marks [][]byte) bool {
@@ -217,7 +210,7 @@ func marked(line []byte, marks [][]byte) bool {
 // Entry returns the run as an element of a list, with its state.
 func (p *Past) Entry() Entry {
 	alive := p.alive() // read before the journal, because the run may end in between
-	e := Entry{Info: p.Info, About: p.About(), Finish: p.finish()}
+	e := Entry{Info: p.Info, About: p.About(), Finish: p.finish(), User: userOf(filepath.Join(p.dir, "run.json"))}
 	switch {
 	case e.Finish != nil:
 		e.State = stateOf(*e.Finish)
@@ -263,29 +256,23 @@ func (p *Past) finish() *event.RunFinished {
 		return nil
 	}
 	defer f.Close()
-	if size, err := f.Seek(0, io.SeekEnd); err == nil && size > tail {
-		_, err = f.Seek(-tail, io.SeekEnd)
-		if err != nil {
-			return nil
-		}
-	} else {
-		_, _ = f.Seek(0, io.SeekStart)
+	info, err := f.Stat()
+	if err != nil {
+		return nil
 	}
-	b, err := io.ReadAll(io.LimitReader(f, tail))
+	b, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-tail), tail))
 	if err != nil {
 		return nil
 	}
 	b = b[:bytes.LastIndexByte(b, '\n')+1]
-	marker := []byte(`{"type":"run_finished"`)
-	at := bytes.LastIndex(b, marker)
+	at := bytes.LastIndex(b, []byte(`{"type":"run_finished"`))
 	if at < 0 {
 		return nil
 	}
 	line, _, _ := bytes.Cut(b[at:], []byte("\n"))
-	if e, err := event.Decode(line); err == nil {
-		if end, ok := e.(event.RunFinished); ok {
-			return &end
-		}
+	e, _ := event.Decode(line)
+	if end, ok := e.(event.RunFinished); ok {
+		return &end
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ type Opening struct {
 	// Counted are the addresses of the plan's steps whose attempts are in the
 	// chain.
 	Counted []string
+	// Requests are those to the run that this one continues.
+	Requests []step.Request
 	// Secrets are masked in everything the run writes; nil masks nothing.
 	Secrets *secret.Set
 }
@@ -56,19 +59,16 @@ type Run struct {
 }
 
 // Begin writes the folder of a new run and locks it.
-func (l *Store) Begin(o Opening) (*Run, error) {
-	r, err := l.begin(o)
-	if err != nil {
-		return nil, fmt.Errorf("begin run: %w", err)
-	}
-	return r, nil
-}
-
-func (l *Store) begin(o Opening) (*Run, error) {
-	if err := os.MkdirAll(l.runs(), 0o777); err != nil {
+func (l *Store) Begin(o Opening) (_ *Run, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("begin run: %w", err)
+		}
+	}()
+	if err := nolink.MkdirAll(l.runs(), 0o777); err != nil {
 		return nil, err
 	}
-	tmp, err := os.MkdirTemp(l.runs(), ".new-")
+	tmp, err := nolink.MkdirTemp(l.runs(), ".new-", 0o750)
 	if err != nil {
 		return nil, err
 	}
@@ -113,15 +113,8 @@ func (r *Run) describe(facts func() map[string]string) {
 }
 
 func fill(i *Info) {
-	if i.Host == "" {
-		i.Host, _ = os.Hostname()
-	}
-	if i.OS == "" {
-		i.OS = runtime.GOOS + "/" + runtime.GOARCH
-	}
-	if i.PID == 0 {
-		i.PID = os.Getpid()
-	}
+	host, _ := os.Hostname()
+	i.Host, i.OS, i.PID = cmp.Or(i.Host, host), cmp.Or(i.OS, runtime.GOOS+"/"+runtime.GOARCH), cmp.Or(i.PID, os.Getpid())
 	if i.Started.IsZero() {
 		i.Started = time.Now()
 	}
@@ -148,10 +141,19 @@ func (r *Run) create(tmp string, o Opening) (err error) {
 	}
 	for name, text := range o.Sources {
 		to := filepath.Join(tmp, "pipeline", sourceName(name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		if err := nolink.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 			return err
 		}
-		if err := os.WriteFile(to, r.secrets.Bytes(text), 0o644); err != nil {
+		if err := nolink.WriteFile(to, r.secrets.Bytes(text), 0o444, false); err != nil {
+			return err
+		}
+	}
+	requests := filepath.Join(tmp, requestsDir)
+	if err := nolink.Mkdir(requests, 0o750); err != nil {
+		return err
+	}
+	for _, request := range o.Requests {
+		if err := writeRequest(requests, request); err != nil {
 			return err
 		}
 	}
@@ -185,7 +187,8 @@ func (r *Run) publish(tmp, runs string) error {
 	}
 }
 
-// writeJSON writes a file that Past.Own accepts, whatever the umask of a team.
+// writeJSON writes a file that Past.Own accepts: in a cache that a group shares, all may
+// read it and only this user can have written it.
 func (r *Run) writeJSON(path string, v any) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -193,7 +196,7 @@ func (r *Run) writeJSON(path string, v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	return os.WriteFile(path, r.secrets.JSON(b.Bytes()), 0o644)
+	return nolink.WriteFile(path, r.secrets.JSON(b.Bytes()), 0o444, false)
 }
 
 // ID returns the ID of the run.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -131,7 +132,8 @@ func TestUnreadableRun(t *testing.T) {
 	const older, newer = "20261120T000001Z-00aa", "20261121T000000Z-0000"
 	begin(t, l, Opening{Info: Info{ID: older, Started: at(1).Time}})
 	begin(t, l, Opening{Info: Info{ID: newer, Started: at(2).Time}})
-	if err := os.WriteFile(filepath.Join(l.runs(), newer, "run.json"), []byte("{"), 0o666); err != nil {
+	damaged := filepath.Join(l.runs(), newer, "run.json")
+	if err := errors.Join(os.Chmod(damaged, 0o644), os.WriteFile(damaged, []byte("{"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	for _, ref := range []string{"latest", newer} {
@@ -142,6 +144,25 @@ func TestUnreadableRun(t *testing.T) {
 	got, err := l.List()
 	if err != nil || len(got) != 2 || got[0].ID != newer || got[0].State != Unreadable || got[0].Started.Day() != 21 || got[1].ID != older {
 		t.Errorf("List: %+v, %v", got, err)
+	}
+}
+
+// A run that began when the clock was ahead is not the latest after it was set right.
+func TestRunOfTheFuture(t *testing.T) {
+	l := New(t.TempDir())
+	now := time.Now().UTC()
+	var ids []string
+	for _, started := range []time.Time{now.AddDate(0, 0, -1), now, now.AddDate(0, 0, 2)} {
+		ids = append(ids, started.Format(idLayout)+"-0000")
+		begin(t, l, Opening{Info: Info{ID: ids[len(ids)-1], Started: started}})
+	}
+	p, err := l.Find("latest")
+	if err != nil || p.Info.ID != ids[1] {
+		t.Errorf("latest: %v, %v, want %s", p, err, ids[1])
+	}
+	list, err := l.List()
+	if err != nil || len(list) != 3 || list[0].ID != ids[1] || list[2].ID != ids[2] {
+		t.Errorf("List: %+v, %v", list, err)
 	}
 }
 
@@ -242,8 +263,8 @@ func TestTook(t *testing.T) {
 		of    StepSummary
 		want  time.Duration
 	}{
-		"ended":         {Failed, StepSummary{Status: event.Ran, Started: at(1).Time, Ended: at(4).Time, Duration: time.Second}, 3 * time.Second},
-		"never started": {Failed, StepSummary{Status: event.Skipped, Ended: at(4).Time}, 0},
+		"ended":         {Failed, StepSummary{StepFinished: event.StepFinished{Status: event.Ran}, Started: at(1).Time, Ended: at(4).Time, Duration: time.Second}, 3 * time.Second},
+		"never started": {Failed, StepSummary{StepFinished: event.StepFinished{Status: event.Skipped}, Ended: at(4).Time}, 0},
 		"running":       {Running, StepSummary{Started: at(5).Time}, 15 * time.Second},
 		"killed":        {Interrupted, StepSummary{Started: at(5).Time}, 4 * time.Second},
 	} {
@@ -275,14 +296,15 @@ func TestSummary(t *testing.T) {
 			Running:  map[string]*event.Execution{},
 		},
 		Steps: []StepSummary{
-			{Address: "step.exec.a", Kind: "exec", Status: event.Ran, Action: "abc", LastTry: 2, Started: at(4).Time, Ended: at(6).Time,
-				Duration: 2 * time.Second, Devices: []string{"gpu0"}, Outputs: map[string]string{"out": "1f"},
+			{StepFinished: event.StepFinished{Address: "step.exec.a", Kind: "exec", Status: event.Ran, Action: "abc", LastTry: 2, DurationMillis: 2000, Outputs: map[string]string{"out": "1f"}},
+				Started: at(4).Time, Ended: at(6).Time, Duration: 2 * time.Second, Devices: []string{"gpu0"},
 				Retries: []event.StepRetry{{At: at(3), Address: "step.exec.a", Try: 1, WaitMillis: 1000, Error: "connection reset"}}},
-			{Address: `step.exec.b["x"]`, Kind: "exec", Status: event.Failed, LastTry: 1, Started: at(6).Time, Ended: at(8).Time,
-				Duration: 2 * time.Second, Error: "exit status 1"},
-			{Address: "step.exec.c", Kind: "exec", Status: event.Skipped, Ended: at(8).Time, Error: `step.exec.b["x"]`},
+			{StepFinished: event.StepFinished{Address: `step.exec.b["x"]`, Kind: "exec", Status: event.Failed, LastTry: 1, DurationMillis: 2000, Error: "exit status 1"},
+				Started: at(6).Time, Ended: at(8).Time, Duration: 2 * time.Second},
+			{StepFinished: event.StepFinished{Address: "step.exec.c", Kind: "exec", Status: event.Skipped, Error: `step.exec.b["x"]`}, Ended: at(8).Time},
 		},
 	}
+	want.User = nolink.UserName(os.Geteuid())
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}

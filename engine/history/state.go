@@ -1,11 +1,13 @@
 package history
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
 // Memory is the remembered state of an instance.
@@ -33,8 +36,9 @@ type Pipeline struct {
 	byAddr  map[string]Memory
 	lastRun string
 	lines   int
-	out     *appender
 	buf     []byte
+	// out and lock are open after the first write.
+	out, lock *os.File
 }
 
 // Pipeline reads the state of the pipeline with this absolute path. Nothing is
@@ -146,18 +150,47 @@ func (s *Pipeline) Put(address string, m Memory) error {
 	return nil
 }
 
-func (s *Pipeline) flush() (err error) {
+// flush appends the buffered lines in one call.
+func (s *Pipeline) flush() error {
 	if len(s.buf) == 0 {
 		return nil
 	}
 	if s.out == nil {
-		if s.out, err = s.file.appender(); err != nil {
+		if err := s.open(); err != nil {
 			return err
 		}
 	}
-	err = s.out.write(s.buf)
+	_, err := s.out.Write(append([]byte{'\n'}, s.buf...))
 	s.buf = s.buf[:0]
-	return err
+	return s.file.wrap("write", err)
+}
+
+// open opens the file, which is not compacted meanwhile.
+func (s *Pipeline) open() error {
+	err := nolink.MkdirAll(filepath.Dir(s.file.path), 0o777)
+	if err == nil {
+		s.lock, err = s.file.openLock()
+	}
+	if err == nil {
+		err = flock.LockShared(s.lock)
+	}
+	if err == nil { // opened only now, because a compaction replaces the file
+		s.out, err = nolink.OpenFile(s.file.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	}
+	if err != nil {
+		return errors.Join(s.file.wrap("write", err), s.closeFiles())
+	}
+	return nil
+}
+
+func (s *Pipeline) closeFiles() (err error) {
+	for _, f := range []*os.File{s.out, s.lock} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	s.out, s.lock = nil, nil
+	return s.file.wrap("close", err)
 }
 
 // Close writes the buffered entries. It compacts the file if most lines are
@@ -169,16 +202,14 @@ func (s *Pipeline) Close() error {
 	if s.out == nil {
 		return err
 	}
-	err = errors.Join(err, s.out.close())
-	s.out = nil
+	err = errors.Join(err, s.closeFiles())
 	if s.lines > 2*len(s.byAddr)+1000 {
 		err = errors.Join(err, s.file.compact())
 	}
 	return err
 }
 
-// compacted returns the content of the file with one line per address, in the
-// order of first appearance.
+// compacted returns the content of the file with one line per address.
 func compacted(text []byte) []byte {
 	s := &Pipeline{}
 	s.parse(string(text))
@@ -186,26 +217,57 @@ func compacted(text []byte) []byte {
 	if s.lastRun != "" {
 		out = append(out, "run "+s.lastRun+"\n"...)
 	}
-	done := make(map[string]bool, len(s.byAddr))
-	for line := range bytes.Lines(text) {
-		address, _, ok := parseMemory(string(bytes.TrimSuffix(line, []byte("\n"))))
-		if m, current := s.byAddr[address]; ok && current && !done[address] {
-			done[address] = true
-			out = appendMemory(out, address, m)
-		}
+	for _, address := range slices.Sorted(maps.Keys(s.byAddr)) {
+		out = appendMemory(out, address, s.byAddr[address])
 	}
 	return out
 }
 
-// Unfinished returns the newest run of the pipeline if it was interrupted, or
-// nil.
+// Unfinished returns the newest run of the pipeline if it was interrupted, paused or
+// cancelled, or nil.
 func (l *Store) Unfinished(s *Pipeline) *Past {
 	if s.LastRun() == "" {
 		return nil
 	}
 	p, err := l.open(s.LastRun())
-	if err != nil || p.Entry().State != Interrupted {
+	if err != nil || !slices.Contains([]State{Interrupted, Paused, Cancelled}, p.Entry().State) {
 		return nil
 	}
 	return p
+}
+
+func (f stateFile) openLock() (*os.File, error) {
+	return nolink.OpenFile(f.path+".lock", os.O_CREATE|os.O_RDWR, 0o666)
+}
+
+func (f stateFile) wrap(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s state of %s: %w", verb, f.pipeline, err)
+}
+
+// noteRun records the newest run of the pipeline.
+func (f stateFile) noteRun(id string) error {
+	return (&Pipeline{file: f, buf: []byte("run " + id + "\n")}).Close()
+}
+
+// compact replaces the file by a shorter one with the same meaning, unless
+// somebody is writing to it.
+func (f stateFile) compact() error {
+	lock, err := f.openLock()
+	if err != nil {
+		return f.wrap("compact", err)
+	}
+	defer lock.Close()
+	// Pipelines share the lock. Lines that one of them wrote to the replaced
+	// file would be lost.
+	if free, err := flock.Try(lock); !free || err != nil {
+		return f.wrap("compact", err)
+	}
+	text, err := nolink.ReadFile(f.path)
+	if err != nil {
+		return f.wrap("compact", err)
+	}
+	return f.wrap("compact", nolink.WriteFile(f.path, compacted(text), 0o644, true))
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -93,6 +94,8 @@ type Entry struct {
 	Info
 	About
 	State State `json:"state"`
+	// User is the name or number of the user whose run it is, as the file system says.
+	User string `json:"user,omitempty"`
 	// Finish is the last event of a run that was not killed.
 	Finish *event.RunFinished `json:"finish,omitempty"`
 }
@@ -105,7 +108,7 @@ func (e Entry) PipelineName() string {
 	return filepath.Base(e.Pipeline)
 }
 
-// List returns all runs, newest first. Of an unreadable run, only the ID and
+// List returns all runs, newest first, and those that began in the future at the end. Of an unreadable run, only the ID and
 // the time in it are known. Other folders are skipped.
 func (l *Store) List() ([]Entry, error) {
 	ids, err := l.ids()
@@ -118,12 +121,28 @@ func (l *Store) List() ([]Entry, error) {
 		if err == nil {
 			entries = append(entries, p.Entry())
 		} else if started, ok := idTime(id); ok && !errors.Is(err, fs.ErrNotExist) {
-			entries = append(entries, Entry{Info: Info{ID: id, Started: started}, State: Unreadable})
+			entries = append(entries, Entry{Info: Info{ID: id, Started: started}, State: Unreadable, User: userOf(filepath.Join(l.runs(), id))})
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Started.Compare(a.Started) })
+	soon := soon()
+	slices.SortStableFunc(entries, func(a, b Entry) int {
+		return cmp.Or(last(a.Started.After(soon), b.Started.After(soon)), b.Started.Compare(a.Started))
+	})
 	return entries, nil
 }
+
+// userOf returns the name of the user to whom a file belongs; "" if there is none.
+func userOf(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	uid, _ := nolink.Owner(info)
+	return nolink.UserName(uid)
+}
+
+// OfOthers reports whether a run is another user's.
+func (e Entry) OfOthers() bool { return e.User != "" && e.User != nolink.UserName(os.Geteuid()) }
 
 // IDs returns the IDs of all runs, newest first, without reading the runs.
 func (l *Store) IDs() ([]string, error) {
@@ -151,14 +170,26 @@ func (l *Store) ids() ([]string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	var ids []string
-	for _, f := range found {
-		if f.IsDir() && !strings.HasPrefix(f.Name(), ".") {
-			ids = append(ids, f.Name())
-		}
-	}
-	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) })
+	runs := lists.Where(found, func(f os.DirEntry) bool { return f.IsDir() && !strings.HasPrefix(f.Name(), ".") })
+	ids := lists.Of(runs, os.DirEntry.Name)
+	soon := soon().Format(idLayout)
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(last(a > soon, b > soon), cmp.Compare(b, a)) })
 	return ids, nil
+}
+
+// soon is the time after which a run cannot have begun: the clock was ahead then, or it is
+// behind now. Such runs come after all others, so that "latest" is the last one.
+func soon() time.Time { return time.Now().UTC().Add(time.Hour) }
+
+// last compares two runs of which one may have to come after all others.
+func last(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // Find opens a run by its ID, a unique prefix of its ID, or its unique name.

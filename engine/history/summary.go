@@ -2,10 +2,10 @@ package history
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
-	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/engine/event"
 )
 
@@ -22,40 +22,18 @@ type Summary struct {
 
 // StepSummary is the history of an instance.
 type StepSummary struct {
-	Address string
-	Kind    string
-	// Status is empty while the instance runs. It stays empty if the run is
-	// killed meanwhile.
-	Status  event.Status
-	Action  string
-	LastTry int
+	// StepFinished is the event that ended the instance, without its time. Its Status is
+	// empty while the instance runs, and stays empty if the run is killed meanwhile.
+	// LastTry, On and Node are also known before.
+	event.StepFinished
 	// Started is the start of the last try, or zero if there was none.
 	// Ended is the end of the instance.
 	Started, Ended time.Time
 	Duration       time.Duration
 	Devices        []string
-	Error          string
-	Outputs        map[string]string
-	Conditions     []string
-	Tries          *cache.Tries
-	// MadeIn is the run that executed a cached step.
-	MadeIn  string
-	Retries []event.StepRetry
-	// On and Node are the backend and the node of the last try, if it did
-	// not run on the run's own machine. Spans are the periods in which its
-	// workers ran.
-	On, Node string
-	Spans    []Span
-	// FetchedBytes and StoredBytes are the amounts transferred from and to the
-	// remote cache for it there.
-	FetchedBytes, StoredBytes int64
-}
-
-// Finished returns the event that ended the instance, without its time.
-func (s *StepSummary) Finished() event.StepFinished {
-	return event.StepFinished{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, LastTry: s.LastTry,
-		DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, Tries: s.Tries, MadeIn: s.MadeIn,
-		On: s.On, Node: s.Node, FetchedBytes: s.FetchedBytes, StoredBytes: s.StoredBytes}
+	Retries        []event.StepRetry
+	// Spans are the periods in which its workers ran.
+	Spans []Span
 }
 
 // Took is the time from the start of an instance's last try to its end or, of one
@@ -67,7 +45,7 @@ func (s *Summary) Took(of *StepSummary, now time.Time) time.Duration {
 	case of.Status == "" && s.State != Running:
 		return max(0, s.Last.Sub(of.Started))
 	case of.Status == "":
-		return now.Sub(of.Started)
+		return max(0, now.Sub(of.Started)) // the clock may have been set back
 	case of.Ended.After(of.Started):
 		return of.Ended.Sub(of.Started)
 	}
@@ -104,7 +82,7 @@ func (s *Summary) Step(address string) *StepSummary {
 // which makes it fast.
 func (p *Past) Summary(kinds ...string) (*Summary, error) {
 	b, marks := p.Summarise(), marksOf(kinds)
-	for line, err := range p.lines() {
+	for line, err := range p.lines(new(int64)) {
 		if err != nil {
 			return nil, err
 		}
@@ -165,14 +143,7 @@ func (b *Summariser) Add(e event.Event) {
 		s.Retries = append(s.Retries, e)
 	case event.StepFinished:
 		s := b.step(e.Address, e.Kind)
-		s.Status, s.Action, s.Ended = e.Status, e.Action, e.Time
-		s.LastTry = max(s.LastTry, e.LastTry)
-		s.Duration = time.Duration(e.DurationMillis) * time.Millisecond
-		s.Error, s.Outputs, s.Conditions, s.Tries, s.MadeIn = e.Error, e.Outputs, e.Conditions, e.Tries, e.MadeIn
-		s.stop(e.Time)
-		if e.On != "" {
-			s.On, s.Node, s.FetchedBytes, s.StoredBytes = e.On, e.Node, e.FetchedBytes, e.StoredBytes
-		}
+		s.end(e)
 	}
 }
 
@@ -181,10 +152,154 @@ func (b *Summariser) step(address, kind string) *StepSummary {
 	if !ok {
 		i = len(b.sum.Steps)
 		b.index[address] = i
-		b.sum.Steps = append(b.sum.Steps, StepSummary{Address: address})
+		b.sum.Steps = append(b.sum.Steps, StepSummary{StepFinished: event.StepFinished{Address: address}})
 	}
 	if kind != "" {
 		b.sum.Steps[i].Kind = kind
 	}
 	return &b.sum.Steps[i]
+}
+
+// Span is a period in which a worker of a step ran on a node.
+type Span struct {
+	On, Node   string
+	Start, End time.Time
+	GPUs       int
+}
+
+// job records a change of the job of a try.
+func (s *StepSummary) job(e event.StepJob) {
+	s.On = e.On
+	if n := len(s.Spans); n > 0 && s.Spans[n-1].End.IsZero() && e.State == event.JobRunning && s.Spans[n-1].Node == e.Node {
+		return
+	}
+	s.stop(e.Time)
+	if e.State == event.JobRunning {
+		s.Node = e.Node
+		s.Spans = append(s.Spans, Span{On: e.On, Node: e.Node, Start: e.Time, GPUs: e.GPUs})
+	}
+}
+
+// end records the end of the instance.
+func (s *StepSummary) end(e event.StepFinished) {
+	was := s.StepFinished
+	s.stop(e.Time)
+	s.Ended, s.Duration = e.Time, time.Duration(e.DurationMillis)*time.Millisecond
+	e.At, e.Kind, e.LastTry = event.At{}, s.Kind, max(was.LastTry, e.LastTry)
+	if e.On == "" {
+		e.On, e.Node, e.FetchedBytes, e.StoredBytes = was.On, was.Node, was.FetchedBytes, was.StoredBytes
+	}
+	s.StepFinished = e
+}
+
+// stop ends the open span.
+func (s *StepSummary) stop(at time.Time) {
+	if n := len(s.Spans); n > 0 && s.Spans[n-1].End.IsZero() {
+		s.Spans[n-1].End = at
+	}
+}
+
+// spans returns the periods, with an empty one at the end for a worker that was too fast
+// to be seen running.
+func (s *StepSummary) spans() []Span {
+	here := func(span Span) bool { return span.On == s.On && span.Node == s.Node }
+	if s.Status != event.Ran || s.Node == "" || slices.ContainsFunc(s.Spans, here) {
+		return s.Spans
+	}
+	return append(slices.Clip(s.Spans), Span{On: s.On, Node: s.Node, Start: s.Ended, End: s.Ended})
+}
+
+// NodeUse is a run's use of a node.
+type NodeUse struct {
+	On   string `json:"on"`
+	Node string `json:"node"`
+	// Steps is the number of steps that ran there. Spans are their periods, by
+	// start.
+	Steps int    `json:"steps"`
+	Spans []Span `json:"-"`
+	// First is the start of the first span and Last the end of the last one.
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+	// GPUs is the maximum number used at a time. GPUTime is the sum over steps
+	// and GPUs. IdleGPUTime is the time between First and Last in which those
+	// GPUs were idle.
+	GPUs        int           `json:"gpus,omitempty"`
+	GPUTime     time.Duration `json:"-"`
+	IdleGPUTime time.Duration `json:"-"`
+	// FetchedBytes and StoredBytes are the amounts transferred from and to the
+	// remote cache.
+	FetchedBytes int64 `json:"fetched_bytes"`
+	StoredBytes  int64 `json:"stored_bytes"`
+}
+
+// Nodes returns the run's use of cluster nodes, by backend and name, or nil if
+// it used none.
+func (s *Summary) Nodes() []NodeUse {
+	type key struct{ on, node string }
+	uses := map[key]*NodeUse{}
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		seen := map[key]bool{}
+		for _, span := range step.spans() {
+			if span.End.IsZero() {
+				span.End = s.Last
+			}
+			if span.End.Before(span.Start) {
+				span.End = span.Start
+			}
+			k := key{span.On, span.Node}
+			u := uses[k]
+			if u == nil {
+				u = &NodeUse{On: span.On, Node: span.Node, First: span.Start, Last: span.End}
+				uses[k] = u
+			}
+			if !seen[k] {
+				seen[k] = true
+				u.Steps++
+			}
+			u.add(span)
+		}
+		if u := uses[key{step.On, step.Node}]; u != nil {
+			u.FetchedBytes += step.FetchedBytes
+			u.StoredBytes += step.StoredBytes
+		}
+	}
+	var list []NodeUse
+	for _, u := range uses {
+		u.finish()
+		list = append(list, *u)
+	}
+	slices.SortFunc(list, func(a, b NodeUse) int { return cmp.Or(cmp.Compare(a.On, b.On), cmp.Compare(a.Node, b.Node)) })
+	return list
+}
+
+func (u *NodeUse) add(s Span) {
+	u.Spans = append(u.Spans, s)
+	if s.Start.Before(u.First) {
+		u.First = s.Start
+	}
+	if s.End.After(u.Last) {
+		u.Last = s.End
+	}
+	u.GPUTime += time.Duration(s.GPUs) * s.End.Sub(s.Start)
+}
+
+// finish computes the maximum number of GPUs at a time, and their idle time.
+func (u *NodeUse) finish() {
+	slices.SortFunc(u.Spans, func(a, b Span) int { return a.Start.Compare(b.Start) })
+	type change struct {
+		at   time.Time
+		gpus int
+	}
+	var changes []change
+	for _, s := range u.Spans {
+		changes = append(changes, change{s.Start, s.GPUs}, change{s.End, -s.GPUs})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.gpus, b.gpus)) })
+	now := 0
+	for _, c := range changes {
+		now += c.gpus
+		u.GPUs = max(u.GPUs, now)
+	}
+	u.IdleGPUTime = max(0, time.Duration(u.GPUs)*u.Last.Sub(u.First)-u.GPUTime)
 }

@@ -252,3 +252,77 @@ func isPrivate(at string, private []string) bool {
 	return strings.Contains(filepath.ToSlash(at)+"/", privateHalf+"/") ||
 		slices.ContainsFunc(private, func(dir string) bool { return checkout.Below(at, dir) })
 }
+
+// onDisk returns the path of a file as the disk has it. Strings of the language are
+// composed (NFC). A name on the disk may be decomposed, as macOS and its archives
+// write accents. The path is returned as it is if there is no such file, or if two
+// have that name.
+func onDisk(path string) string {
+	if _, err := os.Lstat(path); plain(path) || !errors.Is(err, fs.ErrNotExist) {
+		return path
+	}
+	dir := onDisk(filepath.Dir(path))
+	want := cty.NormalizeString(filepath.Base(path))
+	entries, _ := os.ReadDir(dir) // a folder that cannot be read has no such file
+	found := ""
+	for _, e := range entries {
+		if cty.NormalizeString(e.Name()) != want {
+			continue
+		}
+		if found != "" {
+			return path
+		}
+		found = e.Name()
+	}
+	if found == "" {
+		found = filepath.Base(path)
+	}
+	return filepath.Join(dir, found)
+}
+
+// plain reports whether a string has one form only.
+func plain(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > 0x7f })
+}
+
+// Named returns the files of the folder that are named by a word of a command:
+// by the word itself, or by paths that a shell would find in it. Paths are
+// relative to the folder. Links that lead out of it, such as the interpreter of
+// a virtual environment, are ignored.
+func (f *Files) Named(word string) (found []string) {
+	if f.read == nil || len(word) > 1<<16 {
+		return nil
+	}
+	candidates := []string{word}
+	if strings.ContainsAny(word, " \t\n") {
+		candidates = strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n'\"`;|&<>()=", r) })
+	}
+	for _, c := range candidates {
+		if rel, ok := f.relative(c); ok && !slices.Contains(found, rel) {
+			found = append(found, rel)
+		}
+	}
+	return found
+}
+
+// relative returns the relative path of a regular file below the folder, composed as
+// the strings of the language are.
+func (f *Files) relative(name string) (string, bool) {
+	if name == "" || strings.HasPrefix(name, "-") {
+		return "", false
+	}
+	at := f.at(name)
+	if info, err := os.Stat(at); err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	root, err := filepath.EvalSymlinks(f.dir)
+	if err != nil {
+		return "", false
+	}
+	real, err := filepath.EvalSymlinks(at)
+	if err != nil || !checkout.Below(real, root) {
+		return "", false
+	}
+	rel, err := filepath.Rel(f.dir, at)
+	return cty.NormalizeString(filepath.ToSlash(rel)), err == nil && filepath.IsLocal(rel)
+}

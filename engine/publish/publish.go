@@ -1,17 +1,20 @@
 package publish
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -249,14 +252,14 @@ func (t *Target) check(records string) error {
 	if err != nil {
 		return err
 	}
-	if below(real, home) || below(home, real) {
+	if checkout.Below(real, home) || checkout.Below(home, real) {
 		return fmt.Errorf("%s is inside the cache or contains it; publish to another path", t.Path)
 	}
 	if t.Base == "" {
 		return nil
 	}
 	base, err := resolve(t.Base)
-	if err == nil && !below(real, base) {
+	if err == nil && !checkout.Below(real, base) {
 		err = fmt.Errorf("%s leads out of the pipeline's folder by a symbolic link; write an absolute path to publish there", t.Path)
 	}
 	return err
@@ -281,7 +284,38 @@ func resolve(path string) (string, error) {
 	}
 }
 
-func below(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && !strings.HasPrefix(rel+string(filepath.Separator), ".."+string(filepath.Separator))
+// sniffed is the number of bytes of a blob that are read to choose its suffix.
+const sniffed = 1 << 20
+
+// Suffix returns ".json" for a JSON document such as a report, ".jsonl" for
+// JSON lines such as a journal, and "" for other content.
+func Suffix(ctx context.Context, store cache.Store, ref cache.Ref) (string, error) {
+	r, err := store.Open(ctx, ref.ID)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	head, err := io.ReadAll(io.LimitReader(r, sniffed))
+	if err != nil {
+		return "", err
+	}
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	switch text := bytes.TrimSpace(head); {
+	case len(text) == 0 || text[0] != '{' && text[0] != '[':
+		return "", nil
+	case json.Valid(text):
+		return ".json", nil
+	case json.Valid(line):
+		return ".jsonl", nil
+	}
+	return "", nil
+}
+
+// JSON formats a small value for a file.
+func JSON(value []byte) ([]byte, error) {
+	var text bytes.Buffer
+	if err := json.Indent(&text, value, "", "  "); err != nil {
+		return nil, err
+	}
+	return append(text.Bytes(), '\n'), nil
 }

@@ -61,7 +61,7 @@ func (p *Places) save(rec record) error {
 
 // lock excludes other processes from publishing to a path at the same time.
 func (p *Places) lock(ctx context.Context, path string) (unlock func(), err error) {
-	err = os.MkdirAll(p.dir, 0o777)
+	err = nolink.MkdirAll(p.dir, 0o777)
 	var f *os.File
 	if err == nil {
 		f, err = nolink.OpenFile(strings.TrimSuffix(p.file(path), ".json")+".lock", os.O_CREATE|os.O_RDWR, 0o666)

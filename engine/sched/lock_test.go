@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -133,7 +134,7 @@ func TestLocksWithinProcess(t *testing.T) {
 	for _, locks := range []*DeviceLocks{shared, shared, other} {
 		wait.Go(func() {
 			s, err := Run(context.Background(), []Task{task, task, task}, Options{Capacity: Capacity{Devices: devices}, Locks: locks})
-			if err != nil || s.Ran != 3 {
+			if err != nil || s.count(Ran) != 3 {
 				t.Errorf("%+v, %v", s, err)
 			}
 		})
@@ -153,8 +154,8 @@ func TestLocksAllOrNothing(t *testing.T) {
 	if taken, ok := p.take(amounts{gpus: 2}); ok {
 		t.Fatalf("took %v", taken)
 	}
-	if p.free.gpus != 2 || p.retryAt.IsZero() {
-		t.Errorf("%d devices free, want 2 and a time to try again", p.free.gpus)
+	if p.free[gpus] != 2 || p.retryAt.IsZero() {
+		t.Errorf("%d devices free, want 2 and a time to try again", p.free[gpus])
 	}
 	if _, ok := theirs.try(devices[0]); !ok {
 		t.Error("the first device is still locked")
@@ -286,5 +287,96 @@ func TestLocksFollowNoLink(t *testing.T) {
 	}
 	if _, err := os.Lstat(target); err == nil {
 		t.Error("the link was followed")
+	}
+}
+
+// TestLocksOfOtherUsers makes the table as one user, with any umask, and leases from it
+// as another. A lock that an older version closed to others is opened by its owner, and
+// others are told who that is.
+func TestLocksOfOtherUsers(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can run processes as other users")
+	}
+	for _, umask := range []int{0o077, 0o022} {
+		at := usersFolder(t)
+		table := filepath.Join(at, "run", "leases")
+		if out := leaseAs(t, at, table, 2001, umask); out != devices[0] {
+			t.Fatalf("umask %03o: the first user got %q", umask, out)
+		}
+		if out := leaseAs(t, at, table, 2002, umask); out != devices[0] {
+			t.Errorf("umask %03o: the second user got %q", umask, out)
+		}
+		lock := filepath.Join(table, lockName(devices[0]))
+		if err := errors.Join(os.Chmod(lock, 0o600), os.Chown(lock, 2001, 2001)); err != nil {
+			t.Fatal(err)
+		}
+		out := leaseAs(t, at, table, 2002, umask)
+		for _, want := range []string{lock + " belongs to user 2001", "chmod a+rwX " + lock} {
+			if !strings.Contains(out, want) {
+				t.Errorf("umask %03o: %q lacks %q", umask, out, want)
+			}
+		}
+		if out := leaseAs(t, at, table, 2001, umask) + leaseAs(t, at, table, 2002, umask); out != devices[0]+devices[0] {
+			t.Errorf("umask %03o: after its owner used it: %q", umask, out)
+		}
+		if err := os.Chmod(table, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if out := leaseAs(t, at, table, 2002, umask); !strings.Contains(out, "chmod a+rwX "+table) {
+			t.Errorf("umask %03o: of a closed folder: %q", umask, out)
+		}
+	}
+}
+
+// usersFolder returns a folder in which every user may make files, with this program.
+func usersFolder(t *testing.T) string {
+	t.Helper()
+	at, err := os.MkdirTemp("", "users-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(at) })
+	self, err := os.ReadFile(os.Args[0])
+	if err == nil {
+		err = errors.Join(os.WriteFile(filepath.Join(at, "self"), self, 0o755), os.Chmod(at, 0o777|os.ModeSticky))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// leaseAs returns what a process of a user says: the device that it leases, or the error.
+func leaseAs(t *testing.T, at, table string, uid, umask int) string {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf("umask %03o; exec ./self", umask))
+	cmd.Dir, cmd.Env = at, []string{"MLEFLOW_TEST_LOCK=" + table}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+	out, _ := cmd.Output()
+	return strings.TrimSpace(string(out))
+}
+
+// TestLeasesDirForAll chooses the same folder for root and for users who may not write to
+// /run/lock.
+func TestLeasesDirForAll(t *testing.T) {
+	at := t.TempDir()
+	lock := filepath.Join(at, "lock")
+	own := filepath.Join(lock, "mleflow")
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want string
+	}{
+		{"none", func() error { return nil }, filepath.Join(at, "mleflow-leases")},
+		{"of root", func() error { return os.Mkdir(lock, 0o755) }, filepath.Join(at, "mleflow-leases")},
+		{"made by root", func() error { return os.Mkdir(own, 0o755) }, own},
+		{"for all", func() error { return errors.Join(os.Remove(own), os.Chmod(lock, 0o777)) }, own},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		if got := leasesIn(lock, at); got != step.want {
+			t.Errorf("%s: %s, want %s", step.name, got, step.want)
+		}
 	}
 }

@@ -140,16 +140,39 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-func TestFreeDisk(t *testing.T) {
-	dir := t.TempDir()
-	here, err := FreeDisk(dir)
-	if err != nil || here <= 0 {
-		t.Fatalf("FreeDisk = %d, %v", here, err)
+func TestOOMKills(t *testing.T) {
+	for want, files := range map[int64]map[string]string{
+		0: {"proc/self/cgroup": "0::/a\n"},
+		5: {"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/b/memory.events": "oom 9\noom_kill 2\n", "sys/fs/cgroup/a/memory.events": "oom_kill 3\n"},
+		7: {"proc/self/cgroup": "4:memory:/x\n", "sys/fs/cgroup/memory/x/memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 7\n"},
+	} {
+		if got := (Probe{Root: tree(t, files)}).OOMKills(); got != want {
+			t.Errorf("%d, want %d", got, want)
+		}
 	}
-	if _, err := FreeDisk(filepath.Join(dir, "not", "yet")); err != nil {
+}
+
+func TestFewInodes(t *testing.T) {
+	for want, s := range map[int64]Space{
+		1 << 30: {FreeBytes: 1 << 30, Bytes: 1 << 40}, 1 << 31: {FreeBytes: 1 << 31, FreeFiles: fewFiles, Files: 1 << 20},
+		0: {FreeBytes: 1 << 30, Files: 1 << 20}, 300 * block: {FreeBytes: 1 << 30, FreeFiles: 300, Files: 1 << 20}, 5: {FreeBytes: 5, FreeFiles: 300, Files: 1 << 20},
+	} {
+		if got := s.free(); got != want {
+			t.Errorf("%+v: %d, want %d", s, got, want)
+		}
+	}
+}
+
+func TestDiskSpace(t *testing.T) {
+	dir := t.TempDir()
+	here, err := DiskSpace(dir)
+	if err != nil || here.FreeBytes <= 0 || here.Bytes < here.FreeBytes {
+		t.Fatalf("DiskSpace = %+v, %v", here, err)
+	}
+	if _, err := DiskSpace(filepath.Join(dir, "not", "yet")); err != nil {
 		t.Errorf("a folder to be made: %v", err)
 	}
-	if _, err := FreeDisk("a\x00b"); err == nil {
+	if _, err := DiskSpace("a\x00b"); err == nil {
 		t.Error("an impossible name has space")
 	}
 }

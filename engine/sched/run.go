@@ -1,21 +1,23 @@
 package sched
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/dag"
 	"github.com/mleflow/mleflow/engine/internal/minheap"
 )
 
 // Run runs the tasks and returns when all have ended. It returns an error for
-// tasks that cannot be run: a cycle, or a task without Resolve for which the
-// machine is too small (see Check). Failures of tasks are in the Summary.
+// tasks that cannot be run: one that comes after a later one, or one without Resolve for
+// which the machine is too small (see Check). Failures of tasks are in the Summary.
 func Run(ctx context.Context, tasks []Task, o Options) (*Summary, error) {
 	s, err := newScheduler(ctx, tasks, o)
 	if err != nil {
@@ -43,6 +45,8 @@ type scheduler struct {
 	running  int    // running tasks that are not prompt
 	prompted int    // running prompt tasks
 	stopping bool
+	draining bool // only prompt tasks start
+	changed  bool // a person cancelled tasks
 	keys     keys
 	retries  retries
 	waits    waits
@@ -52,7 +56,7 @@ type scheduler struct {
 }
 
 func newScheduler(ctx context.Context, tasks []Task, o Options) (*scheduler, error) {
-	graph, err := order(tasks)
+	graph, err := dag.FromAfter(lists.Of(tasks, func(t Task) []int { return t.After }))
 	if err == nil {
 		err = checkOptions(tasks, &o)
 	}
@@ -75,29 +79,6 @@ func newScheduler(ctx context.Context, tasks []Task, o Options) (*scheduler, err
 	}, nil
 }
 
-// order returns the dependency graph of the tasks.
-func order(tasks []Task) (*dag.Graph, error) {
-	after := make([][]int, len(tasks))
-	for i := range tasks {
-		after[i] = tasks[i].After
-		for _, j := range after[i] {
-			if j < 0 || j >= len(tasks) {
-				return nil, fmt.Errorf("%s depends on task %d, but there are only %d tasks", tasks[i].Name, j, len(tasks))
-			}
-		}
-	}
-	graph, err := dag.FromAfter(after)
-	var cycle *dag.CycleError[int]
-	if !errors.As(err, &cycle) {
-		return graph, err
-	}
-	names := &dag.CycleError[string]{}
-	for _, i := range cycle.Path {
-		names.Path = append(names.Path, tasks[i].Name)
-	}
-	return nil, names
-}
-
 func checkOptions(tasks []Task, o *Options) error {
 	if o.Parallelism <= 0 {
 		o.Parallelism = math.MaxInt
@@ -113,13 +94,7 @@ func checkOptions(tasks []Task, o *Options) error {
 			return fmt.Errorf("device %s has no lock", name)
 		}
 	}
-	var errs []error
-	for i := range tasks {
-		if tasks[i].Resolve == nil {
-			errs = append(errs, o.Capacity.Check(tasks[i].Name, tasks[i].Needs))
-		}
-	}
-	return errors.Join(errs...)
+	return Check(tasks, o.Capacity)
 }
 
 // run is the main loop. It handles events until every task has ended.
@@ -152,22 +127,23 @@ func (s *scheduler) run() {
 			s.afterTry(a)
 		case <-s.timer.C:
 			s.wake()
+		case c := <-s.o.Changes:
+			s.change(c)
 		case <-cancelled:
 		}
 	}
-	if s.sum.Cancelled > 0 {
+	if s.sum.count(Cancelled) > 0 {
 		s.sum.Interrupted = context.Cause(s.ctx)
+	}
+	if s.changed && s.sum.Interrupted == nil {
+		s.sum.Interrupted = ErrChanged
 	}
 }
 
 // ready is called when all predecessors of a task have succeeded.
 func (s *scheduler) ready(i int) {
 	if s.tasks[i].Resolve == nil {
-		if key := s.tasks[i].Key; key != "" && !s.keys.own(i, key) {
-			s.life.phase[i] = parked
-			return
-		}
-		s.enqueue(i)
+		s.admit(i, s.tasks[i].Key)
 		return
 	}
 	s.life.phase[i] = queued
@@ -187,20 +163,22 @@ func (s *scheduler) resolved(b *batch) {
 			s.end(i, Result{Status: Done})
 		case s.stopping:
 			s.end(i, Result{Status: Cancelled})
+		case s.draining && !s.tasks[i].Prompt:
+			s.drop(i, Result{})
 		default:
-			s.mustRun(i, r.Key)
+			if err := s.o.Capacity.Check("", s.tasks[i].Needs); err != nil {
+				s.fail(i, Result{Err: err})
+			} else {
+				s.admit(i, r.Key)
+			}
 		}
 	}
 	s.resolver.recycle(b)
 }
 
-// mustRun queues a task for its lease. If a task with the same key is ahead of
-// it, mustRun parks it.
-func (s *scheduler) mustRun(i int, key string) {
-	if err := s.o.Capacity.Check("", s.tasks[i].Needs); err != nil {
-		s.fail(i, Result{Err: err})
-		return
-	}
+// admit queues a task for its lease. If a task with the same key is ahead of
+// it, admit parks it.
+func (s *scheduler) admit(i int, key string) {
 	if key != "" && !s.keys.own(i, key) {
 		s.life.phase[i] = parked
 		return
@@ -223,7 +201,6 @@ func (s *scheduler) end(i int, r Result) {
 	s.life.phase[i] = ended
 	s.life.open--
 	s.sum.Results[i] = r
-	s.sum.count(r.Status)
 	if s.o.OnEnd != nil {
 		s.o.OnEnd(i, r)
 	}
@@ -285,4 +262,101 @@ func (s *scheduler) dispatch() {
 		s.arm()
 	}
 	s.dirty = false
+}
+
+// phase is the current stage of a task's life.
+type phase uint8
+
+const (
+	pending   phase = iota // waits for its predecessors
+	queued                 // waits to be resolved
+	resolving              // is being resolved
+	waiting                // waits for a lease
+	parked                 // waits for a task with the same key
+	running                // has a lease
+	backoff                // waits for a retry
+	ended
+)
+
+// lives are the phases and priorities of all tasks.
+type lives struct {
+	phase   []phase
+	missing []int // number of predecessors that have not succeeded yet
+	rank    []int // position in order of priority
+	task    []int // task with a rank
+	open    int   // number of tasks that have not ended
+}
+
+// newLives ranks the tasks: prompt tasks first, then by the longest chain of
+// work from each task on. Each task counts an additional nanosecond, so that
+// the number of tasks decides if durations are unknown.
+func newLives(tasks []Task, graph *dag.Graph) lives {
+	n := len(tasks)
+	l := lives{make([]phase, n), make([]int, n), make([]int, n), make([]int, n), n}
+	for i := range n {
+		l.task[i] = i
+		l.missing[i] = len(graph.Pred(i))
+	}
+	chain := graph.Longest(func(i int) int64 { return int64(max(0, tasks[i].Weight)) + 1 })
+	for i := range chain {
+		if tasks[i].Prompt {
+			chain[i] = math.MaxInt64
+		}
+	}
+	slices.SortFunc(l.task, func(a, b int) int { return cmp.Or(cmp.Compare(chain[b], chain[a]), a-b) })
+	for r, i := range l.task {
+		l.rank[i] = r
+	}
+	return l
+}
+
+// pendingAfter returns the pending successors of i, direct or not, in ascending
+// order. Successors of ended tasks have ended already.
+func (l *lives) pendingAfter(i int, graph *dag.Graph) []int {
+	var found []int
+	stack := []int{i}
+	seen := map[int]bool{}
+	for len(stack) > 0 {
+		at := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, n := range graph.Succ(at) {
+			if l.phase[n] == pending && !seen[n] {
+				seen[n] = true
+				found = append(found, n)
+				stack = append(stack, n)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// keys are the keys of tasks that run or wait for a lease.
+type keys struct {
+	owned  map[int]string
+	owners map[string][]int // the owner, then the parked tasks
+}
+
+// own makes i the owner of the key. If the key has an owner, it queues i behind
+// it and returns false.
+func (k *keys) own(i int, key string) bool {
+	line := k.owners[key]
+	k.owners[key] = append(line, i)
+	if len(line) > 0 {
+		return false
+	}
+	k.owned[i] = key
+	return true
+}
+
+// disown ends the ownership of i and returns the tasks parked behind it.
+func (k *keys) disown(i int) []int {
+	key, ok := k.owned[i]
+	if !ok {
+		return nil
+	}
+	line := k.owners[key]
+	delete(k.owned, i)
+	delete(k.owners, key)
+	return line[1:]
 }

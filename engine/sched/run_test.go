@@ -23,8 +23,9 @@ type lab struct {
 	o     Options
 	tasks []Task
 	// log has a line "<seconds> <what> <task>" for each call.
-	log   []string
-	start time.Time
+	log     []string
+	start   time.Time
+	changes chan Change
 }
 
 // add adds a task that takes a time and then returns an error.
@@ -151,7 +152,7 @@ func TestFailureStops(t *testing.T) {
 		sum := l.run(l.t.Context())
 		l.want("0s start bad", "0s start running", "1s failed bad", "1s skipped after bad for bad",
 			"1s skipped after both for bad", "1s cancelled waiting", "1s cancelled after running", "3s ran running")
-		if sum.Failed != 1 || sum.Ran != 1 || sum.Skipped != 2 || sum.Cancelled != 2 || sum.Interrupted != nil {
+		if sum.count(Failed) != 1 || sum.count(Ran) != 1 || sum.count(Skipped) != 2 || sum.count(Cancelled) != 2 || sum.Interrupted != nil {
 			t.Errorf("summary %+v", sum)
 		}
 		if r := sum.Results[0]; r.Err != errBad || r.Tries != 1 || r.Ended.Sub(r.Started) != 1*s {
@@ -287,7 +288,7 @@ func TestResolveFails(t *testing.T) {
 		l.add("panics", s, nil).Resolve = func(context.Context) (Resolution, error) { panic("oops") }
 		l.add("after", s, nil, 0)
 		sum := l.run(l.t.Context())
-		if sum.Failed != 2 || sum.Skipped != 1 || sum.Results[0].Err != errBad || sum.Results[0].Tries != 0 {
+		if sum.count(Failed) != 2 || sum.count(Skipped) != 1 || sum.Results[0].Err != errBad || sum.Results[0].Tries != 0 {
 			t.Errorf("summary %+v", sum)
 		}
 		var p *crash.Error
@@ -302,7 +303,7 @@ func TestPanic(t *testing.T) {
 		l.o.KeepGoing = true
 		l.add("panics", 0, nil).Do = func(_ context.Context, l Lease) error { return []error{nil}[l.Try] }
 		l.add("good", s, nil)
-		if sum := l.run(l.t.Context()); sum.Ran != 1 || sum.Failed != 1 {
+		if sum := l.run(l.t.Context()); sum.count(Ran) != 1 || sum.count(Failed) != 1 {
 			t.Errorf("summary %+v", sum)
 		}
 	})
@@ -373,8 +374,8 @@ func TestImpossibleTasks(t *testing.T) {
 		tasks []Task
 		want  string
 	}{
-		{"cycle", []Task{{Name: "a", After: []int{1}}, {Name: "b", After: []int{0}}}, "schedule tasks: cycle: a → b → a"},
-		{"no such task", []Task{{Name: "a", After: []int{3}}}, "schedule tasks: a depends on task 3, but there are only 1 tasks"},
+		{"cycle", []Task{{Name: "a", After: []int{1}}, {Name: "b", After: []int{0}}}, "schedule tasks: number 0 comes after number 1, which is not before it"},
+		{"no such task", []Task{{Name: "a", After: []int{3}}}, "schedule tasks: number 0 comes after number 3, which is not before it"},
 		{"too large", []Task{{Name: "a", Needs: Resources{CPUs: 9}}, {Name: "b", Needs: Resources{GPUs: 1}}, {Name: "c"}},
 			"schedule tasks: a can never run on this machine: it needs 9 CPUs, this machine has 8\n" +
 				"b can never run on this machine: it needs 1 GPU, this machine has none"},

@@ -9,7 +9,8 @@ import (
 type Task struct {
 	// Name is the task's name in messages.
 	Name string
-	// After has the indexes of the tasks that must succeed first.
+	// After has the indexes of the tasks that must succeed first, which are lower than its
+	// own.
 	After []int
 	// Weight is the expected duration of the task. It affects only the order.
 	Weight time.Duration
@@ -123,27 +124,19 @@ type Result struct {
 type Summary struct {
 	// Results has one element for every task.
 	Results []Result
-	// These count the results by status.
-	Done, Ran, Failed, Skipped, Cancelled int
 	// Interrupted is the cause of the context's cancellation, if it preceded
-	// the end of the last task.
+	// the end of the last task, or ErrChanged.
 	Interrupted error
 	Wall        time.Duration
 }
 
-func (s *Summary) count(status Status) {
-	switch status {
-	case Done:
-		s.Done++
-	case Ran:
-		s.Ran++
-	case Failed:
-		s.Failed++
-	case Skipped:
-		s.Skipped++
-	case Cancelled:
-		s.Cancelled++
+func (s *Summary) count(status Status) (n int) {
+	for i := range s.Results {
+		if s.Results[i].Status == status {
+			n++
+		}
 	}
+	return n
 }
 
 // Options configure a run. The zero value has no limits and stops at the first
@@ -166,6 +159,12 @@ type Options struct {
 	// Rand returns a number in [0,1) for the back-off. If it is nil, the number
 	// is random.
 	Rand func() float64
+
+	// Changes delivers changes to the run. It may be nil.
+	Changes <-chan Change
+	// Dropped, if Do returns it, cancels the task and all that depends on it, and nothing
+	// else. Again queues the task again; the try does not count toward Retry.Tries.
+	Dropped, Again error
 
 	// The functions below are called with events, in order and one at a time,
 	// from the goroutine of Run. They must be quick. OnStart precedes the call

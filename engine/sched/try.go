@@ -2,7 +2,9 @@ package sched
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/crash"
@@ -95,8 +97,10 @@ func (s *scheduler) afterTry(a finishedTry) {
 	case s.ctx.Err() != nil, again && s.stopping:
 		r.Status = Cancelled
 		s.end(i, r)
+	case errors.Is(a.err, s.o.Dropped), again && s.draining && !s.tasks[i].Prompt:
+		s.drop(i, r)
 	case again:
-		s.retries.add(i, r, wait)
+		s.retries.add(i, r, wait, errors.Is(a.err, s.o.Again))
 		s.life.phase[i] = backoff
 		s.arm()
 		if s.o.OnRetry != nil {
@@ -110,7 +114,10 @@ func (s *scheduler) afterTry(a finishedTry) {
 // again reports whether to retry a task, and after which wait.
 func (s *scheduler) again(i int, r Result) (time.Duration, bool) {
 	retry := s.tasks[i].Retry
-	if r.Err == nil || s.o.Retryable == nil || r.Tries >= retry.Tries {
+	if r.Err != nil && errors.Is(r.Err, s.o.Again) {
+		return 0, true
+	}
+	if r.Err == nil || s.o.Retryable == nil || r.Tries-s.retries.tried[i].asked >= retry.Tries {
 		return 0, false
 	}
 	atLeast, ok := s.o.Retryable(r.Err)
@@ -146,10 +153,10 @@ type retries struct {
 // backoffEvery is the interval between calls of OnBackoff.
 const backoffEvery = time.Minute
 
-// tried is the result of a task's tries so far.
+// tried is the result of a task's tries so far, of which some were ended to be repeated.
 type tried struct {
-	tries int
-	last  Result
+	tries, asked int
+	last         Result
 }
 
 type due struct {
@@ -162,8 +169,12 @@ func (d due) sooner(than due) bool {
 	return d.at.Before(than.at) || d.at.Equal(than.at) && d.task < than.task
 }
 
-func (r *retries) add(i int, last Result, wait time.Duration) {
-	r.tried[i] = tried{tries: last.Tries, last: last}
+func (r *retries) add(i int, last Result, wait time.Duration, byHand bool) {
+	asked := r.tried[i].asked
+	if byHand {
+		asked++
+	}
+	r.tried[i] = tried{tries: last.Tries, asked: asked, last: last}
 	r.reported = time.Now()
 	r.due.Push(due{r.reported.Add(wait), i})
 }
@@ -199,7 +210,9 @@ func (s *scheduler) arm() {
 func (s *scheduler) wake() {
 	now := time.Now()
 	for s.retries.due.Len() > 0 && !s.retries.due.Least().at.After(now) {
-		s.enqueue(s.retries.due.Pop().task)
+		if i := s.retries.due.Pop().task; s.life.phase[i] == backoff {
+			s.enqueue(i)
+		}
 	}
 	if r := &s.retries; s.o.OnBackoff != nil && r.due.Len() > 0 && now.Sub(r.reported) >= backoffEvery {
 		r.reported = now
@@ -210,4 +223,129 @@ func (s *scheduler) wake() {
 	}
 	s.dirty = true
 	s.arm()
+}
+
+// clock ends a try after its time limit, not counting the time in outside.
+// A nil clock has no limit.
+type clock struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	begun time.Time
+	left  time.Duration
+	// waiting counts the calls of outside in progress.
+	waiting int
+}
+
+// startClock returns a context that ends with limit as its cause.
+func startClock(ctx context.Context, limit *timeoutError) (context.Context, *clock, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &clock{left: limit.Limit, begun: time.Now()}
+	c.timer = time.AfterFunc(limit.Limit, func() { cancel(limit) })
+	return ctx, c, func() {
+		c.timer.Stop()
+		cancel(context.Canceled)
+	}
+}
+
+// outside runs do while the clock is stopped.
+func (c *clock) outside(do func() error) error {
+	if c == nil {
+		return do()
+	}
+	c.pause()
+	defer c.resume()
+	return do()
+}
+
+func (c *clock) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting++; c.waiting == 1 && c.timer.Stop() {
+		c.left -= time.Since(c.begun)
+	}
+}
+
+func (c *clock) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting--; c.waiting == 0 {
+		c.begun = time.Now()
+		c.timer.Reset(max(c.left, 0))
+	}
+}
+
+// batchSize is the maximum number of consecutive Resolve calls. Passing single
+// tasks would cost more than a cheap call.
+const batchSize = 32
+
+// resolver makes Resolve calls in the background.
+type resolver struct {
+	ctx   context.Context
+	tasks []Task
+	limit int
+	// queue has the ranks of the tasks to resolve.
+	queue ranks
+	// in and out have room for all batches, so that none waits to be sent.
+	in, out chan *batch
+	// spare are the batches that no goroutine works on, of those made, one for each goroutine.
+	spare []*batch
+	made  int
+	wait  sync.WaitGroup
+}
+
+// batch holds tasks to resolve and, later, their results.
+type batch struct {
+	tasks []int
+	found []Resolution
+	errs  []error
+}
+
+func newResolver(ctx context.Context, tasks []Task, limit int) *resolver {
+	return &resolver{ctx: ctx, tasks: tasks, limit: limit, queue: newRanks(), in: make(chan *batch, limit), out: make(chan *batch, limit)}
+}
+
+// feed passes queued tasks to goroutines, as many as may be busy at once.
+func (r *resolver) feed(l *lives) {
+	for r.queue.Len() > 0 && (len(r.spare) > 0 || r.made < r.limit) {
+		if len(r.spare) == 0 {
+			r.spare = append(r.spare, &batch{})
+			r.made++
+			r.wait.Go(r.work)
+		}
+		b := r.spare[len(r.spare)-1]
+		r.spare = r.spare[:len(r.spare)-1]
+		for range min(batchSize, 1+r.queue.Len()/(2*r.limit), r.queue.Len()) {
+			i := l.task[r.queue.Pop()]
+			l.phase[i] = resolving
+			b.tasks = append(b.tasks, i)
+		}
+		r.in <- b
+	}
+}
+
+func (r *resolver) work() {
+	for b := range r.in {
+		for _, i := range b.tasks {
+			found, err := resolve(r.ctx, &r.tasks[i])
+			b.found, b.errs = append(b.found, found), append(b.errs, err)
+		}
+		r.out <- b
+	}
+}
+
+// recycle takes back a batch whose results have been read.
+func (r *resolver) recycle(b *batch) {
+	clear(b.errs)
+	b.tasks, b.found, b.errs = b.tasks[:0], b.found[:0], b.errs[:0]
+	r.spare = append(r.spare, b)
+}
+
+func (r *resolver) close() {
+	close(r.in)
+	r.wait.Wait()
+}
+
+func resolve(ctx context.Context, t *Task) (found Resolution, err error) {
+	defer crash.Catch(&err)
+	return t.Resolve(ctx)
 }

@@ -2,12 +2,15 @@ package step
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/gocty"
 )
 
 // Args are the arguments of an instance: a wholly known value for every Attr and
@@ -125,4 +128,173 @@ func (b *Block) Type() cty.Type {
 		atys[a.Name] = a.Type
 	}
 	return cty.Object(atys)
+}
+
+// decodable is a field of a struct with a name in its tag.
+type decodable struct {
+	name  string
+	index []int
+}
+
+var decodables sync.Map // reflect.Type to []decodable
+
+func fieldsOf(t reflect.Type) []decodable {
+	if known, ok := decodables.Load(t); ok {
+		return known.([]decodable)
+	}
+	var fields []decodable
+	for _, f := range reflect.VisibleFields(t) {
+		if name := f.Tag.Get("cty"); name != "" {
+			fields = append(fields, decodable{name, f.Index})
+		}
+	}
+	decodables.Store(t, fields)
+	return fields
+}
+
+// decodeStruct stores n values in the fields of a struct by their names. value returns the
+// value of the i-th field, or cty.NilVal if its name is not among names. decodeStruct is a
+// faster gocty.FromCtyValue for objects, which takes null content as well.
+func decodeStruct(to reflect.Value, n int, names iter.Seq[string], value func(i int, name string) cty.Value) error {
+	fields := fieldsOf(to.Type())
+	for i, f := range fields {
+		field, v := to.FieldByIndex(f.index), value(i, f.name)
+		switch kind := field.Kind(); {
+		case v != cty.NilVal:
+			n--
+			if err := decodeField(v, field); err != nil {
+				return err
+			}
+		case kind != reflect.Pointer && kind != reflect.Slice && kind != reflect.Map:
+			return fmt.Errorf("missing required attribute %q", f.name)
+		}
+	}
+	for name := range names {
+		if n > 0 && !slices.ContainsFunc(fields, func(f decodable) bool { return f.name == name }) {
+			return fmt.Errorf("unsupported attribute %q", name)
+		}
+	}
+	return nil
+}
+
+// decodeField stores a value in a field of a struct.
+func decodeField(v cty.Value, to reflect.Value) error {
+	if to.Kind() == reflect.Pointer {
+		if v.IsNull() {
+			to.SetZero()
+			return nil
+		}
+		if v.Type().IsObjectType() {
+			to.Set(reflect.New(to.Type().Elem()))
+			to = to.Elem()
+		}
+	}
+	switch ty := v.Type(); {
+	case plainly(v, to.Addr().Interface()):
+		return nil
+	case to.Kind() == reflect.Struct && ty.IsObjectType() && !v.IsNull() && v.IsKnown():
+		attrs := ty.AttributeTypes()
+		return decodeStruct(to, len(attrs), maps.Keys(attrs), func(_ int, name string) cty.Value {
+			if !ty.HasAttribute(name) {
+				return cty.NilVal
+			}
+			return v.GetAttr(name)
+		})
+	}
+	return gocty.FromCtyValue(v, to.Addr().Interface())
+}
+
+// plainly stores a value in a variable of exactly its type. It reports whether
+// it could.
+func plainly(v cty.Value, dst any) bool {
+	if v.IsNull() || !v.IsKnown() {
+		return false
+	}
+	ty := v.Type()
+	switch to := dst.(type) {
+	case *string:
+		if ty == cty.String {
+			*to = v.AsString()
+			return true
+		}
+	case *bool:
+		if ty == cty.Bool {
+			*to = v.True()
+			return true
+		}
+	case **Artifact:
+		if ty == ArtifactType {
+			*to = v.EncapsulatedValue().(*Artifact)
+			return true
+		}
+	case *[]string:
+		return ty.IsListType() && ty.ElementType() == cty.String && texts(v, to)
+	case *map[string]string:
+		return ty.IsMapType() && ty.ElementType() == cty.String && mapped(v, to)
+	case *map[string]*Artifact:
+		return ty.IsMapType() && ty.ElementType() == ArtifactType && mapped(v, to)
+	}
+	return false
+}
+
+func texts(v cty.Value, to *[]string) bool {
+	list := make([]string, 0, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		_, e := it.Element()
+		if e.IsNull() || !e.IsKnown() {
+			return false
+		}
+		list = append(list, e.AsString())
+	}
+	*to = list
+	return true
+}
+
+func mapped[T any](v cty.Value, to *map[string]T) bool {
+	all := make(map[string]T, v.LengthInt())
+	for it := v.ElementIterator(); it.Next(); {
+		key, e := it.Element()
+		var one T
+		if !plainly(e, &one) {
+			return false
+		}
+		all[key.AsString()] = one
+	}
+	*to = all
+	return true
+}
+
+// ArgError names the argument that caused an error of Kind.New, so that the
+// message can show its place in the file.
+type ArgError struct {
+	// Arg is the name of an argument, or of a nested block.
+	Arg string
+	Err error
+}
+
+// Error returns the text of Err.
+func (e *ArgError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ArgError) Unwrap() error { return e.Err }
+
+// WrongArg returns err as an ArgError; nil stays nil.
+func WrongArg(arg string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &ArgError{Arg: arg, Err: err}
+}
+
+// Mistakes splits an error of Kind.New that joins several errors.
+func Mistakes(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost one counts
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, Mistakes(e)...)
+	}
+	return all
 }

@@ -1,14 +1,22 @@
 package step
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
 )
 
 // Artifact is content that passes between steps: a blob or a tree. It is opaque
@@ -77,3 +85,107 @@ func textOf(a *Artifact) (cty.Value, error) {
 
 // NewArtifact wraps an artifact as a value of the language.
 func NewArtifact(a *Artifact) cty.Value { return cty.CapsuleVal(ArtifactType, a) }
+
+// CheckFiles rejects invalid and conflicting paths. Each must be clean and
+// relative, "." is the folder itself, and none may be in taken.
+func CheckFiles(files map[string]*Artifact, taken ...string) error {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		switch {
+		case name == ".":
+		case name == "" || path.IsAbs(name) || path.Clean(name) != name || name == ".." || len(name) > 2 && name[:3] == "../":
+			return fmt.Errorf("%q is not a clean relative path; write one such as \"src/train.py\"", name)
+		case slices.Contains(taken, name):
+			return fmt.Errorf("%q is taken; choose another name", name)
+		}
+	}
+	return nil
+}
+
+// CheckEnv rejects invalid names of environment variables, and those that mleflow sets itself.
+func CheckEnv(env map[string]string, own func(name string) bool) error {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			return fmt.Errorf("%q is not a valid name of an environment variable", name)
+		case own(name):
+			return fmt.Errorf("the environment variable %s is set by mleflow itself; choose another name", name)
+		}
+	}
+	return nil
+}
+
+// FilesTree makes one tree of content by path. A tree at "." provides the top
+// level. Content with a name replaces content in that tree.
+func FilesTree(ctx context.Context, store cache.Building, files map[string]*Artifact) (cache.Ref, error) {
+	b := tree.NewBuilder(store)
+	named := func(path string) bool { return path != "." && files[path] != nil }
+	if all := files["."]; all != nil {
+		if all.Ref.Kind != cache.Tree {
+			return cache.Ref{}, fmt.Errorf("combine files: %s is a file; give it a name instead of \".\"", all.Name())
+		}
+		err := tree.Walk(ctx, store, all.Ref, func(path string, e tree.Entry) error {
+			switch {
+			case named(path):
+				return nil
+			case e.IsDir():
+				return b.AddDir(path)
+			}
+			return b.Add(path, e.Ref(), e.Type == tree.Executable)
+		})
+		if err != nil {
+			return cache.Ref{}, fmt.Errorf("lay files: %w", err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if a := files[name]; named(name) {
+			if err := b.Add(name, a.Ref, a.Local != nil && a.Local.Executable()); err != nil {
+				return cache.Ref{}, fmt.Errorf("lay files: %w", err)
+			}
+		}
+	}
+	return b.Build(ctx, store)
+}
+
+// CheckOutputs returns an error unless there are exactly the outputs that the kind
+// declares, each of its type. No reader of a record may trust that: it may be that of
+// another version, or of a remote cache that others write to.
+func (k *Kind) CheckOutputs(outputs cache.Outputs) error {
+	for i := range k.Outputs {
+		o := &k.Outputs[i]
+		v, found := outputs[o.Name]
+		switch content := v.Ref.Kind == cache.Blob || v.Ref.Kind == cache.Tree; {
+		case !found:
+			return fmt.Errorf("it has no output %q", o.Name)
+		case o.Type == ArtifactType && (!content || v.Ref.IsZero()):
+			return fmt.Errorf("its output %q has no content", o.Name)
+		case o.Type != ArtifactType && (!v.Ref.IsZero() || !o.holds(v.JSON)):
+			return fmt.Errorf("its output %q is not of type %s", o.Name, o.Type.FriendlyName())
+		}
+	}
+	for name := range outputs {
+		if k.Output(name) == nil {
+			return fmt.Errorf("it has an output %q, which steps of kind %s do not have", name, k.Name)
+		}
+	}
+	return nil
+}
+
+// holds reports whether a JSON text is a value of the output's type. Null is one.
+func (o *Output) holds(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	if !json.Valid(text) {
+		return false
+	}
+	switch first := text[0]; {
+	case first == 'n':
+		return true
+	case o.Type == cty.String:
+		return first == '"'
+	case o.Type == cty.Bool:
+		return first == 't' || first == 'f'
+	case o.Type == cty.Number:
+		return first == '-' || '0' <= first && first <= '9'
+	}
+	_, err := ctyjson.Unmarshal(text, o.Type)
+	return err == nil
+}

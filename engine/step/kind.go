@@ -26,6 +26,9 @@ type Kind struct {
 	// Varies means that the same key may produce different bytes each time, as
 	// with an agent. A lock file does not pin the outputs of such a kind.
 	Varies bool
+	// Observation, if set, says that results are observations. Results of other kinds
+	// are computed again when Version rises.
+	Observation *Observation
 	// Untrusted kinds run code that must not see private values.
 	Untrusted bool
 	// Results means that outputs made from private values contain only a run's
@@ -109,10 +112,7 @@ type Fingerprinter interface {
 type Varying interface{ Varies() bool }
 
 // Varies reports whether a step may produce different bytes each time.
-func Varies(s Step) bool {
-	v, ok := s.(Varying)
-	return ok && v.Varies()
-}
+func Varies(s Step) bool { return ask(s, Varying.Varies) }
 
 // Attr is one argument.
 type Attr struct {
@@ -246,24 +246,34 @@ func (k *Kind) GroupOf(label string) string {
 	if k.LimitsInKey && (name == "timeout" || name == "resources") {
 		return GroupLimits
 	}
-	for _, a := range k.Args {
-		if a.Name == name {
-			return a.Group
-		}
+	if a := AttrOf(k.Args, name); a != nil {
+		return a.Group
 	}
-	for _, b := range k.Blocks {
-		if b.Name == name {
-			return b.Group
-		}
+	if b := k.Block(name); b != nil {
+		return b.Group
 	}
 	return ""
 }
 
+// AttrOf returns the argument with that name, or nil.
+func AttrOf(attrs []Attr, name string) *Attr {
+	return find(attrs, func(a *Attr) bool { return a.Name == name })
+}
+
+// Block returns the nested block with that name, or nil.
+func (k *Kind) Block(name string) *Block {
+	return find(k.Blocks, func(b *Block) bool { return b.Name == name })
+}
+
 // Output returns the output with that name, or nil.
 func (k *Kind) Output(name string) *Output {
-	for i := range k.Outputs {
-		if k.Outputs[i].Name == name {
-			return &k.Outputs[i]
+	return find(k.Outputs, func(o *Output) bool { return o.Name == name })
+}
+
+func find[T any](list []T, is func(*T) bool) *T {
+	for i := range list {
+		if is(&list[i]) {
+			return &list[i]
 		}
 	}
 	return nil

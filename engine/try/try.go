@@ -1,6 +1,7 @@
 package try
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -35,6 +37,8 @@ type Try struct {
 	// Tries counts the earlier tries, as recorded with a final result.
 	Tries cache.Tries
 	Cache cache.Cache
+	// Requests delivers what people ask of the try. It may be nil.
+	Requests <-chan step.Asked
 	// Sink receives the step's reports. It must be safe for concurrent use.
 	Sink event.Sink
 	// Log receives the step's output in addition to the Sink. It is closed at
@@ -65,10 +69,14 @@ func (t *Try) Run(ctx context.Context) (rec *cache.Record, err error) {
 	}
 	outputs, err := Protect(ctx, s, &step.Env{
 		Address: t.Address, Try: t.Number, Action: t.Action, Store: t.Cache, WorkDir: dir, Log: log,
-		Progress: progress(t.Sink, t.Address), Phase: phase(t.Sink, t.Address), Warn: warn(t.Sink, t.Address),
+		Progress: progress(t.Sink, t.Address), Phase: phase(t.Sink, t.Address), Warn: func(message string) {
+			t.Sink.Emit(event.Warning{At: event.Now(), Address: t.Address, Message: message})
+		},
 		Limits: t.Args.Limits, Devices: t.Devices, RunID: t.RunID,
 		Provisional: tries.End,
 		Resumed:     func(times int) { tries.Resumes = times },
+		Requests:    t.Requests,
+		Steered:     func(words []string) { tries.Steered = strings.Join(words, " ") },
 		SecretIn:    func(outputs []string) { tries.SecretIn = strings.Join(outputs, " ") },
 	})
 	if err != nil {
@@ -129,4 +137,105 @@ func Protect(ctx context.Context, s step.Step, env *step.Env) (out cache.Outputs
 		fmt.Fprintf(env.Log, "%v\n%s", bug, bug.Stack)
 	}
 	return out, err
+}
+
+// Lines returns a log that emits each complete line as an event of a step. It
+// also writes everything to to, which may be nil.
+func Lines(sink event.Sink, address string, to io.WriteCloser) io.WriteCloser {
+	return &lines{sink: sink, address: address, to: to}
+}
+
+// lines implements Lines.
+type lines struct {
+	mu      sync.Mutex
+	to      io.WriteCloser
+	sink    event.Sink
+	address string
+	part    []byte
+}
+
+// maxLine is the maximum length of an emitted line. The log is not truncated.
+const maxLine = 4096
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rest := p
+	for {
+		before, after, ok := bytes.Cut(rest, []byte{'\n'})
+		if !ok {
+			break
+		}
+		l.emit(append(l.part, before...))
+		l.part, rest = l.part[:0], after
+	}
+	if space := maxLine - len(l.part); space > 0 {
+		l.part = append(l.part, rest[:min(space, len(rest))]...)
+	}
+	if l.to == nil {
+		return len(p), nil
+	}
+	return l.to.Write(p)
+}
+
+func (l *lines) emit(line []byte) {
+	text := strings.TrimSuffix(string(line[:min(len(line), maxLine)]), "\r")
+	l.sink.Emit(event.StepLog{At: event.Now(), Address: l.address, Line: strings.ToValidUTF8(text, "\uFFFD")})
+}
+
+// Close implements io.Closer.
+func (l *lines) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.part) > 0 {
+		l.emit(l.part)
+	}
+	if l.to == nil {
+		return nil
+	}
+	return l.to.Close()
+}
+
+// progressEvery is the minimum interval between two reports of a step.
+const progressEvery = 100 * time.Millisecond
+
+// limited passes on reports to emit, ten a second at most, and those that matter.
+func limited[T any](matters func(p *T) bool, emit func(T)) func(T) {
+	var mu sync.Mutex
+	var last time.Time
+	return func(p T) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !matters(&p) && time.Since(last) < progressEvery {
+			return
+		}
+		last = time.Now()
+		emit(p)
+	}
+}
+
+// progress limits a step's reports. It always passes on the last report of each piece of
+// work.
+func progress(sink event.Sink, address string) func(step.Progress) {
+	return limited(func(p *step.Progress) bool {
+		if p.Done > p.Total {
+			p.Total = 0 // the total was an estimate that was too low
+		}
+		if p.Bytes > p.TotalBytes {
+			p.TotalBytes = 0
+		}
+		return p.Total > 0 && p.Done >= p.Total
+	}, func(p step.Progress) {
+		sink.Emit(event.StepProgress{At: event.Now(), Address: address, Progress: p})
+	})
+}
+
+// phase limits a step's reports about a phase, but passes on every change.
+func phase(sink event.Sink, address string) func(step.Phase) {
+	var before step.Phase
+	return limited(func(p *step.Phase) bool { return p.Turn(before) }, func(p step.Phase) {
+		before = p
+		sink.Emit(event.StepPhase{At: event.Now(), Address: address, Phase: p})
+	})
 }

@@ -59,17 +59,6 @@ func claimName(id digest.ActionID, generation int) string {
 	return remote.WorkName(id, fmt.Sprintf("%s%06d", claimPrefix, generation))
 }
 
-// latest returns the highest generation claimed so far, or 0 if there is none.
-func latest(ctx context.Context, desk remote.Desk, id digest.ActionID) (generation int, err error) {
-	names, err := documents(ctx, desk, id, claimPrefix)
-	for _, text := range names {
-		if n, err := strconv.Atoi(text); err == nil {
-			generation = max(generation, n)
-		}
-	}
-	return generation, err
-}
-
 // documents returns the names of an action's documents with a prefix, without it.
 func documents(ctx context.Context, desk remote.Desk, id digest.ActionID, prefix string) (names []string, err error) {
 	folder := remote.WorkName(id, "")
@@ -85,27 +74,46 @@ func documents(ctx context.Context, desk remote.Desk, id digest.ActionID, prefix
 	return names, nil
 }
 
-// readClaim returns a claim and its encoded form. Both are nil if there is
-// none.
-func readClaim(ctx context.Context, desk remote.Desk, id digest.ActionID, generation int) (*claimDocument, []byte, error) {
-	data, err := desk.Get(ctx, claimName(id, generation))
+// readDocument returns a document of an action and its encoded form. Both are nil if
+// there is none. what names it.
+func readDocument[T any](ctx context.Context, desk remote.Desk, id digest.ActionID, name, what string) (*T, []byte, error) {
+	data, err := desk.Get(ctx, name)
 	if errors.Is(err, cache.ErrNotFound) {
 		return nil, nil, nil
 	}
-	if err != nil {
-		return nil, nil, err
+	doc := new(T)
+	if err == nil {
+		err = json.Unmarshal(data, doc)
 	}
-	doc := new(claimDocument)
-	if err := json.Unmarshal(data, doc); err != nil {
-		return nil, nil, fmt.Errorf("read claim of action %s: %w", id.Short(), err)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s of action %s: %w", what, id.Short(), err)
 	}
 	return doc, data, nil
+}
+
+func readClaim(ctx context.Context, desk remote.Desk, id digest.ActionID, generation int) (*claimDocument, []byte, error) {
+	return readDocument[claimDocument](ctx, desk, id, claimName(id, generation), "claim")
+}
+
+// writeDocument replaces a document.
+func writeDocument(ctx context.Context, desk remote.Desk, name string, doc any) error {
+	data, err := json.Marshal(doc)
+	if err != nil {
+		return err
+	}
+	return desk.Put(ctx, name, data)
 }
 
 // lastClaim returns the highest generation claimed so far, its claim and the claim's
 // encoded form. They are zero if there is none.
 func lastClaim(ctx context.Context, desk remote.Desk, id digest.ActionID) (generation int, doc *claimDocument, data []byte, err error) {
-	if generation, err = latest(ctx, desk, id); err == nil && generation > 0 {
+	names, err := documents(ctx, desk, id, claimPrefix)
+	for _, text := range names {
+		if n, err := strconv.Atoi(text); err == nil {
+			generation = max(generation, n)
+		}
+	}
+	if err == nil && generation > 0 {
 		doc, data, err = readClaim(ctx, desk, id, generation)
 	}
 	return generation, doc, data, err
@@ -189,11 +197,7 @@ func (c *claim) renew(ctx context.Context, ended bool) error {
 	}
 	c.doc.Beat++
 	c.doc.Ended = ended
-	data, err := json.Marshal(c.doc)
-	if err != nil {
-		return err
-	}
-	return c.desk.Put(ctx, claimName(c.action, c.generation), data)
+	return writeDocument(ctx, c.desk, claimName(c.action, c.generation), c.doc)
 }
 
 // keep renews the claim until ctx ends. It calls lost if another worker takes

@@ -196,29 +196,15 @@ const resultDocument = "result"
 
 // readResult returns the latest result of an action, or nil if there is none.
 func readResult(ctx context.Context, desk remote.Desk, id digest.ActionID) (*Result, error) {
-	data, err := desk.Get(ctx, remote.WorkName(id, resultDocument))
-	if errors.Is(err, cache.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read result of action %s: %w", id.Short(), err)
-	}
-	r := new(Result)
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, fmt.Errorf("read result of action %s: %w", id.Short(), err)
-	}
-	if r.Record != nil && !r.Record.IsOf(id) {
+	r, _, err := readDocument[Result](ctx, desk, id, remote.WorkName(id, resultDocument), "result")
+	if r != nil && r.Record != nil && !r.Record.IsOf(id) {
 		return nil, fmt.Errorf("read result of action %s: it is that of another action", id.Short())
 	}
-	return r, nil
+	return r, err
 }
 
 func writeResult(ctx context.Context, desk remote.Desk, id digest.ActionID, r *Result) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	if err := desk.Put(ctx, remote.WorkName(id, resultDocument), data); err != nil {
+	if err := writeDocument(ctx, desk, remote.WorkName(id, resultDocument), r); err != nil {
 		return fmt.Errorf("write result of action %s: %w", id.Short(), err)
 	}
 	return nil

@@ -5,11 +5,15 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 const (
@@ -175,4 +179,26 @@ func (s *stream) end(ctx context.Context) error {
 	s.buf.Reset()
 	s.mu.Unlock()
 	return s.flush(ctx)
+}
+
+// reportMoved reports progress once a second while move fetches or stores the content of
+// refs, and completion if there was no error.
+func reportMoved(ctx context.Context, address, what string, refs []cache.Ref, emit func(event.Event), move func(context.Context, ...cache.Ref) error) error {
+	var total int64
+	for _, ref := range refs {
+		total += ref.Size
+	}
+	if total == 0 {
+		return move(ctx, refs...)
+	}
+	moved := new(atomic.Int64)
+	tell := func() {
+		emit(event.StepProgress{At: event.Now(), Address: address, Progress: step.Progress{What: what, Done: min(total, moved.Load()), Total: total, Unit: "bytes"}})
+	}
+	stop := progress.Every(time.Second, tell)
+	err := move(remote.WithCount(ctx, moved), refs...)
+	if stop(); err == nil {
+		tell()
+	}
+	return err
 }

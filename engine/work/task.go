@@ -65,8 +65,14 @@ func Place(ctx context.Context, c *remote.Tier, p Placement) (t *Task, adopted b
 	if last != nil {
 		t.before = last.Order
 	}
-	if err := t.begin(ctx); err != nil {
+	// The first events to read are those of a worker that may hold the action, or those
+	// of the next worker.
+	generation, doc, _, err := lastClaim(ctx, t.desk, t.action)
+	if err != nil {
 		return nil, false, err
+	}
+	if t.generation = generation; doc == nil || doc.Ended {
+		t.generation++
 	}
 	if p.Live {
 		others, err := unanswered(ctx, t.desk, o.Action, last)
@@ -79,10 +85,7 @@ func Place(ctx context.Context, c *remote.Tier, p Placement) (t *Task, adopted b
 	for _, f := range o.Folders {
 		refs = append(refs, f.Content)
 	}
-	counted, told := reportMoved(ctx, o.Address, "inputs to the remote cache", refs, p.Emit)
-	err = c.PushRefs(counted, refs...)
-	told(err)
-	if err != nil {
+	if err = reportMoved(ctx, o.Address, "inputs to the remote cache", refs, p.Emit, c.PushRefs); err != nil {
 		return nil, false, err
 	}
 	return t, adopted, t.desk.Put(ctx, orderName(o.Action, t.order), data)
@@ -90,16 +93,6 @@ func Place(ctx context.Context, c *remote.Tier, p Placement) (t *Task, adopted b
 
 // Order is the digest of the placed order, which its worker must be given.
 func (t *Task) Order() digest.ContentID { return t.order }
-
-// begin chooses the first events to read: those of a worker that may hold the
-// action, or those of the next worker.
-func (t *Task) begin(ctx context.Context) (err error) {
-	var doc *claimDocument
-	if t.generation, doc, _, err = lastClaim(ctx, t.desk, t.action); err == nil && (doc == nil || doc.Ended) {
-		t.generation++
-	}
-	return err
-}
 
 // Crew is what is known of the workers of a task.
 type Crew int
@@ -185,11 +178,7 @@ func (t *Task) GiveUp(ctx context.Context, node string) error {
 		return err
 	}
 	doc.Ended = true
-	data, err := json.Marshal(doc)
-	if err != nil {
-		return err
-	}
-	return t.desk.Put(ctx, claimName(t.action, t.generation), data)
+	return writeDocument(ctx, t.desk, claimName(t.action, t.generation), doc)
 }
 
 // result returns the result of the task, or nil.
@@ -211,10 +200,20 @@ func (t *Task) result(ctx context.Context, crew Crew) (*Result, error) {
 			return nil, err
 		}
 	}
-	rec, err := t.cache.FindAfar(ctx, t.action)
+	rec, err := find(ctx, t.cache, t.action)
+	if rec == nil {
+		return nil, err
+	}
+	return &Result{Record: rec, Found: true}, nil
+}
+
+// find returns the record of an action in the remote cache, or nil if it has none that is
+// complete.
+func find(ctx context.Context, c *remote.Tier, id digest.ActionID) (*cache.Record, error) {
+	rec, err := c.FindAfar(ctx, id)
 	switch {
 	case err == nil:
-		return &Result{Record: rec, Found: true}, nil
+		return rec, nil
 	case errors.Is(err, cache.ErrNotFound), errors.Is(err, cache.ErrCorrupt):
 		return nil, nil
 	}
@@ -245,16 +244,76 @@ func Clear(ctx context.Context, desk remote.Desk, id digest.ActionID) error {
 	folder := remote.WorkName(id, "")
 	names, err := desk.List(ctx, folder)
 	errs := []error{err}
-	var claims []string
-	for _, name := range names {
-		if strings.HasPrefix(name, folder+claimPrefix) {
-			claims = append(claims, name)
-			continue
+	for _, claims := range []bool{false, true} {
+		for _, name := range names {
+			if strings.HasPrefix(name, folder+claimPrefix) == claims {
+				errs = append(errs, desk.Remove(ctx, name))
+			}
 		}
-		errs = append(errs, desk.Remove(ctx, name))
-	}
-	for _, name := range claims {
-		errs = append(errs, desk.Remove(ctx, name))
 	}
 	return errors.Join(errs...)
+}
+
+// Known lists the actions with documents on the desk.
+func Known(ctx context.Context, desk remote.Desk) ([]digest.ActionID, error) {
+	seen := map[digest.ActionID]bool{}
+	var list []digest.ActionID
+	names, err := desk.List(ctx, "work")
+	if err != nil {
+		return nil, fmt.Errorf("list work: %w", err)
+	}
+	for _, name := range names {
+		parts := strings.Split(name, "/")
+		if len(parts) < 3 {
+			continue
+		}
+		if id, err := digest.ParseActionID(parts[2]); err == nil && !seen[id] {
+			seen[id] = true
+			list = append(list, id)
+		}
+	}
+	return list, nil
+}
+
+// Over reports whether an action's documents are no longer needed: it has a
+// result, or its last worker gave up.
+func Over(ctx context.Context, c *remote.Tier, id digest.ActionID) (bool, error) {
+	desk := c.Desk()
+	if r, err := readResult(ctx, desk, id); r != nil || err != nil {
+		return r != nil, err
+	}
+	_, doc, _, err := lastClaim(ctx, desk, id)
+	if err != nil || doc != nil {
+		return doc != nil && doc.Ended, err
+	}
+	rec, err := find(ctx, c, id)
+	return rec != nil, err
+}
+
+// Stray says why nobody will go on with what a lost worker of an action left on a node:
+// the action has its result, or another node has it. It returns "" if a worker on the
+// node may go on, or if the action is none of this remote cache.
+func Stray(ctx context.Context, c *remote.Tier, id digest.ActionID, node string) (why string, err error) {
+	desk := c.Desk()
+	_, doc, _, err := lastClaim(ctx, desk, id)
+	if err != nil {
+		return "", err
+	}
+	if doc != nil && !doc.Ended && doc.Node != node {
+		return fmt.Sprintf("node %s has its step now", doc.Node), nil
+	}
+	r, err := readResult(ctx, desk, id)
+	if err != nil {
+		return "", err
+	}
+	open, err := unanswered(ctx, desk, id, r)
+	if err != nil || len(open) > 0 {
+		return "", err
+	}
+	if r == nil {
+		if _, err := c.FindAfar(ctx, id); err != nil {
+			return "", nil //nolint:nilerr // it has no result
+		}
+	}
+	return "its step has a result", nil
 }

@@ -463,7 +463,7 @@ func TestStaleHolderRecordsNothing(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- first.Run(t.Context(), b.id(), b.placed) }()
 	desk := b.tier.Desk()
-	waitFor(t, func() bool { n, _ := latest(t.Context(), desk, b.id()); return n == 1 })
+	waitFor(t, func() bool { n, _, _, _ := lastClaim(t.Context(), desk, b.id()); return n == 1 })
 	doc, _, err := readClaim(t.Context(), desk, b.id(), 1)
 	if err != nil {
 		t.Fatal(err)

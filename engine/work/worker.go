@@ -96,7 +96,7 @@ func patiently[T any](ctx context.Context, w *Worker, try func() (T, error)) (T,
 
 // full reports whether an error means that this machine's cache has no space.
 func full(err error) bool {
-	return errors.Is(err, cache.ErrQuota) || errors.Is(err, cache.ErrSpace) || errors.Is(err, syscall.ENOSPC)
+	return errors.Is(err, cache.ErrQuota) || errors.Is(err, cache.ErrSpace) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // shift is a worker's processing of one order.
@@ -194,11 +194,8 @@ func (s *shift) done(ctx context.Context) (bool, error) {
 	if s.o.Fresh {
 		return false, nil
 	}
-	rec, err := s.w.Cache.FindAfar(ctx, s.o.Action)
-	if errors.Is(err, cache.ErrNotFound) || errors.Is(err, cache.ErrCorrupt) {
-		return false, nil
-	}
-	if err != nil {
+	rec, err := find(ctx, s.w.Cache, s.o.Action)
+	if rec == nil {
 		return false, err
 	}
 	if err := s.kind.CheckOutputs(rec.Outputs); err != nil {
@@ -253,8 +250,9 @@ func (s *shift) hold(ctx context.Context, work func(context.Context) (*Result, e
 func (s *shift) try(ctx context.Context, kind *step.Kind, args step.Args, fields []digest.Field) (*Result, error) {
 	s.w.Say(fmt.Sprintf("%s: fetching what it reads", s.o.Address))
 	refs := args.Refs()
-	_, err := patiently(ctx, s.w, func() (struct{}, error) { return struct{}{}, s.fetch(ctx, refs) })
-	if err != nil {
+	if _, err := patiently(ctx, s.w, func() (struct{}, error) {
+		return struct{}{}, reportMoved(ctx, s.o.Address, "inputs from the remote cache", refs, s.out.Emit, s.w.Cache.FetchRefs)
+	}); err != nil {
 		return nil, err
 	}
 	s.w.Say(fmt.Sprintf("%s: running", s.o.Address))
@@ -282,14 +280,6 @@ func (s *shift) try(ctx context.Context, kind *step.Kind, args step.Args, fields
 	return r, nil
 }
 
-// fetch fetches content and reports progress.
-func (s *shift) fetch(ctx context.Context, refs []cache.Ref) error {
-	ctx, told := reportMoved(ctx, s.o.Address, "inputs from the remote cache", refs, s.out.Emit)
-	err := s.w.Cache.FetchRefs(ctx, refs...)
-	told(err)
-	return err
-}
-
 // store stores a result in the remote cache and then in the local one, as long
 // as this worker holds the claim. It returns the result that counts, which is
 // another worker's if that was faster.
@@ -302,10 +292,11 @@ func (s *shift) store(ctx context.Context, rec *cache.Record) (*cache.Record, er
 		}
 	}
 	rec, err := patiently(ctx, s.w, func() (*cache.Record, error) {
-		if err := s.push(ctx, refs); err != nil {
-			return nil, err
+		err := reportMoved(ctx, s.o.Address, "result to the remote cache", refs, s.out.Emit, s.w.Cache.PushRefs)
+		if err == nil {
+			err = s.claim.check(ctx)
 		}
-		if err := s.claim.check(ctx); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		if rec.Final() == nil { // only the controller receives it
@@ -320,14 +311,6 @@ func (s *shift) store(ctx context.Context, rec *cache.Record) (*cache.Record, er
 		return nil, err
 	}
 	return rec, s.w.Cache.Cache.Record(context.WithoutCancel(ctx), rec)
-}
-
-// push stores content in the remote cache and reports progress.
-func (s *shift) push(ctx context.Context, refs []cache.Ref) error {
-	ctx, told := reportMoved(ctx, s.o.Address, "result to the remote cache", refs, s.out.Emit)
-	err := s.w.Cache.PushRefs(ctx, refs...)
-	told(err)
-	return err
 }
 
 // lease runs a try within its time limit, with the devices that it needs.

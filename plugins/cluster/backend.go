@@ -1,8 +1,18 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // The exit statuses of a worker; see the package comment. A refusal has the status
@@ -23,11 +33,15 @@ var FinalExits = []int{ExitRefused, ExitNotRun, ExitNotFound}
 // Late is the message for a job that was ended at its deadline.
 const Late = "it reached its deadline, the timeout of its step and spare; write more spare in the cluster file"
 
+// ErrLater marks an error of Backend.Start that passes without a change: the cluster takes no
+// more jobs of this user for now, or does not answer.
+var ErrLater = errors.New("not now")
+
 // Backend is a system that runs jobs on a cluster's nodes. Its methods are safe
 // for concurrent use.
 type Backend interface {
 	// Start starts the job. A job of the same name that waits or runs is adopted; one
-	// that has ended is replaced.
+	// that has ended is replaced. An error that is ErrLater is worth another call.
 	Start(ctx context.Context, job Job) error
 	// Watch calls fn with the status of every job of this project (see Label),
 	// first with its present state, then with each change, one call at a time, until
@@ -44,10 +58,9 @@ type Backend interface {
 	Remove(ctx context.Context, names ...string) error
 	// Nodes lists the nodes on which a job may be placed.
 	Nodes(ctx context.Context) ([]Node, error)
-	// Examine checks the requirements of the other methods. It leaves no traces.
-	Examine(ctx context.Context) []Check
-	// Close releases connections. Jobs go on.
-	Close() error
+	// Examine checks the requirements of the other methods, and whether the cluster would
+	// take jobs such as these. It leaves no traces.
+	Examine(ctx context.Context, jobs ...Job) []Check
 }
 
 // Job is one worker for one action.
@@ -81,6 +94,29 @@ type Job struct {
 	// Preemptible says that the job may be taken off its node at any time. Its worker
 	// gets SIGTERM, ends within Grace, and is started again.
 	Preemptible bool
+}
+
+// Limits are the limits of a job that may be left to the site.
+var Limits = []string{"cpus", "memory", "disk", "gpus", "time"}
+
+// Without returns the job without some of the Limits. A job whose time is unknown goes on with
+// no other.
+func (j Job) Without(limits ...string) Job {
+	for _, l := range limits {
+		switch l {
+		case "cpus":
+			j.Needs.CPUs = 0
+		case "memory":
+			j.Needs.MemoryBytes = 0
+		case "disk":
+			j.Needs.DiskBytes = 0
+		case "gpus":
+			j.Needs.GPUs = 0
+		case "time":
+			j.Deadline, j.Stay = 0, 0
+		}
+	}
+	return j
 }
 
 // Needs are the resources that a job reserves. Zero is the backend's default.
@@ -131,7 +167,10 @@ type Status struct {
 	Dead bool
 	// Final reports whether another job would fail in the same way, because the worker
 	// refused the order or could not be started at all, or should not be started, because
-	// someone cancelled this one from outside.
+	// someone cancelled this one from outside. A Pending job that is Final can never start: the
+	// cluster says that what it asks for does not exist or is forbidden, whatever other jobs
+	// do. Reason and Message say why and what to change. After a while it is cancelled, and its
+	// step fails because of the machines. A reason that may pass, or is unknown, is not Final.
 	Final bool
 }
 
@@ -139,7 +178,7 @@ type Status struct {
 type Node struct {
 	Name string
 	// Has are the resources of the empty node that jobs may reserve, Free those that
-	// they may reserve now.
+	// they may reserve now, or zero if that is not known.
 	Has, Free Needs
 	// Ready reports whether it takes jobs; otherwise Why is the cluster's word for why not,
 	// such as DiskPressure or drained.
@@ -157,4 +196,171 @@ const Label = "mleflow"
 func (n Needs) Hold(request Needs) bool {
 	return (n.CPUs == 0 || request.CPUs <= n.CPUs) && (n.MemoryBytes == 0 || request.MemoryBytes <= n.MemoryBytes) &&
 		(n.DiskBytes == 0 || request.DiskBytes <= n.DiskBytes) && request.GPUs <= n.GPUs
+}
+
+// Check is one finding of Backend.Examine.
+type Check struct {
+	// Name names the check in a word or two.
+	Name string
+	// OK reports whether it works; otherwise Fix says what to do.
+	OK bool
+	// Optional reports whether jobs run without it.
+	Optional bool
+	// Detail describes the finding.
+	Detail, Fix string
+}
+
+// Found is the finding of a check that works if err is nil; otherwise fix says what to do.
+func Found(name, detail string, err error, fix string) Check {
+	if err != nil {
+		return Check{Name: name, Detail: err.Error(), Fix: fix}
+	}
+	return Check{Name: name, OK: true, Detail: detail}
+}
+
+// maxNamed is the number of nodes without jobs that ExamineNodes names.
+const maxNamed = 5
+
+// ExamineNodes lists the nodes of a backend; fix is the advice if none takes jobs.
+func ExamineNodes(ctx context.Context, b Backend, fix string) Check {
+	nodes, err := b.Nodes(ctx)
+	if err != nil {
+		return Check{Name: "nodes", Optional: true, Detail: err.Error(), Fix: "without the list, plan cannot say what fits no node, and jobs do not prefer nodes whose cache is warm"}
+	}
+	ready, gpus := 0, 0
+	var others []string
+	for _, n := range nodes {
+		if n.Ready {
+			ready++
+			gpus += n.Has.GPUs
+		} else {
+			others = append(others, fmt.Sprintf("%s (%s)", n.Name, n.Why))
+		}
+	}
+	c := Check{Name: "nodes", OK: ready > 0, Detail: fmt.Sprintf("%d may be used, %d of them take jobs now, with %d GPUs", len(nodes), ready, gpus), Fix: fix}
+	if len(others) > maxNamed {
+		others = append(others[:maxNamed], fmt.Sprintf("%d more", len(others)-maxNamed))
+	}
+	if len(others) > 0 {
+		c.Detail += "; not " + strings.Join(others, ", ")
+	}
+	return c
+}
+
+// Own returns an error if other users may write to a file or folder whose content decides
+// what jobs run. A path that does not exist is fine: what needs it says so.
+func Own(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	if why := nolink.Writers(info); why != "" {
+		return fmt.Errorf("%s %s, and it decides what jobs run: make it yours and chmod go-w %s, or name another of your own", path, why, path)
+	}
+	return nil
+}
+
+// changes returns the statuses that differ between two looks at all jobs, by name. A job that
+// is missing in the second is Gone.
+func changes(before, now map[string]Status) (list []Status) {
+	for name, s := range now {
+		if before[name] != s {
+			list = append(list, s)
+		}
+	}
+	for name, s := range before {
+		if _, ok := now[name]; !ok && s.State != Gone {
+			list = append(list, Status{Job: name, State: Gone})
+		}
+	}
+	return list
+}
+
+// Wake is a request to look again at once. Requests that wait are one.
+type Wake chan struct{}
+
+// NewWake returns a Wake without a request.
+func NewWake() Wake { return make(Wake, 1) }
+
+// Up makes a request.
+func (w Wake) Up() {
+	select {
+	case w <- struct{}{}:
+	default:
+	}
+}
+
+// Look returns the statuses of all jobs, given those of the last look, or nil without an answer.
+type Look func(last map[string]Status) (map[string]Status, error)
+
+// Follow implements Backend.Watch by looks. The time between two looks grows from shortest to
+// longest while nothing changes.
+func (w Wake) Follow(ctx context.Context, shortest, longest time.Duration, look Look, fn func(Status), all func()) error {
+	last := map[string]Status{}
+	for wait := shortest; ; {
+		now, err := look(last)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return err
+		case now == nil:
+			wait *= 2
+		default:
+			wait += wait / 4
+			for _, s := range changes(last, now) {
+				wait = shortest
+				fn(s)
+			}
+			if last = now; all != nil {
+				all()
+				all = nil
+			}
+		}
+		wait = min(wait, longest)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w:
+			wait = shortest
+		case <-time.After(wait):
+		}
+	}
+}
+
+// Duration parses the attribute of a cluster file with that name; "" is missing.
+func Duration(to *time.Duration, name, text string, missing time.Duration) (err error) {
+	if *to = missing; text == "" {
+		return nil
+	}
+	if *to, err = time.ParseDuration(text); err != nil || *to < 0 {
+		return fmt.Errorf("%s = %q is not a duration such as \"2m\"", name, text)
+	}
+	return nil
+}
+
+// JobName returns the name of an action's job, a valid DNS label with 160 bits of the
+// action's digest. The digest is given in hexadecimal digits.
+func JobName(action string) string { return Label + "-" + action[:min(len(action), 40)] }
+
+// Rank orders nodes for a job by rendezvous hashing. Jobs with an equal Near have the
+// same order, other jobs have others. A node that comes or goes leaves the order of
+// the rest unchanged.
+func Rank(near string, nodes []string) []string {
+	weight := make(map[string]uint64, len(nodes))
+	for _, n := range nodes {
+		sum := sha256.Sum256([]byte(near + "\x00" + n))
+		weight[n] = binary.BigEndian.Uint64(sum[:8])
+	}
+	ranked := slices.Clone(nodes)
+	slices.SortFunc(ranked, func(a, b string) int {
+		return cmp.Or(cmp.Compare(weight[b], weight[a]), cmp.Compare(a, b))
+	})
+	return ranked
+}
+
+// LastLine returns the last line of a worker's output that is not blank, at most 500
+// bytes of it.
+func LastLine(printed string) string {
+	printed = strings.TrimSpace(printed)
+	last := printed[strings.LastIndexByte(printed, '\n')+1:]
+	return strings.ToValidUTF8(last[:min(len(last), 500)], "\uFFFD")
 }

@@ -103,9 +103,7 @@ func who(command []string, changes map[string]cty.Value) cty.Value {
 		"command": cty.ListVal(words), "args": cty.ListValEmpty(cty.String),
 		"env": cty.MapValEmpty(cty.String), "secrets": cty.MapValEmpty(cty.String), "built": cty.NullVal(step.ArtifactType), "python": cty.NullVal(step.ArtifactType), "venv": cty.StringVal(""), "files": cty.MapValEmpty(step.ArtifactType), "models": cty.ListValEmpty(step.ModelType),
 	}
-	for name, v := range changes {
-		attrs[name] = v
-	}
+	maps.Copy(attrs, changes)
 	return cty.ObjectVal(attrs)
 }
 
@@ -319,9 +317,7 @@ func TestRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)
 			args := values(b, t, tt.agent)
-			for name, v := range tt.changes {
-				args[name] = v
-			}
+			maps.Copy(args, tt.changes)
 			_, err := b.Run(t, args)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "sk-12345") {
 				t.Errorf("got %v, want an error with %q", err, tt.want)

@@ -152,7 +152,7 @@ func TestWeakSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	planned, ran := strings.Join(step.Unmasked(s), "\n"), strings.Join(b.Warnings(), "\n")
+	planned, ran := strings.Join(step.Unmasked(t.Context(), s), "\n"), strings.Join(b.Warnings(), "\n")
 	if !strings.Contains(planned, `secret PIN of agent "`) || !strings.Contains(planned, "too weak") || strings.Contains(planned+ran, "1082") || strings.Contains(planned, "WORD") || !strings.Contains(ran, "secret WORD") {
 		t.Errorf("the plan says %q, the run %q", planned, ran)
 	}

@@ -2,30 +2,26 @@ package agentrun
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
+	"github.com/mleflow/mleflow/steps/modelblock"
 	"github.com/mleflow/mleflow/steps/task"
 )
-
-// sandboxArguments are what the runtime grants the agent.
-type sandboxArguments struct {
-	Handler   *string  `cty:"handler" group:"limits"`
-	User      *string  `cty:"user" group:"limits"`
-	Caps      []string `cty:"capabilities" group:"limits"`
-	Shm       *string  `cty:"shm" group:"limits"`
-	Processes int      `cty:"processes" group:"limits"`
-	Disk      string   `cty:"disk_limit" group:"limits"`
-}
 
 func (a *attempt) checkAgent() error {
 	who := a.args.Agent
@@ -114,8 +110,8 @@ func (a *attempt) checkTimes() error {
 	if a.setupTime, err = parseDuration(a.args.Setup); err != nil {
 		return step.WrongArg("setup_timeout", err)
 	}
-	if a.every, err = parseDuration(step.Text(a.args.Every)); err == nil && a.every > 0 && a.every < shortestInterval {
-		err = fmt.Errorf("every %v is too often; the shortest interval is %v", a.every, shortestInterval)
+	if every := step.Text(a.args.Every); every != "" {
+		a.every, err = parseInterval(every)
 	}
 	return step.WrongArg("snapshot_every", err)
 }
@@ -138,4 +134,145 @@ func (a *attempt) checkSecrets() error {
 		}
 	}
 	return nil
+}
+
+// parseInterval parses the time between two snapshots or checkpoints.
+func parseInterval(text string) (time.Duration, error) {
+	d, err := parseDuration(text)
+	if err == nil && d < shortestInterval {
+		err = fmt.Errorf("every %v is too often; the shortest interval is %v", d, shortestInterval)
+	}
+	return d, err
+}
+
+// parseDuration parses a duration such as "10m"; "" is 0.
+func parseDuration(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is not a time, such as \"90s\", \"10m\" or \"1h30m\"", text)
+	}
+	return d, nil
+}
+
+// fingerprintPrices adds the prices of the agent's models to the key.
+func (a *attempt) fingerprintPrices(h *digest.Hasher) error {
+	for i, m := range a.args.Agent.Models {
+		if err := modelblock.Fingerprint(h, fmt.Sprintf("agent.models[%d]", i), m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkModels checks the agent's model blocks, and that nothing else sets the variables
+// of the gateway.
+func (a *attempt) checkModels() error {
+	var blocks []gateway.Block
+	seen := map[string]string{}
+	for _, m := range a.args.Agent.Models {
+		if err := modelblock.Check(m); err != nil {
+			return fmt.Errorf("model %q: %w", m.Name, err)
+		}
+		name := modelName(m.Name, "URL")
+		if seen[name] != "" {
+			return fmt.Errorf("the models %q and %q have the same variable %s; rename one", seen[name], m.Name, name)
+		}
+		seen[name] = m.Name
+		blocks = append(blocks, gateway.Block{Model: gateway.Model{Name: m.Name}, Dialect: dialect.Named(m.Provider)})
+	}
+	if blocks == nil {
+		return nil
+	}
+	own := modelEnv(blocks)
+	for _, env := range []map[string]string{a.args.Agent.Env, a.args.Agent.Secrets, a.args.Env} {
+		for _, name := range slices.Sorted(maps.Keys(env)) {
+			if _, taken := own[name]; taken {
+				return fmt.Errorf("%s leads to the model gateway and is set by mleflow itself; remove it from env and secrets", name)
+			}
+		}
+	}
+	return nil
+}
+
+// Spending implements step.Spender.
+func (a *attempt) Spending() (all []step.Spending) {
+	for _, m := range a.args.Agent.Models {
+		all = append(all, modelblock.Spending(m))
+	}
+	return all
+}
+
+// warnWeak warns of secrets that cannot be masked and whose values the plan did not
+// know.
+func (a *attempt) warnWeak(env *step.Env, secrets, keys map[string]string) {
+	a.eachSecret(secrets, keys, func(of string, ref secret.Ref, value string) {
+		if ref.Later() && secret.Bare(value) {
+			env.Warn(unmasked(of))
+		}
+	})
+}
+
+// Unmasked implements step.Unmasking.
+func (a *attempt) Unmasked(ctx context.Context) (list []string) {
+	a.eachSecret(nil, nil, func(of string, ref secret.Ref, _ string) {
+		if ref.Bare(ctx) {
+			list = append(list, unmasked(of))
+		}
+	})
+	return list
+}
+
+func unmasked(of string) string { return "not masked in logs: " + of + "; " + secret.WeakText }
+
+// Missing implements step.Wanting. It lists empty secrets and model keys, and a program
+// that the agent's sandbox does not show.
+func (a *attempt) Missing(ctx context.Context) (list []string) {
+	who := a.args.Agent
+	a.eachSecret(nil, nil, func(of string, ref secret.Ref, _ string) {
+		if why := ref.Missing(ctx); why != "" {
+			list = append(list, of+": "+why)
+		}
+	})
+	if a.args.Runtime != Auto {
+		if err := a.args.hostProgram(a.runtime); err != nil {
+			list = append(list, fmt.Sprintf("agent %q cannot start: %v", who.Name, err))
+		}
+	}
+	if program := a.args.program(); strings.Contains(program, "/") && !strings.HasPrefix(program, "/") {
+		if why := a.noExec(); why != "" {
+			list = append(list, fmt.Sprintf("agent %q cannot start its own %s: %s", who.Name, program, why))
+		}
+	}
+	return list
+}
+
+// noExec says why the agent cannot start programs of its own, and what to do, or "". A
+// volume is a file system of its own.
+func (a *attempt) noExec() string {
+	if a.deps.NoExec == nil || a.runtime.Volume != nil && a.disk > 0 {
+		return ""
+	}
+	return a.deps.NoExec()
+}
+
+// eachSecret calls fn with each secret of the agent and each key of its models: what it
+// is, its reference, and its value if it is among those.
+func (a *attempt) eachSecret(secrets, keys map[string]string, fn func(of string, ref secret.Ref, value string)) {
+	who := a.args.Agent
+	call := func(of, at, value string) {
+		if ref, err := secret.ParseRef(at); err == nil {
+			fn(of, ref, value)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(who.Secrets)) {
+		call(fmt.Sprintf("secret %s of agent %q", name, who.Name), who.Secrets[name], secrets[name])
+	}
+	for _, m := range who.Models {
+		if modelblock.Live(m) {
+			call(fmt.Sprintf("key of model %q", m.Name), m.Key.Ref, keys[m.Name])
+		}
+	}
 }

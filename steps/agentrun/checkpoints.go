@@ -23,15 +23,10 @@ const (
 	// hostFolder and modelsFolder are the folders of mleflow's own files in a
 	// checkpoint, printedFile the agent's output so far, in hostFolder.
 	hostFolder, modelsFolder, printedFile = "host", "models", "printed.log"
-	// budgetFile is the gateway's ledger.
-	budgetFile = "budget.jsonl"
 
 	// Files are read while the agent runs until a pass reads at most fewBytes, or no longer
 	// half of the one before. The agent is frozen for the last pass.
 	fewBytes = 16 << 20
-	// Files of cloneBytes that have changed are cloned meanwhile, at most maxClones, and read
-	// when the agent goes on.
-	cloneBytes, maxClones = 1 << 20, 256
 	// askPause is the shortest time between two checkpoints that the agent asks for.
 	askPause = 10 * time.Second
 	// requestFile is the file, in the home, by which the agent asks for a checkpoint. It
@@ -419,7 +414,7 @@ func (c *checkpoints) state(ctx context.Context, n *checkpoint.Checkpoint) (err 
 	if n.State, err = b.Build(ctx, c.env.Store); err != nil {
 		return err
 	}
-	if n.Snapshots, err = c.shotsTree(ctx, snapshotsFile, "/submission.csv"); err == nil {
+	if n.Snapshots, err = c.shotsTree(ctx, snapshotsFile, submissionShot); err == nil {
 		n.Codes, err = c.shotsTree(ctx, codesFile, "")
 	}
 	return err
@@ -434,6 +429,6 @@ func (c *checkpoints) shotsTree(ctx context.Context, list, below string) (cache.
 	if err != nil {
 		return cache.Ref{}, err
 	}
-	s := shots{list: parseShots(data)}
-	return s.build(ctx, c.env.Store, below)
+	s := shots{list: parseShots(data), below: below}
+	return s.tree(ctx, c.env.Store)
 }

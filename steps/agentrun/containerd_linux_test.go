@@ -157,7 +157,7 @@ func searchUntil(done <-chan struct{}, dir, text string) (found string) {
 		case <-done:
 			return found
 		case <-time.After(200 * time.Millisecond):
-			for _, path := range strings.Fields(search(dir, text)) {
+			for path := range strings.FieldsSeq(search(dir, text)) {
 				if filepath.Base(path) != "output" && !strings.Contains(found, path) {
 					found += path + " "
 				}

@@ -49,6 +49,9 @@ func amount(files, bytes int64) string {
 }
 
 func (a *attempt) whyCopied() string {
+	if a.runtime.Isolates {
+		return "they could not be linked: another user of the cache stored them, or they are on another file system"
+	}
 	return fmt.Sprintf("the runtime %q cannot keep agents from writing to the cache", a.runtime.Name)
 }
 
@@ -130,9 +133,6 @@ func (f *finished) checkData(ctx context.Context) error {
 	}
 	return nil
 }
-
-// descriptionFile is the file in which agents expect the competition's description.
-const descriptionFile = "description.md"
 
 // describedData stores the data together with the competition's description.
 func (s *setup) describedData(ctx context.Context) (cache.Ref, error) {

@@ -24,28 +24,6 @@ const (
 	onLossFail    = "fail"
 )
 
-// durableArguments are the arguments of the checkpoints.
-type durableArguments struct {
-	OnLoss     *string  `cty:"on_loss" is:"cosmetic"`
-	Resume     []string `cty:"resume" is:"command"`
-	PointEvery string   `cty:"checkpoint_every" is:"cosmetic"`
-	PointLimit string   `cty:"checkpoint_limit" is:"cosmetic"`
-	PointKeep  *string  `cty:"checkpoint_keep" is:"cosmetic"`
-	Fork       *string  `cty:"fork" is:"bycommand"`
-}
-
-// durable are the parsed durableArguments.
-type durable struct {
-	// onLoss is "" without checkpoints.
-	onLoss string
-	every  time.Duration
-	limit  int64
-	// keep is the part of the time of which a checkpoint stays; 0 keeps none.
-	keep time.Duration
-	// fork is the checkpoint of another attempt from which this one begins; nil is none.
-	fork *checkpoint.Fork
-}
-
 // checkDurable parses the arguments of the checkpoints.
 func (a *attempt) checkDurable() (err error) {
 	d := &a.durable
@@ -53,17 +31,12 @@ func (a *attempt) checkDurable() (err error) {
 		return err
 	}
 	switch d.onLoss = step.Text(a.args.OnLoss); {
-	case d.fork != nil && d.onLoss == "":
-		d.onLoss = onLossResume
-	case len(a.args.Resume) > 0 && d.onLoss == "":
+	case d.onLoss == "" && (d.fork != nil || len(a.args.Resume) > 0):
 		d.onLoss = onLossResume
 	case len(a.args.Resume) > 0 && d.onLoss != onLossResume:
 		return step.WrongArg("resume", fmt.Errorf("on_loss = %q never uses it; write on_loss = %q, or leave it out", d.onLoss, onLossResume))
 	}
-	if d.every, err = parseDuration(a.args.PointEvery); err == nil && d.every < shortestInterval {
-		err = fmt.Errorf("every %v is too often; the shortest interval is %v", d.every, shortestInterval)
-	}
-	if err != nil {
+	if d.every, err = parseInterval(a.args.PointEvery); err != nil {
 		return step.WrongArg("checkpoint_every", err)
 	}
 	d.limit, err = step.ParseSize(a.args.PointLimit)

@@ -1,14 +1,16 @@
 package agentrun
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
+	"slices"
+	"strings"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/nolink"
@@ -18,6 +20,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
 	"github.com/mleflow/mleflow/plugins/sandbox/validity"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 const (
@@ -30,13 +33,9 @@ const (
 	connectionsFile = "network.jsonl"
 	// gatewayVariable holds the address of the validity server.
 	gatewayVariable = "MLEFLOW_GATEWAY"
+	// noProxy are the addresses that agents reach without the proxy.
+	noProxy = "localhost,127.0.0.1,::1"
 )
-
-// network is the block of that name.
-type network struct {
-	Allow []string `cty:"allow"`
-	Open  bool     `cty:"open"`
-}
 
 // gates are the servers that the agent can use.
 type gates struct {
@@ -45,28 +44,31 @@ type gates struct {
 	// evidence is the journal of the shim; nil without a shim.
 	evidence *service.Journal
 	services []executor.Service
-	// vars are the environment variables that give the agent the addresses.
-	vars map[string]string
-	stop []func()
 	// check checks the form of a submission.
 	check func(ctx context.Context, path string) (validity.Verdict, error)
 }
 
 // openGates opens the journals, the validity server, the model gateway, and the proxy.
 func openGates(ctx context.Context, p *place) (*gates, error) {
-	g := &gates{place: p, vars: map[string]string{}}
+	g := &gates{place: p}
 	p.opened = append(p.opened, func(bool) error { return g.close() })
 	var err error
-	mask := p.mask.JSON
-	if g.validations, err = service.OpenJournal(filepath.Join(p.dirs.host, validationsFile), journalBytes, mask); err != nil {
-		return nil, err
-	}
-	if g.connections, err = service.OpenJournal(filepath.Join(p.dirs.host, connectionsFile), journalBytes, mask); err != nil {
-		return g, err
-	}
-	evidence, err := g.openEvidence()
-	if err != nil {
-		return g, err
+	for _, j := range []struct {
+		to      **service.Journal
+		file    string
+		limit   int64
+		present bool
+	}{
+		{&g.validations, validationsFile, journalBytes, true},
+		{&g.connections, connectionsFile, journalBytes, true},
+		{&g.evidence, evidenceFile, evidenceBytes, p.args.Shim},
+	} {
+		if !j.present {
+			continue
+		}
+		if *j.to, err = service.OpenJournal(filepath.Join(p.dirs.host, j.file), j.limit, p.mask.JSON); err != nil {
+			return g, err
+		}
 	}
 	if g.check, err = g.form(ctx); err != nil {
 		return g, err
@@ -76,62 +78,24 @@ func openGates(ctx context.Context, p *place) (*gates, error) {
 		Budget: func() validity.Budget {
 			return validity.Budget{Limit: p.limit(), Elapsed: p.elapsed()}
 		},
-		Record: func(c validity.Call) { g.validations.Add(c) }, Evidence: evidence,
+		Record: func(c validity.Call) { g.validations.Add(c) }, Evidence: g.evidenceHandler(),
 		Checkpoint: p.points.asker(),
 	})
-	g.services = append(g.services, executor.Service{Name: "validity server", Port: validityPort, Env: gatewayVariable, Serve: server.Serve})
+	g.services = append(g.services, executor.Service{
+		Name: "validity server", Port: validityPort, Env: map[string]string{gatewayVariable: executor.Address}, Serve: server.Serve,
+	})
 	if err := p.models.serve(ctx, g); err != nil {
 		return g, fmt.Errorf("open the model gateway: %w", err)
 	}
-	if p.policy == nil {
-		return g, nil
+	if p.policy != nil {
+		served := proxy.New(proxy.Options{Allow: p.policy, Record: func(c proxy.Conn) { g.connections.Add(c) }}).Service()
+		served.Env["NO_PROXY"], served.Env["no_proxy"] = noProxy, noProxy
+		g.services = append(g.services, served)
 	}
-	return g, g.openProxy(ctx, proxy.New(proxy.Options{
-		Allow: p.policy, Record: func(c proxy.Conn) { g.connections.Add(c) },
-	}))
-}
-
-// openProxy serves the proxy and sets the variables that name it.
-func (g *gates) openProxy(ctx context.Context, p *proxy.Proxy) error {
-	address, err := g.serve(ctx, "network proxy", proxy.Port, p.Serve)
-	if err != nil {
-		return err
-	}
-	maps.Copy(g.vars, proxy.Named(address))
-	for _, name := range []string{"NO_PROXY", "no_proxy"} {
-		g.vars[name] = "localhost,127.0.0.1,::1"
-	}
-	return nil
-}
-
-// serve makes a server a service of the runtime or, where the agent shares the host's
-// network, serves it on the host. It returns the address for the agent.
-func (g *gates) serve(ctx context.Context, name string, port int, serve func(context.Context, net.Listener) error) (address string, err error) {
-	if g.runtime.Isolates {
-		g.services = append(g.services, executor.Service{Name: name, Port: port, Serve: serve})
-		return fmt.Sprintf("http://127.0.0.1:%d", port), nil
-	}
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("listen for %s: %w", name, err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var serving sync.WaitGroup
-	serving.Go(func() { _ = serve(ctx, l) })
-	g.stop = append(g.stop, func() { cancel(); serving.Wait() })
-	return "http://" + l.Addr().String(), nil
-}
-
-// shut closes the servers that are still open, so that the logs are complete.
-func (g *gates) shut() {
-	for _, stop := range g.stop {
-		stop()
-	}
-	g.stop = nil
+	return g, nil
 }
 
 func (g *gates) close() error {
-	g.shut()
 	var all error
 	for _, j := range []*service.Journal{g.validations, g.connections, g.evidence} {
 		if j != nil {
@@ -190,20 +154,96 @@ func verdict(err error) (validity.Verdict, error) {
 	return validity.Verdict{}, err
 }
 
-// logs stores the journals.
-func (g *gates) logs(ctx context.Context) (cache.Outputs, error) {
-	out := cache.Outputs{}
-	for name, file := range map[string]string{"validation_log": validationsFile, "network_log": connectionsFile} {
-		f, err := nolink.Open(filepath.Join(g.dirs.host, file))
-		if err != nil {
-			return nil, fmt.Errorf("keep %s: %w", name, err)
-		}
-		ref, err := cache.Put(ctx, g.env.Store, f, cache.Ref{})
-		_ = f.Close()
-		if err != nil {
-			return nil, fmt.Errorf("keep %s: %w", name, err)
-		}
-		out[name] = cache.Value{Ref: ref}
+// stored stores a journal and what is added to it.
+func (g *gates) stored(ctx context.Context, file string, more []byte) (cache.Ref, error) {
+	f, err := nolink.Open(filepath.Join(g.dirs.host, file))
+	if err != nil {
+		return cache.Ref{}, err
 	}
-	return out, nil
+	defer f.Close()
+	return cache.Put(ctx, g.env.Store, io.MultiReader(f, bytes.NewReader(more)), cache.Ref{})
 }
+
+// sampleFile is a copy of the sample submission that the agent does not see. The agent
+// may change its own copy.
+const sampleFile = "sample.csv"
+
+// rowsFile is a copy of the sketch, which the agent does not see either.
+const rowsFile = "sketch.csv"
+
+// maxSample limits the size of a sample submission.
+const maxSample = 4 << 30
+
+var errNoSample = errors.New("the data contains none")
+
+// placeSample copies the public sample submission to where the check reads it. The
+// definition names it. If the definition names only a private one, it is the file or
+// archive in the data whose name is that of a sample submission.
+func (g *gates) placeSample(ctx context.Context) error {
+	dst := filepath.Join(g.dirs.host, sampleFile)
+	if _, err := os.Stat(dst); err == nil {
+		return nil
+	}
+	name, entry, err := g.findSample(ctx)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(g.dirs.host, "sample-"+filepath.Base(name))
+	if _, err := tree.Materialise(ctx, g.env.Store, entry.Ref(), file, tree.Options{Mode: tree.Copy}); err != nil {
+		return err
+	}
+	if strings.EqualFold(filepath.Ext(name), ".csv") {
+		return os.Rename(file, dst)
+	}
+	return unpackSample(ctx, file, dst)
+}
+
+// findSample returns the sample among the public data.
+func (g *gates) findSample(ctx context.Context) (string, tree.Entry, error) {
+	if name, ok := strings.CutPrefix(g.def.Layout.Sample, "public/"); ok {
+		entry, err := tree.Find(ctx, g.env.Store, g.args.Data.Ref, name)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return name, entry, err
+		}
+	}
+	entries, err := tree.Read(ctx, g.env.Store, g.args.Data.Ref)
+	if err != nil {
+		return "", tree.Entry{}, err
+	}
+	i := slices.IndexFunc(entries, func(e tree.Entry) bool { return !e.IsDir() && sampleLike(e.Name) })
+	if i < 0 {
+		return "", tree.Entry{}, errNoSample
+	}
+	return entries[i].Name, entries[i], nil
+}
+
+// sampleLike reports whether a file has the name of a sample submission.
+func sampleLike(name string) bool {
+	plain := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+	return strings.Contains(plain, "samplesubmission") && (strings.HasSuffix(plain, ".csv") || archive.FormatOf(name) != "")
+}
+
+// unpackSample extracts the only table from an archive.
+func unpackSample(ctx context.Context, file, dst string) error {
+	found, err := archive.FirstCSV(ctx, file, func(name string, r io.Reader) error {
+		out, err := os.OpenFile(dst, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		defer out.Close()
+		if n, err := io.Copy(out, io.LimitReader(r, maxSample+1)); err != nil || n > maxSample {
+			return errors.Join(err, fmt.Errorf("unpack %s: too large or damaged", name))
+		}
+		return out.Close()
+	})
+	if err == nil && !found {
+		err = errNoSample
+	}
+	return err
+}
+
+// evidenceFile is the shim's journal, which the agent does not see. Beyond
+// evidenceBytes, entries are only counted.
+const evidenceFile = "shim.jsonl"
+
+const evidenceBytes = 4 << 20

@@ -40,7 +40,7 @@ func TestValidityServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	var replies []string
-	for _, line := range strings.Split(strings.TrimSpace(b.Files(t, out["logs"].Ref)["output.log"]), "\n") {
+	for line := range strings.SplitSeq(strings.TrimSpace(b.Files(t, out["logs"].Ref)["output.log"]), "\n") {
 		replies = append(replies, strings.SplitN(line, "read as a table", 2)[0])
 	}
 	want := []string{

@@ -150,8 +150,7 @@ func (f *folder) walk(ctx context.Context, dir string, depth int) error {
 	}
 	entries, err := f.list(dir)
 	if err != nil {
-		f.note("%s/%s: %v", f.name, dir, err)
-		return nil
+		return f.skip(dir, err)
 	}
 	for i, e := range entries {
 		if f.full() {
@@ -203,8 +202,7 @@ func (f *folder) entry(ctx context.Context, path string, depth int) error {
 	}
 	info, err := look(path)
 	if err != nil {
-		f.note("%s/%s: %v", f.name, path, err)
-		return nil
+		return f.skip(path, err)
 	}
 	f.caps.entries--
 	switch {
@@ -215,8 +213,7 @@ func (f *folder) entry(ctx context.Context, path string, depth int) error {
 			unlock(f.root, path, info)
 		}
 		if err := f.b.AddDir(f.below + path); err != nil {
-			f.note("%s/%s: %v", f.name, path, err)
-			return nil
+			return f.skip(path, err)
 		}
 		f.details.File(f.below+path, info)
 		return f.walk(ctx, path, depth+1)
@@ -227,6 +224,12 @@ func (f *folder) entry(ctx context.Context, path string, depth int) error {
 	default:
 		f.note("%s/%s: %s", f.name, path, nolink.Kind(info.Mode()))
 	}
+	return nil
+}
+
+// skip notes why an entry is left out.
+func (f *folder) skip(path string, why any) error {
+	f.note("%s/%s: %v", f.name, path, why)
 	return nil
 }
 
@@ -242,14 +245,12 @@ func unlock(root *os.Root, name string, info fs.FileInfo) {
 func (f *folder) file(ctx context.Context, path string) error {
 	src, err := f.open(path)
 	if err != nil {
-		f.note("%s/%s: %v", f.name, path, err)
-		return nil
+		return f.skip(path, err)
 	}
 	defer src.Close()
 	info, err := src.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		f.note("%s/%s: not a file", f.name, path)
-		return nil
+		return f.skip(path, "not a file")
 	}
 	if info.Size() > f.caps.bytes {
 		f.note("%s/%s: %d bytes, more than the remaining %d", f.name, path, info.Size(), f.caps.bytes)
@@ -266,8 +267,7 @@ func (f *folder) file(ctx context.Context, path string) error {
 	f.files++
 	f.taken(ref.Size)
 	if err := f.add(path, ref, info.Mode()&0o100 != 0); err != nil {
-		f.note("%s/%s: %v", f.name, path, err)
-		return nil
+		return f.skip(path, err)
 	}
 	f.details.File(f.below+path, info)
 	return nil
@@ -364,3 +364,7 @@ func (f *folder) open(path string) (*os.File, error) {
 	}
 	return src, err
 }
+
+// Files of cloneBytes that have changed are cloned meanwhile, at most maxClones, and read
+// when the agent goes on.
+const cloneBytes, maxClones = 1 << 20, 256

@@ -86,3 +86,22 @@ func TestIsolationIsTried(t *testing.T) {
 func TestAskByFileInSandbox(t *testing.T) {
 	askByFile(t, sandbox.New(sandbox.Options{Dir: t.TempDir()}).Runtime())
 }
+
+// TestModelsWithOpenNetwork sees that an agent in a sandbox with the machine's network
+// reaches its gateways, whose usual ports others may have there.
+func TestModelsWithOpenNetwork(t *testing.T) {
+	t.Setenv("CANARY_KEY", canaryKey)
+	taken, err := net.Listen("tcp", "127.0.0.1:4000")
+	if err == nil {
+		defer taken.Close()
+	}
+	b := steptest.New(agentrun.Kind(agentrun.Deps{
+		Catalog: catalog(t), Grader: grading.Local{Metrics: metric.All()},
+		Runtimes: executor.NewRegistry(sandbox.New(sandbox.Options{Dir: t.TempDir()}).Runtime()),
+	}))
+	args := values(b, t, withModels("curl -sS $MLEFLOW_MODELS/budget; curl -sS $MLEFLOW_GATEWAY/health", block("main", "openai", "http://127.0.0.1:1/v1", nil)))
+	args["runtime"], args["network"] = cty.StringVal("sandbox"), cty.ObjectVal(map[string]cty.Value{"open": cty.True})
+	if _, err := b.Run(t, args); err != nil || !strings.Contains(b.Log(), `"limit"`) || !strings.Contains(b.Log(), "running") {
+		t.Errorf("%v\n%s", err, b.Log())
+	}
+}

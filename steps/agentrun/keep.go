@@ -151,15 +151,10 @@ func (p *place) rememberEnd(e end) error {
 // recallEnd reads the agent's end. It returns nil if there is none or the agent's
 // output is no longer in the store.
 func (p *place) recallEnd(ctx context.Context) *end {
-	var e end
-	if claim.Load(filepath.Join(p.dirs.root, endFile), &e) != nil {
+	e, err := claim.Load[end](filepath.Join(p.dirs.root, endFile))
+	if err != nil || !has(ctx, p.env.Store, e.Printed) {
 		return nil
 	}
-	in, err := p.env.Store.Open(ctx, e.Printed.ID)
-	if err != nil {
-		return nil
-	}
-	_ = in.Close()
 	e.Exit.Resumed = true
 	return &e
 }
@@ -222,6 +217,10 @@ func stale(dir string) bool {
 
 // recall reads the state from an attempt's folder.
 func recall(dir string) (was state, ok bool) {
-	err := claim.Load(filepath.Join(dir, stateFile), &was)
+	was, err := claim.Load[state](filepath.Join(dir, stateFile))
 	return was, err == nil
 }
+
+// modelsPrefix follows keptPrefix in the keys of the kept folders for the models of
+// attempts.
+const modelsPrefix = "models-"

@@ -2,30 +2,25 @@ package agentrun
 
 import (
 	"cmp"
-	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/acp"
-	"github.com/mleflow/mleflow/plugins/sandbox/breach"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
-	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
@@ -33,52 +28,6 @@ import (
 //
 //go:embed kind.txt
 var kindText string
-
-// BuiltIn is the first word of a command that runs this binary.
-const BuiltIn = "mleflow"
-
-// Deps are the parts of the program that the kind needs.
-type Deps struct {
-	Catalog  *competitions.Catalog
-	Grader   grading.Grader
-	Runtimes *executor.Registry
-	// Auto is the runtime that "auto" chooses; "" is the strongest available.
-	Auto string
-	// Fork is the checkpoint from which attempts begin unless their argument says
-	// otherwise; "" is none.
-	Fork string
-	// Self is the program that BuiltIn runs in runtimes without images; "" is the
-	// running binary.
-	Self string
-	// Forbidden returns the targets that are tried from inside each agent's sandbox
-	// before the agent starts. They exist until close is called. If it is nil, nothing
-	// is tried.
-	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
-	// Repository has the texts of tasks; nil is the reference's.
-	Repository *competitions.Repository
-	// Pools are the budgets that the steps of a run share; nil creates them.
-	Pools *modelblock.Pools
-	// Leavable, if set, counts the agents that can continue without this process.
-	Leavable *atomic.Int64
-
-	// Free returns the free space of the disk at a path, 0 if it is unknown; nil watches no
-	// disk.
-	Free func(path string) (int64, error)
-	*shared
-}
-
-// shared is what the attempts of a process share.
-type shared struct {
-	// guard watches the disk of the attempts.
-	guard guard
-	// static returns an error unless the program that BuiltIn runs can be the only
-	// file of an image.
-	static func() error
-	// tidied runs the clean-up once per process.
-	tidied sync.Once
-	// memo holds the data with a description, by the digests of both.
-	memo sync.Map
-}
 
 // endsDoc lists the outcomes of attempts.
 func endsDoc() string {
@@ -98,9 +47,11 @@ func endsDoc() string {
 // Kind returns the step kind "agent-run".
 func Kind(deps Deps) step.Kind {
 	deps.Pools = cmp.Or(deps.Pools, &modelblock.Pools{})
+	self := cmp.Or(deps.Self, "/proc/self/exe")
 	deps.shared = &shared{
 		guard:  guard{free: deps.Free},
-		static: sync.OnceValue(func() error { return image.CheckStatic(cmp.Or(deps.Self, "/proc/self/exe")) }),
+		static: sync.OnceValue(func() error { return image.CheckStatic(self) }),
+		client: sync.OnceValues(func() ([]byte, error) { return emptied(self) }),
 	}
 	args := arguments{
 		Version: "v1", textArguments: textArguments{Task: competitions.TaskOwn},
@@ -118,6 +69,7 @@ func Kind(deps Deps) step.Kind {
 		Version:     "8",
 		Doc:         "Runs an agent on a competition once: starts its command with public files, seed and limits, stops it at the time limit, and keeps what it submitted. An agent that fails is a result, not an error.",
 		Varies:      true,
+		Observation: observation(),
 		Untrusted:   true,
 		OwnsTimeout: true,
 		LimitsInKey: true,
@@ -146,6 +98,26 @@ func Kind(deps Deps) step.Kind {
 	}
 	kind.Document(kindText)
 	return kind
+}
+
+// observation says what names an attempt, and which versions of the kind made attempts
+// that stay valid. Version 8 records as conditions what version 7 did not.
+func observation() *step.Observation {
+	return &step.Observation{
+		Names:   []string{"agent.name", "competition", "seed"},
+		Earlier: []step.Earlier{{Version: "7", Lacks: lists.Of(conditions.Budgets(), func(key string) string { return step.ConditionLabel + key })}},
+		Program: func(label string) bool {
+			return label == "notes" || label == "package mlebench" || strings.Contains(label, "].price of ")
+		},
+		Cost: func(made cache.Outputs) *float64 {
+			var a results.Attempt
+			models, err := a.MadeBy("", string(made["stats"].JSON))
+			if err != nil {
+				return nil
+			}
+			return results.Paid(models)
+		},
+	}
 }
 
 // optional is the default of an argument that may have none.
@@ -201,50 +173,6 @@ func Subject(fields []digest.Field) string {
 	return strings.Join(slices.Concat(parts, files, models), "\n")
 }
 
-// arguments are the block's arguments, in the order of the key: those of each concern stand
-// with its code.
-type arguments struct {
-	Agent       step.Agent     `cty:"agent" is:"required"`
-	Competition string         `cty:"competition" is:"required"`
-	Version     string         `cty:"version"`
-	Seed        int64          `cty:"seed"`
-	Data        *step.Artifact `cty:"data" is:"required"`
-	textArguments
-	Sketch *step.Artifact `cty:"sketch"`
-	runtimeArguments
-	Env map[string]string `cty:"env"`
-	sandboxArguments
-	Setup string  `cty:"setup_timeout" is:"cosmetic"`
-	Shim  bool    `cty:"shim"`
-	Every *string `cty:"snapshot_every" group:"limits"`
-	durableArguments
-	Network *network `cty:"network" group:"limits" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
-}
-
-// attempt is one instance of the kind.
-type attempt struct {
-	args    arguments
-	deps    Deps
-	def     *competitions.Definition
-	runtime executor.Runtime
-	// raw are the undecoded arguments, for the action's key.
-	raw step.Args
-	// builtIn is the version of the built-in agent; "" for any other agent.
-	builtIn string
-	// description and instructions are the digests of the task's texts.
-	description, instructions digest.ContentID
-	// policy lists the servers that the agent can reach through the proxy; nil is none.
-	policy *proxy.Policy
-	// sandbox, setupTime and every are parsed arguments.
-	sandbox   executor.Sandbox
-	setupTime time.Duration
-	// disk is the agent's disk limit in bytes; 0 is no limit.
-	disk  int64
-	every time.Duration
-	// durable are the parsed arguments of the checkpoints.
-	durable durable
-}
-
 func newAttempt(args step.Args, deps Deps) (step.Step, error) {
 	a := &attempt{deps: deps, raw: args}
 	if err := args.Decode(&a.args); err != nil {
@@ -263,6 +191,9 @@ func newAttempt(args step.Args, deps Deps) (step.Step, error) {
 	}
 	return a, nil
 }
+
+// Authored implements step.Authored.
+func (a *attempt) Authored() []string { return a.def.Own("description", "instructions") }
 
 // Fingerprint implements step.Fingerprinter. It adds the version of a built-in agent,
 // which is that of the binary; the content of an image, which its name does not

@@ -61,7 +61,7 @@ func TestLinkedSubmission(t *testing.T) {
 			root, err := os.OpenRoot(home)
 			must(t, err)
 			defer root.Close()
-			f, err := openSubmission(root)
+			f, _, err := layout{home: home}.openSubmission()
 			if err != nil || (f != nil) != tt.want {
 				t.Fatalf("opened %v, %v; want one: %v", f, err, tt.want)
 			}

@@ -10,11 +10,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/gateway"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
@@ -27,9 +33,6 @@ const (
 	modelVariable = "MLEFLOW_MODELS"
 	// transcriptBytes limits the transcript of an agent and its models.
 	transcriptBytes = 4 << 30
-	// modelsPrefix follows keptPrefix in the keys of the kept folders for the models of
-	// attempts.
-	modelsPrefix = "models-"
 
 	keysFile         = "keys.json"
 	transcriptFolder = "transcript"
@@ -91,7 +94,8 @@ func (p *place) findModels(ctx context.Context, action string) error {
 // findKeys reads the virtual keys of an earlier process, or creates them.
 func (g *modelGate) findKeys(models []step.Model) error {
 	path := filepath.Join(g.dir, keysFile)
-	if claim.Load(path, &g.virtual) == nil {
+	var err error
+	if g.virtual, err = claim.Load[map[string]string](path); err == nil {
 		return nil
 	}
 	g.virtual = map[string]string{}
@@ -134,11 +138,7 @@ func (m *modelGate) serve(ctx context.Context, g *gates) error {
 	if m.gateway, err = gateway.New(gateway.Options{Blocks: blocks, Dir: m.dir, Transcript: m.writer, Again: !m.points.goesOn(), Spent: m.spent}); err != nil {
 		return err
 	}
-	address, err := g.serve(ctx, "model gateway", modelPort, m.gateway.Serve)
-	if err != nil {
-		return err
-	}
-	maps.Copy(g.vars, modelEnv(address, blocks))
+	g.services = append(g.services, executor.Service{Name: "model gateway", Port: modelPort, Env: modelEnv(blocks), Serve: m.gateway.Serve})
 	return nil
 }
 
@@ -155,19 +155,16 @@ func (m *modelGate) earlier() ([]string, error) {
 	for n := 1; ; n++ {
 		at := fmt.Sprintf("%s-%d", now, n)
 		_, err := os.Lstat(at)
-		if errors.Is(err, fs.ErrNotExist) && !m.points.goesOn() {
-			if err = os.Rename(now, at); errors.Is(err, fs.ErrNotExist) {
-				return list, nil
-			}
-			return append(list, at), err
+		fresh := errors.Is(err, fs.ErrNotExist) && !m.points.goesOn()
+		if fresh {
+			err = os.Rename(now, at)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return list, nil
 		}
-		if err != nil {
-			return nil, err
+		if list = append(list, at); fresh || err != nil {
+			return list, err
 		}
-		list = append(list, at)
 	}
 }
 
@@ -187,10 +184,10 @@ func (m *modelGate) block(ctx context.Context, of step.Model) (gateway.Block, er
 
 // modelEnv returns the variables through which clients find the gateway and their keys:
 // each provider's usual ones, for its first model, and two for each model.
-func modelEnv(address string, blocks []gateway.Block) map[string]string {
-	env := map[string]string{modelVariable: address}
+func modelEnv(blocks []gateway.Block) map[string]string {
+	env := map[string]string{modelVariable: executor.Address}
 	for _, b := range slices.Backward(blocks) {
-		usual := b.Dialect.Variables(address+"/"+b.Name, b.Virtual)
+		usual := b.Dialect.Variables(executor.Address+"/"+b.Name, b.Virtual)
 		maps.Copy(env, usual)
 		for name, value := range usual {
 			if strings.HasSuffix(name, "_BASE_URL") {
@@ -270,4 +267,82 @@ func (m *modelGate) repaired(dir string) (*transcript.Reader, error) {
 		return nil, err
 	}
 	return m.read(dir)
+}
+
+// transcript stores the transcript of the agent and its models, and sets the use of
+// each model. Both are empty without models. The gateway must not serve any more.
+func (f *finished) transcript(ctx context.Context) (ref cache.Ref, err error) {
+	f.use = map[string]results.ModelUse{}
+	if f.models == nil {
+		return new(tree.Builder).Build(ctx, f.env.Store)
+	}
+	at, err := f.models.settle(f.use, &f.health)
+	if err != nil {
+		return cache.Ref{}, err
+	}
+	if ref, err = tree.Import(ctx, f.env.Store, at, tree.ImportOptions{}); err != nil {
+		return cache.Ref{}, fmt.Errorf("keep transcript: %w", err)
+	}
+	return ref, nil
+}
+
+// settle adds up the use of each model and the health of the providers. It returns the
+// folder of the complete transcript.
+func (m *modelGate) settle(use map[string]results.ModelUse, health *modelblock.Health) (at string, err error) {
+	for i, sum := range m.gateway.Summary() {
+		use[sum.Model] = modelblock.UseOf(m.args.Agent.Models[i].Provider, sum)
+	}
+	if n, why := m.writer.Dropped(); n > 0 {
+		m.env.Note("not in the transcript: %d bodies or exchanges, beyond its limit of %d bytes (%v)", n, int64(transcriptBytes), why)
+	}
+	if err := m.close(); err != nil {
+		return "", fmt.Errorf("keep transcript: %w", err)
+	}
+	at = filepath.Join(m.dir, transcriptFolder)
+	r, err := m.read(at)
+	if err == nil {
+		*health, err = modelblock.AddExchanges(use, r)
+		m.close() //nolint:errcheck // it was only read
+	}
+	if err != nil {
+		return "", fmt.Errorf("read transcript: %w", err)
+	}
+	return at, nil
+}
+
+// paused returns the time given back to the agent so far.
+func (m *modelGate) paused() time.Duration {
+	if m == nil || m.gateway == nil {
+		return 0
+	}
+	return m.gateway.Paused()
+}
+
+// clockPause is the interval at which the models and the agent's clock are checked.
+const clockPause = 200 * time.Millisecond
+
+var errBudget = errors.New("the agent repeats what its budget refuses")
+
+// watch ends the attempt when a pausable clock is past its limit, or when the agent
+// only repeats requests that its budget refuses.
+func (m *modelGate) watch(ctx context.Context, end context.CancelCauseFunc) {
+	if m == nil {
+		return
+	}
+	for {
+		if progress.Sleep(ctx, clockPause) != nil {
+			return
+		}
+		if why := m.gateway.Futile(); why != "" {
+			m.env.Note("stopped: %s", why)
+			end(errBudget)
+			return
+		}
+		if m.over() {
+			limit := m.limit()
+			m.env.Note("stopped: the time limit of %v, of which %v were given back", limit.Round(time.Second), (limit - m.granted()).Round(time.Second))
+			end(errTime)
+			return
+		}
+	}
 }

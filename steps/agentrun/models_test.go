@@ -3,6 +3,7 @@ package agentrun_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,9 +45,7 @@ func block(name, provider, url string, changes map[string]cty.Value) cty.Value {
 	for n, v := range changes {
 		if n == "budget" || n == "run_budget" {
 			all := attrs[n].AsValueMap()
-			for k, one := range v.AsValueMap() {
-				all[k] = one
-			}
+			maps.Copy(all, v.AsValueMap())
 			v = cty.ObjectVal(all)
 		}
 		attrs[n] = v

@@ -8,12 +8,18 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"time"
 
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
+	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
 // An attempt goes through stages. Each is made from the one before:
@@ -55,7 +61,11 @@ type place struct {
 	opened []func(keep bool) error
 	// room is the space on the disk for the harvest.
 	room int64
-	// done means that the attempt has its result.
+	// steered says how people steered it; see step.Env.
+	steered []string
+	// setLimit replaces the time limit of the agent; nil before its start.
+	setLimit atomic.Pointer[func(time.Duration) error]
+	// done means that the attempt has its result, or was cancelled.
 	done bool
 }
 
@@ -184,3 +194,131 @@ func (p *place) at(name string) string {
 	}
 	return p.runtime.Path(executor.Mount{Host: host, Guest: filepath.Join("/home", name)})
 }
+
+// mostPause limits the time of an attempt whose clock is paused, as a multiple of its
+// time limit. The runtime enforces it even if this process dies.
+const mostPause = 2
+
+var errTime = errors.New("the agent exceeded its time limit")
+
+// clock measures an agent's time.
+type clock struct {
+	// started is the start of the agent, in nanoseconds since 1970, even if an earlier
+	// process started it. Before the start it is the end of the set-up.
+	started atomic.Int64
+	// before is the part of the limit that the attempt had used before, until the
+	// checkpoint from which it goes on.
+	before time.Duration
+	// given is the time limit; 0 is none. more is what people added to it.
+	given time.Duration
+	more  atomic.Int64
+	// pausable reports whether some model gives back the time that the agent waits for
+	// its provider. paused returns the time given back so far.
+	pausable bool
+	paused   func() time.Duration
+}
+
+func pausable(models []step.Model) bool {
+	return slices.ContainsFunc(models, func(m step.Model) bool { return m.PauseClock })
+}
+
+func (c *clock) startedAt(at time.Time) { c.started.Store(at.UnixNano()) }
+
+func (c *clock) start() time.Time { return time.Unix(0, c.started.Load()) }
+
+// elapsed is the time that the agent has used.
+func (c *clock) elapsed() time.Duration { return c.before + time.Since(c.start()) }
+
+// used is the part of the limit that the agent has used.
+func (c *clock) used() time.Duration {
+	if c.pausable {
+		return c.elapsed() - c.paused()
+	}
+	return c.elapsed()
+}
+
+// granted is the time limit with what people added; 0 is none.
+func (c *clock) granted() time.Duration { return c.given + time.Duration(c.more.Load()) }
+
+// limit is the time limit plus the time given back so far.
+func (c *clock) limit() time.Duration {
+	if !c.pausable {
+		return c.granted()
+	}
+	return min(mostPause*c.granted(), c.granted()+c.paused())
+}
+
+// hardLimit is the limit that the runtime enforces.
+func (c *clock) hardLimit() time.Duration {
+	if c.pausable {
+		return c.rest(mostPause * c.granted())
+	}
+	return c.rest(c.granted())
+}
+
+// rest is what is left of a limit for an attempt that goes on. It is never 0, which is
+// no limit.
+func (c *clock) rest(limit time.Duration) time.Duration {
+	if limit == 0 {
+		return 0
+	}
+	return max(limit-c.before, time.Second)
+}
+
+// over reports whether a pausable clock is past its limit.
+func (c *clock) over() bool {
+	return c.given > 0 && c.pausable && c.elapsed() > c.limit()
+}
+
+// harvested is the harvest of the agent's folders.
+type harvested struct {
+	out       cache.Outputs
+	submitted bool
+	left      []string
+}
+
+// finished is an attempt whose agent has ended.
+type finished struct {
+	*running
+	exit executor.Exit
+	// printed is the agent's output.
+	printed cache.Ref
+	// changed means that the agent changed its data.
+	changed bool
+	// use is the use of each model, and health the state of the providers.
+	use    map[string]results.ModelUse
+	health modelblock.Health
+	// shimCalls is the number of calls that the shim reported.
+	shimCalls int
+}
+
+// running is an attempt whose gates are open.
+type running struct {
+	*setup
+	gates *gates
+	shots *snapshots
+	// imageWork counts the bytes read of the image until the agent runs; unfollow stops
+	// the sampling.
+	imageWork progress.Work
+	unfollow  func()
+}
+
+// setup is an attempt whose folders contain everything that the agent needs.
+type setup struct {
+	*place
+	// image is the agent's image; "" in runtimes without images.
+	image string
+	// shared are the data if other attempts read the same folder; otherwise nil.
+	shared cache.Shared
+	// python is the agent's virtual environment; nil if it has no packages.
+	python *python
+}
+
+// budgetFile is the gateway's ledger.
+const budgetFile = "budget.jsonl"
+
+// descriptionFile is the file in which agents expect the competition's description.
+const descriptionFile = "description.md"
+
+// OutputLog is the file in logs with the agent's output.
+const OutputLog = "output.log"

@@ -71,7 +71,7 @@ func programs(t *testing.T, paths ...string) []image.File {
 		t.Fatalf("list the libraries of %v: %v", paths, err)
 	}
 	all := slices.Clone(paths)
-	for _, word := range strings.Fields(string(listed)) {
+	for word := range strings.FieldsSeq(string(listed)) {
 		if strings.HasPrefix(word, "/") && !strings.HasSuffix(word, ":") {
 			all = append(all, word)
 		}

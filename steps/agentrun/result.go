@@ -5,18 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
@@ -47,47 +51,20 @@ type Stats struct {
 	Enforced map[string]string `json:"enforced"`
 }
 
-// harvested is the harvest of the agent's folders.
-type harvested struct {
-	out       cache.Outputs
-	submitted bool
-	left      []string
-}
-
-// finished is an attempt whose agent has ended.
-type finished struct {
-	*running
-	exit executor.Exit
-	// printed is the agent's output.
-	printed cache.Ref
-	// changed means that the agent changed its data.
-	changed bool
-	// use is the use of each model, and health the state of the providers.
-	use    map[string]results.ModelUse
-	health modelblock.Health
-	// shimCalls is the number of calls that the shim reported.
-	shimCalls int
-}
-
 // result returns the outputs of the attempt.
 func (f *finished) result(ctx context.Context) (cache.Outputs, error) {
 	h, err := f.harvest(ctx, f.printed)
 	if err != nil {
 		return nil, step.Retryable(err, 0)
 	}
-	logs, err := f.gates.logs(ctx)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(h.out, logs)
-	calls, shimLog, err := f.gates.shimLog(ctx)
-	if err != nil {
-		return nil, err
-	}
-	f.shimCalls = calls
-	h.out["shim_log"] = cache.Value{Ref: shimLog}
-	for name, kept := range map[string]func(context.Context) (cache.Ref, error){"snapshots": f.shots.tree, "code_snapshots": f.codes.tree} {
-		ref, err := kept(ctx)
+	for name, keep := range map[string]func() (cache.Ref, error){
+		"validation_log": func() (cache.Ref, error) { return f.gates.stored(ctx, validationsFile, nil) },
+		"network_log":    func() (cache.Ref, error) { return f.gates.stored(ctx, connectionsFile, nil) },
+		"shim_log":       func() (cache.Ref, error) { return f.gates.shimLog(ctx, &f.shimCalls) },
+		"snapshots":      func() (cache.Ref, error) { return f.shots.tree(ctx, f.env.Store) },
+		"code_snapshots": func() (cache.Ref, error) { return f.shots.codes.tree(ctx, f.env.Store) },
+	} {
+		ref, err := keep()
 		if err != nil {
 			return nil, fmt.Errorf("keep %s: %w", name, err)
 		}
@@ -196,6 +173,9 @@ func (f *finished) values(h harvested) (cache.Outputs, error) {
 			again = ": " + why + "; the next apply runs the attempt again"
 		}
 	}
+	if len(f.steered) > 0 {
+		f.env.Steered(f.steered)
+	}
 	f.env.Note("outcome: %s (exit status %d, %.1f s, network %s)%s", outcome, exit.Code, stats.WallSeconds, stats.Network, again)
 	for name, value := range map[string]any{"stats": stats, "outcome": outcome} {
 		text, err := json.Marshal(value)
@@ -232,6 +212,7 @@ var ends = []struct {
 	{outcome.OutOfDisk, func(e ending) bool { return e.exit.Reason == executor.OutOfDisk }, nil},
 	{outcome.BudgetTooSmall, func(e ending) bool { return e.excusable() && e.starved() != "" }, ending.starved},
 	{outcome.ProviderFailed, func(e ending) bool { return e.excusable() && e.down() != "" }, ending.down},
+	{outcome.StoppedEarly, func(e ending) bool { return e.exit.Reason == executor.Stopped }, nil},
 	{outcome.TimedOut, func(e ending) bool { return e.exit.Reason == executor.TimedOut }, nil},
 	{outcome.OutOfBudget, func(e ending) bool { return e.exhausted() && !(e.exit.OK() && e.submitted) }, nil},
 	{outcome.AgentFailed, func(e ending) bool { return !e.exit.OK() }, nil},
@@ -285,4 +266,42 @@ func (e ending) exhausted() bool {
 		}
 	}
 	return false
+}
+
+// searchLeaks searches the files and names that the agent left, which are stored as
+// they are, for the values of secrets, and says in which outputs there are some.
+func (f *finished) searchLeaks(ctx context.Context, out cache.Outputs) error {
+	var leaked []string
+	for _, name := range []string{"code", "code_snapshots", "logs", "snapshots", "submission"} {
+		err := searchTree(ctx, f.env.Store, out[name].Ref, f.secrets)
+		if errors.Is(err, secret.ErrFound) {
+			leaked = append(leaked, name)
+		} else if err != nil {
+			return fmt.Errorf("search %s for secrets: %w", name, err)
+		}
+	}
+	if len(leaked) > 0 {
+		f.env.SecretIn(leaked)
+		f.env.Warn(fmt.Sprintf("the value of a secret is in the agent's %s, which stays as the agent left it; do not publish it, and replace the secret", strings.Join(leaked, " and ")))
+	}
+	return nil
+}
+
+// searchTree returns secret.ErrFound if a tree has a secret. Equal files are searched
+// once.
+func searchTree(ctx context.Context, store cache.Store, ref cache.Ref, secrets *secret.Set) error {
+	if secrets.Empty() {
+		return nil
+	}
+	seen := map[cache.Ref]bool{}
+	return tree.Walk(ctx, store, ref, func(path string, e tree.Entry) error {
+		if secrets.Mask(path) != path {
+			return secret.ErrFound
+		}
+		if e.IsDir() || seen[e.Ref()] {
+			return nil
+		}
+		seen[e.Ref()] = true
+		return archive.Search(func() (io.ReadCloser, error) { return store.Open(ctx, e.ID) }, secrets)
+	})
 }

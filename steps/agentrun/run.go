@@ -16,7 +16,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/crash"
-	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -30,23 +29,8 @@ const logBytes = 256 << 20
 // its processes may be alive.
 const grace = time.Second
 
-// OutputLog is the file in logs with the agent's output.
-const OutputLog = "output.log"
-
 // errSetup means that the agent was not set up in time.
 var errSetup = errors.New("setting up took longer than setup_timeout")
-
-// running is an attempt whose gates are open.
-type running struct {
-	*setup
-	gates *gates
-	shots *snapshots
-	codes *codeSnapshots
-	// imageWork counts the bytes read of the image until the agent runs; unfollow stops
-	// the sampling.
-	imageWork progress.Work
-	unfollow  func()
-}
 
 // open opens the gates. Before a new agent, it also tries whether the sandbox prevents
 // what the agent must not reach.
@@ -57,10 +41,7 @@ func (s *setup) open(ctx context.Context) (_ *running, err error) {
 	if r.gates, err = openGates(ctx, s.place); err != nil {
 		return nil, err
 	}
-	if r.shots, err = openSnapshots(ctx, s.place); err != nil {
-		return nil, err
-	}
-	if r.codes, err = openCodeSnapshots(ctx, s.place); err != nil || s.continued {
+	if r.shots, err = openSnapshots(ctx, s.place); err != nil || s.continued {
 		return r, err
 	}
 	if err := r.tryIsolation(ctx); err != nil {
@@ -93,20 +74,28 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	if err := p.checkSpace(); err != nil {
 		return nil, err
 	}
-	r, err := p.setUpInTime(ctx)
+	steered, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	disobey := p.obey(steered, end)
+	defer disobey()
+	r, err := p.setUpInTime(steered)
 	if err != nil {
-		return nil, p.mask.Error(err)
+		return nil, p.mask.Error(cmp.Or(p.decided(ctx, steered), err))
 	}
 	if p.done = r == nil; p.done {
 		p.points.announce()
 		return p.points.result, nil
 	}
 	r.announce()
-	f, err := r.execute(ctx, secrets)
+	f, err := r.execute(ctx, steered, secrets)
+	disobey()
+	if why := p.decided(ctx, steered); why != nil {
+		return nil, why
+	}
 	if err != nil {
 		p.rescue(ctx)
 		p.tellLeft(ctx)
-		return nil, p.mask.Error(classify(ctx, a.args.Agent.Name, err))
+		return nil, p.mask.Error(classify(ctx, a.args.Agent.Name, a.unstarted(err)))
 	}
 	if err := f.checkData(ctx); err != nil {
 		return nil, p.mask.Error(err)
@@ -140,6 +129,14 @@ func (p *place) setUpInTime(ctx context.Context) (*running, error) {
 	return nil, fmt.Errorf("set up agent %q: %w", p.args.Agent.Name, err)
 }
 
+// unstarted adds to the error of a command that cannot start that no program can.
+func (a *attempt) unstarted(err error) error {
+	if why := a.noExec(); why != "" && errors.Is(err, executor.ErrStart) {
+		return fmt.Errorf("%w: %s", err, why)
+	}
+	return err
+}
+
 // classify distinguishes a failure of the machine, which may pass, from a command that
 // can never start and from an interruption.
 func classify(ctx context.Context, name string, err error) error {
@@ -159,6 +156,9 @@ func (r *running) announce() {
 	}
 	if r.networkMode() == "open" {
 		env.Warn("the network is open: the agent reaches everything that this machine reaches; its result says so")
+	}
+	if why := r.noExec(); why != "" {
+		env.Warn("the agent cannot start programs in its own folders, such as ./run.sh, nor load libraries there: " + why)
 	}
 	if r.runtime.Isolates {
 		return
@@ -183,8 +183,9 @@ func (a *attempt) secrets(ctx context.Context) (map[string]string, error) {
 	return values, nil
 }
 
-// execute runs the agent, or continues with a running one, and keeps its output.
-func (r *running) execute(ctx context.Context, secrets map[string]string) (*finished, error) {
+// execute runs the agent, or continues with a running one, until steered ends, and keeps
+// its output.
+func (r *running) execute(ctx, steered context.Context, secrets map[string]string) (*finished, error) {
 	if r.ended != nil {
 		return &finished{running: r, exit: r.ended.Exit, printed: r.ended.Printed}, nil
 	}
@@ -198,8 +199,7 @@ func (r *running) execute(ctx context.Context, secrets map[string]string) (*fini
 		return nil, fmt.Errorf("keep output: %w", err)
 	}
 	masked := secret.NewWriter(io.MultiWriter(printed, r.env.Log), r.mask)
-	exit, err := r.watched(ctx, r.spec(secrets), masked)
-	r.gates.shut()
+	exit, err := r.watched(steered, r.spec(secrets), masked)
 	r.makeSpace()
 	if err := errors.Join(err, masked.Flush(), r.notStarted(exit)); err != nil {
 		r.points.last(ctx)
@@ -220,7 +220,7 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 	var watching sync.WaitGroup
 	r.deps.guard.enter(r, endWith)
 	for _, watch := range []func(){
-		func() { r.shots.run(watched, r.codes) },
+		func() { r.shots.run(watched) },
 		func() { r.points.run(watched) },
 		func() { r.watchDisk(watched, endWith) },
 		func() { r.deps.guard.watch(watched, r) },
@@ -234,7 +234,11 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 		})
 	}
 	opened := r.watchOpened()
+	kills := r.oomKills()
 	exit, err := r.run(running, spec, logs)
+	if err == nil && r.oomKills() > kills {
+		exit, err = r.killed(exit)
+	}
 	if err == nil && exit.Code != 0 {
 		err = r.points.away(ctx)
 	}
@@ -249,6 +253,30 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 	return stopped(running, exit, err)
 }
 
+// oomKills is the number of processes that the kernel has killed in the control groups
+// around mleflow for lack of memory.
+func (a *attempt) oomKills() int64 {
+	if a.deps.OOMKills == nil {
+		return 0
+	}
+	return a.deps.OOMKills()
+}
+
+// killed converts the end of an agent that the kernel killed while the memory of the job
+// that mleflow runs in was used up. One that has a limit of its own, which it kept, is not
+// to blame.
+func (r *running) killed(exit executor.Exit) (executor.Exit, error) {
+	if exit.Code != 128+9 || exit.Reason == executor.OutOfMemory {
+		return exit, nil
+	}
+	if limit := r.env.Limits.MemoryBytes; limit > 0 && exit.PeakMemoryBytes < limit {
+		return exit, errors.New("the kernel killed the agent below its own limit of memory: that of the job or machine that mleflow runs in was used up; run less at once, or get a larger job")
+	}
+	exit.Reason = executor.OutOfMemory
+	r.env.Warn("the kernel killed the agent: the memory of the job or machine that mleflow runs in was used up; write resources { memory = … } to share it out, or get a larger job")
+	return exit, nil
+}
+
 // stopped converts an end that a watcher caused into a result.
 func stopped(ctx context.Context, exit executor.Exit, err error) (executor.Exit, error) {
 	switch cause := context.Cause(ctx); {
@@ -256,6 +284,8 @@ func stopped(ctx context.Context, exit executor.Exit, err error) (executor.Exit,
 		return exit, err
 	case errors.Is(cause, errTime):
 		exit.Reason = executor.TimedOut
+	case errors.Is(cause, errStopped):
+		exit.Reason = executor.Stopped
 	case errors.Is(cause, errDisk):
 		exit.Reason = executor.OutOfDisk
 	case errors.Is(cause, errBudget):
@@ -279,7 +309,7 @@ func (r *running) run(ctx context.Context, spec executor.Spec, logs io.Writer) (
 func (r *running) began(since time.Time) {
 	r.unfollow()
 	r.startedAt(since)
-	r.phases.running(since.Add(-r.before), r.given)
+	r.phases.running(since.Add(-r.before), r.granted())
 }
 
 func (r *running) spec(secrets map[string]string) executor.Spec {
@@ -307,14 +337,17 @@ func (r *running) spec(secrets map[string]string) executor.Spec {
 		OnStart:   r.began,
 		OnUse:     r.phases.use,
 		OnFreezer: r.points.freezer,
+		OnLimit:   r.limited,
 		Work:      &r.imageWork,
 	}
 	// Allowed destinations need no network, because the proxy is a service.
 	spec.Network.Open = r.networkMode() == "open"
-	maps.Copy(spec.Env, r.gates.vars)
-	maps.Copy(spec.Env, r.args.Agent.Env)
-	maps.Copy(spec.Env, r.args.Env)
-	maps.Copy(spec.Env, secrets)
+	for _, own := range []map[string]string{r.args.Agent.Env, r.args.Env, secrets} {
+		maps.Copy(spec.Env, own)
+		for _, s := range spec.Services { // what a person sets, such as a proxy, takes precedence
+			maps.DeleteFunc(s.Env, func(name, _ string) bool { _, set := own[name]; return set })
+		}
+	}
 	return spec
 }
 
@@ -323,8 +356,7 @@ func (a *attempt) command() []string {
 	if a.clientCopied() {
 		command[0] = clientGuest + "/" + clientFile
 	} else if command[0] == BuiltIn && !a.runtime.Images {
-		command[0] = a.deps.Self
-		command[0] = cmp.Or(command[0], "/proc/self/exe")
+		command[0] = cmp.Or(a.deps.Self, "/proc/self/exe")
 	}
 	return command
 }

@@ -1,28 +1,24 @@
 package agentrun
 
 import (
+	"bytes"
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/shipped"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/acp"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
-
-// setup is an attempt whose folders contain everything that the agent needs.
-type setup struct {
-	*place
-	// image is the agent's image; "" in runtimes without images.
-	image string
-	// shared are the data if other attempts read the same folder; otherwise nil.
-	shared cache.Shared
-	// python is the agent's virtual environment; nil if it has no packages.
-	python *python
-}
 
 // setUp fills the folders, unless an earlier process did, and opens the gates. It returns
 // nil if the attempt has its result already.
@@ -31,19 +27,16 @@ func (p *place) setUp(ctx context.Context) (*running, error) {
 		return nil, err
 	}
 	s := &setup{place: p}
-	if err := s.findImage(ctx); err != nil {
-		return nil, err
+	parts := []func(context.Context) error{s.findImage, s.mountVolume}
+	if !s.continued {
+		parts = append(parts, s.fill, s.points.layOut)
 	}
-	if err := s.mountVolume(ctx); err != nil {
-		return nil, err
+	for _, part := range parts {
+		if err := part(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if !s.continued {
-		if err := s.fill(ctx); err != nil {
-			return nil, err
-		}
-		if err := s.points.layOut(ctx); err != nil {
-			return nil, err
-		}
 		s.startedAt(time.Now())
 	}
 	return s.open(ctx)
@@ -67,18 +60,6 @@ func (s *setup) findImage(ctx context.Context) (err error) {
 		s.image, err = s.runtime.ProgramImage(ctx, self, BuiltIn)
 	}
 	return err
-}
-
-// self returns the path of this program.
-func (a *attempt) self() (string, error) {
-	if a.deps.Self != "" {
-		return a.deps.Self, nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find the running program: %w", err)
-	}
-	return self, nil
 }
 
 // placeImage copies an image that another step built to where the runtime can read it.
@@ -164,10 +145,120 @@ func (s *setup) mounts() []executor.Mount {
 		list = append(list, s.dirs.shimMount())
 	}
 	if s.clientCopied() {
-		list = append(list, s.dirs.clientMount())
+		list = append(list, executor.Mount{Host: s.dirs.client(), Guest: clientGuest, ReadOnly: true})
 	}
 	if s.python != nil && s.runtime.MapsPaths {
-		list = append(list, s.python.mounts()...)
+		list = append(list, s.python.mounts...)
 	}
 	return list
+}
+
+// placeFiles copies the agent's files into its own folder, where its command starts.
+// The agent may change the copies.
+func (s *setup) placeFiles(ctx context.Context) error {
+	if len(s.args.Agent.Files) == 0 {
+		return nil
+	}
+	dir := filepath.Join(s.dirs.home, "agent")
+	ref, err := step.FilesTree(ctx, s.env.Store, s.args.Agent.Files)
+	if err != nil {
+		return err
+	}
+	if _, err := tree.Materialise(ctx, s.env.Store, ref, dir, tree.Options{Mode: tree.Copy, Writable: true}); err != nil {
+		return fmt.Errorf("lay files: %w", err)
+	}
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return s.give(path)
+	})
+}
+
+// workFolder is the folder in which the agent's command starts.
+func (a *attempt) workFolder() string {
+	if len(a.args.Agent.Files) > 0 {
+		return "agent"
+	}
+	return ""
+}
+
+// An agent that speaks ACP is started by a client in its sandbox, which is this program.
+// The sandbox hides the program itself, since it has the shipped competitions with
+// thresholds, leaderboards and data. The client is therefore a copy without them.
+const (
+	clientGuest = "/home/.mleflow"
+	clientFile  = "acp"
+)
+
+// placeClient writes the copy.
+func (s *setup) placeClient() error {
+	if !s.clientCopied() {
+		return nil
+	}
+	program, err := s.deps.client()
+	if err != nil {
+		return fmt.Errorf("copy the client of ACP: %w", err)
+	}
+	return errors.Join(os.Mkdir(s.dirs.client(), 0o755), os.WriteFile(filepath.Join(s.dirs.client(), clientFile), program, 0o755)) //nolint:gosec // the agent runs it
+}
+
+// clientCopied reports whether the client is a copy. Without isolation, it is the
+// running binary.
+func (a *attempt) clientCopied() bool { return a.args.speaksACP() && a.runtime.MapsPaths }
+
+func (l layout) client() string { return filepath.Join(l.root, "client") }
+
+// emptied returns the copy of a program.
+func emptied(program string) ([]byte, error) {
+	data, err := os.ReadFile(program)
+	if err != nil {
+		return nil, err
+	}
+	return data, emptyCompetitions(data)
+}
+
+// notStarted returns an error if the client could not start the agent's program.
+func (r *running) notStarted(exit executor.Exit) error {
+	if !r.args.speaksACP() || exit.Code != acp.NotStarted {
+		return nil
+	}
+	return executor.Unstartable(fmt.Errorf("the program %q cannot be started; its output says why", r.args.program()))
+}
+
+// emptyCompetitions overwrites the content of the shipped competitions in a program. It
+// returns an error if a file is not there as it is, since it may then be there in
+// another form.
+func emptyCompetitions(program []byte) error {
+	file, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil {
+		return err
+	}
+	if s := file.Section(".rodata"); s != nil { // embedded files are there
+		program = program[s.Offset : s.Offset+s.FileSize]
+	}
+	done := map[digest.ContentID]bool{}
+	return fs.WalkDir(shipped.FS, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := shipped.FS.ReadFile(path)
+		id := digest.Of(content)
+		if err != nil || done[id] {
+			return err
+		}
+		for from := 0; ; from += len(content) {
+			at := bytes.Index(program[from:], content)
+			if at < 0 {
+				break
+			}
+			from += at
+			clear(program[from : from+len(content)])
+			done[id] = true
+		}
+		if !done[id] {
+			return fmt.Errorf("the program does not have the content of %s", path)
+		}
+		return nil
+	})
 }

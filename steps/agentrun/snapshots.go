@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 )
 
@@ -35,7 +36,9 @@ const (
 // The lists of snapshots outlive the process.
 const (
 	snapshotsFile = "snapshots.jsonl"
-	codesFile     = "code_snapshots.jsonl"
+	// submissionShot is the path of a submission below the folder of its time.
+	submissionShot = "/" + agent.SubmissionFile
+	codesFile      = "code_snapshots.jsonl"
 )
 
 // shot is a snapshot: a file or tree, and when it was taken.
@@ -46,13 +49,15 @@ type shot struct {
 
 // shots are the snapshots kept so far. Their list outlives the process.
 type shots struct {
+	*place
 	list  []shot
 	notes *os.File
+	// below is the path of a snapshot in the folder that is named after its seconds, or "".
+	below string
 }
 
-// build builds a tree of the snapshots. Each is at a folder named after its seconds, or
-// below it.
-func (s *shots) build(ctx context.Context, store cache.Store, below string) (cache.Ref, error) {
+// tree builds a tree of the snapshots.
+func (s *shots) tree(ctx context.Context, store cache.Store) (cache.Ref, error) {
 	var b tree.Builder
 	seen := map[int64]bool{}
 	for _, one := range s.list {
@@ -60,7 +65,7 @@ func (s *shots) build(ctx context.Context, store cache.Store, below string) (cac
 			continue
 		}
 		seen[one.Seconds] = true
-		if err := b.Add(fmt.Sprintf("%09d", one.Seconds)+below, one.Ref, false); err != nil {
+		if err := b.Add(fmt.Sprintf("%09d", one.Seconds)+s.below, one.Ref, false); err != nil {
 			return cache.Ref{}, err
 		}
 	}
@@ -70,20 +75,25 @@ func (s *shots) build(ctx context.Context, store cache.Store, below string) (cac
 // snapshots keeps copies of the submission over time. It only reads the agent's files,
 // from outside, and the agent cannot notice it.
 type snapshots struct {
-	*place
 	shots
 	// last is the last file kept.
 	last fs.FileInfo
+	// codes are copies of the agent's code. Whenever a snapshot of the submission is due
+	// and the code has changed, there is one. A file that is being written is kept as it
+	// was read.
+	codes shots
 }
 
-// openSnapshots continues the list of an earlier process.
+// openSnapshots continues the lists of an earlier process.
 func openSnapshots(ctx context.Context, p *place) (*snapshots, error) {
-	kept, err := openShots(ctx, p, snapshotsFile, has)
-	return &snapshots{place: p, shots: kept}, err
+	files, err := openShots(ctx, p, snapshotsFile, submissionShot)
+	codes, codesErr := openShots(ctx, p, codesFile, "")
+	return &snapshots{shots: files, codes: codes}, errors.Join(err, codesErr)
 }
 
 // openShots reads the list of an earlier process and omits objects that are gone.
-func openShots(ctx context.Context, p *place, name string, there func(context.Context, cache.Store, cache.Ref) bool) (kept shots, err error) {
+func openShots(ctx context.Context, p *place, name, below string) (kept shots, err error) {
+	kept = shots{place: p, below: below}
 	if p.every == 0 {
 		return kept, nil
 	}
@@ -96,7 +106,7 @@ func openShots(ctx context.Context, p *place, name string, there func(context.Co
 		return kept, fmt.Errorf("keep snapshots: %w", err)
 	}
 	for _, one := range parseShots(data) {
-		if there(ctx, p.env.Store, one.Ref) {
+		if whole(ctx, p.env.Store, one.Ref) {
 			kept.list = append(kept.list, one)
 		}
 	}
@@ -120,8 +130,19 @@ func has(ctx context.Context, store cache.Store, ref cache.Ref) bool {
 	return err == nil && r.Close() == nil
 }
 
+// whole is has for a file, or a tree with all that is below it.
+func whole(ctx context.Context, store cache.Store, ref cache.Ref) bool {
+	lacks := func(e tree.Entry) error {
+		if !whole(ctx, store, e.Ref()) {
+			return fs.ErrNotExist
+		}
+		return nil
+	}
+	return has(ctx, store, ref) && (ref.Kind != cache.Tree || tree.Each(ctx, store, ref, lacks) == nil)
+}
+
 // run takes snapshots of the submission and the code until ctx ends.
-func (s *snapshots) run(ctx context.Context, codes *codeSnapshots) {
+func (s *snapshots) run(ctx context.Context) {
 	if s.every == 0 {
 		return
 	}
@@ -132,7 +153,7 @@ func (s *snapshots) run(ctx context.Context, codes *codeSnapshots) {
 		if err := s.take(ctx); err != nil && ctx.Err() == nil {
 			s.env.Note("no snapshot after %d s: %v", int64(s.elapsed().Seconds()), s.mask.Error(err))
 		}
-		if err := codes.take(ctx); err != nil && ctx.Err() == nil {
+		if err := s.codes.takeCode(ctx); err != nil && ctx.Err() == nil {
 			s.env.Note("no snapshot of the code after %d s: %v", int64(s.elapsed().Seconds()), s.mask.Error(err))
 		}
 	}
@@ -176,21 +197,13 @@ func (s *shots) add(one shot) error {
 // read stores the submission. It returns the zero Ref if there is none, and errChanging
 // if the file changed while it was read.
 func (s *snapshots) read(ctx context.Context) (cache.Ref, error) {
-	home, err := os.OpenRoot(s.dirs.home)
-	if err != nil {
-		return cache.Ref{}, err
-	}
-	defer home.Close()
-	f, err := openSubmission(home)
+	f, before, err := s.dirs.openSubmission()
 	if f == nil || err != nil {
 		return cache.Ref{}, err
 	}
 	defer f.Close()
-	before, err := f.Stat()
 	switch {
-	case err != nil:
-		return cache.Ref{}, err
-	case !before.Mode().IsRegular() || before.Size() == 0:
+	case before.Size() == 0:
 		return cache.Ref{}, nil
 	case before.Size() > min(maxSnapshot, s.storable()):
 		return cache.Ref{}, fmt.Errorf("it has %d bytes", before.Size())
@@ -212,7 +225,7 @@ func (s *snapshots) read(ctx context.Context) (cache.Ref, error) {
 }
 
 // bytes is the total size of distinct snapshots.
-func (s *snapshots) bytes() (sum int64) {
+func (s *shots) bytes() (sum int64) {
 	seen := map[cache.Ref]bool{}
 	for _, one := range s.list {
 		if !seen[one.Ref] {
@@ -228,25 +241,37 @@ func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// openSubmission opens the submission in the agent's home. It returns nil if there is
-// none.
-func openSubmission(home *os.Root) (*os.File, error) {
+// openSubmission opens the submission in the agent's home, and describes it. It returns
+// nil if there is none, or something other than a file.
+func (l layout) openSubmission() (*os.File, fs.FileInfo, error) {
+	home, err := os.OpenRoot(l.home)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer home.Close()
 	if dir, err := home.Lstat("submission"); err != nil || !dir.IsDir() {
-		return nil, nil //nolint:nilerr // a missing folder has no submission
+		return nil, nil, nil //nolint:nilerr // a missing folder has no submission
 	}
 	dir, err := home.OpenRoot("submission")
 	if err != nil {
-		return nil, nil //nolint:nilerr // as above
+		return nil, nil, nil //nolint:nilerr // as above
 	}
 	defer dir.Close()
 	if file, err := lookSubmission(dir); err != nil || !file.Mode().IsRegular() {
-		return nil, nil //nolint:nilerr // as above
+		return nil, nil, nil //nolint:nilerr // as above
 	}
 	f, err := dir.OpenFile(agent.SubmissionFile, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrPermission) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return f, err
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
 }
 
 // lookSubmission describes the submission in its folder. It is the only file of an
@@ -263,7 +288,36 @@ func lookSubmission(dir *os.Root) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// tree builds the output "snapshots".
-func (s *snapshots) tree(ctx context.Context) (cache.Ref, error) {
-	return s.build(ctx, s.env.Store, "/"+agent.SubmissionFile)
+// Limits of the code snapshots: for one copy, and for all distinct copies.
+var (
+	codeCaps = caps{bytes: 16 << 20, entries: 2000, depth: 16}
+	allCode  = int64(512 << 20)
+)
+
+// takeCode keeps the current code, unless it equals the last copy.
+func (c *shots) takeCode(ctx context.Context) error {
+	left := min(allCode, c.storable()) - c.bytes()
+	if len(c.list) >= maxSnapshots || left <= 0 {
+		return nil // what there is shows the beginning; the end is the output "code"
+	}
+	at := int64(c.elapsed().Seconds())
+	home, err := os.OpenRoot(c.dirs.home)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	h := &harvester{store: c.env.Store, mask: c.mask, budget: left, live: true, taken: func(int64) {}}
+	var b tree.Builder
+	if _, err := h.harvest(ctx, home, kept{name: "code", caps: codeCaps}, &b); err != nil {
+		return err
+	}
+	ref, err := b.Build(ctx, c.env.Store)
+	if err != nil {
+		return err
+	}
+	if ref.Files == 0 || len(c.list) > 0 && c.list[len(c.list)-1].Ref.ID == ref.ID {
+		return nil
+	}
+	c.phases.note(step.Running, func(now *step.Phase) { now.Code = ref })
+	return c.add(shot{Seconds: at, Ref: ref})
 }

@@ -1,8 +1,11 @@
 package aggregate
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,9 +15,13 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // maxReportBytes is the largest report that is read.
@@ -157,22 +164,122 @@ func (a *aggregation) group(id string) string {
 
 // Run implements step.Step.
 func (a *aggregation) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
-	entries, err := a.entries(ctx, env)
-	if err != nil {
-		return nil, fmt.Errorf("aggregate: %w", err)
-	}
-	forms := splitTasks(entries)
-	splitBudgets(entries)
-	b, err := NewBoard(entries, Grouping{By: a.args.GroupBy, Of: a.group, PadMissing: a.args.PadMissing})
-	if err != nil {
-		return nil, fmt.Errorf("aggregate: %w", err)
-	}
-	if err := b.Compare(append([][]string{a.args.Compare}, forms...)); err != nil {
-		return nil, fmt.Errorf("aggregate: %w", err)
-	}
-	markdown, err := a.markdown(b)
+	b, markdown, err := a.board(ctx, env)
 	if err != nil {
 		return nil, fmt.Errorf("aggregate: %w", err)
 	}
 	return a.outputs(ctx, env, b, markdown)
+}
+
+// board makes the leaderboard and its rows for the reference's README.
+func (a *aggregation) board(ctx context.Context, env *step.Env) (*Board, string, error) {
+	entries, err := a.entries(ctx, env)
+	if err != nil {
+		return nil, "", err
+	}
+	forms := splitTasks(entries)
+	splitBudgets(entries)
+	b, err := NewBoard(entries, Grouping{By: a.args.GroupBy, Of: a.group, PadMissing: a.args.PadMissing})
+	if err == nil {
+		err = b.Compare(append([][]string{a.args.Compare}, forms...))
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	markdown, err := a.markdown(b)
+	return b, markdown, err
+}
+
+func (a *aggregation) outputs(ctx context.Context, env *step.Env, made *Board, markdown string) (cache.Outputs, error) {
+	text, err := json.MarshalIndent(made, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode leaderboard: %w", err)
+	}
+	shown := made.Compact(a.args.Title, Stored)
+	files := map[string][]byte{"board.json": append(text, '\n'), "board.md": []byte(markdown), "board.txt": []byte(made.Text(a.args.Title, StoredFull))}
+	if err := made.tables(files); err != nil {
+		return nil, err
+	}
+	out := cache.Outputs{}
+	var b tree.Builder
+	for name, data := range files {
+		ref, err := cache.PutBytes(ctx, env.Store, data)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.Add(name, ref, false); err != nil {
+			return nil, err
+		}
+		if name == "board.json" {
+			out["board"] = cache.Value{Ref: ref}
+		}
+	}
+	all, err := b.Build(ctx, env.Store)
+	if err != nil {
+		return nil, fmt.Errorf("keep files: %w", err)
+	}
+	out["files"] = cache.Value{Ref: all}
+	return out, out.Encode(map[string]any{"table": shown, "markdown": markdown})
+}
+
+// tables adds the tables in every format.
+func (b *Board) tables(files map[string][]byte) error {
+	var groups []export.Group
+	for _, a := range b.Agents {
+		for _, g := range a.shown() {
+			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions), Under: g.Under, Class: a.Class})
+		}
+	}
+	figures, errFigures := export.Figures(groups)
+	all, err := export.Runs(b.attempts(""))
+	if err := cmp.Or(errFigures, err); err != nil {
+		return err
+	}
+	for name, t := range map[string]*table.Table{"figures": figures, "runs": all} {
+		for _, f := range export.Formats() {
+			var data bytes.Buffer
+			if err := export.WriteTexts(&data, t, f); err != nil {
+				return err
+			}
+			files[name+"."+string(f)] = data.Bytes()
+		}
+	}
+	return nil
+}
+
+// markdown returns the rows of the reference's README: percentages by
+// complexity, whatever the board is grouped by, and over all competitions of
+// the board.
+func (a *aggregation) markdown(whole *Board) (string, error) {
+	byComplexity := aggregation{args: arguments{GroupBy: byComplexity}, catalog: a.catalog}
+	b, err := NewBoard(whole.Entries, Grouping{By: "complexity", Of: byComplexity.group, PadMissing: a.args.PadMissing})
+	if err != nil {
+		return "", err
+	}
+	var rows []export.Row
+	for _, agent := range b.Agents {
+		own := whole.of(agent.Name)
+		row := export.Row{Agent: agent.Name, Splits: map[string]board.Split{}, Under: agent.Overall.Under, Class: agent.Class, Hours: conditions.Hours(conditionsOf(own)...)}
+		for _, g := range append(agent.Groups, agent.Overall) {
+			if len(g.Percentages) > 0 {
+				row.Splits[g.Name] = g.Percentages
+			}
+		}
+		for _, e := range own {
+			if e.Attempt != nil && e.Attempt.Usage != nil && e.Attempt.Usage.Model != "" {
+				row.Models = e.Attempt.Usage.Model
+			}
+		}
+		rows = append(rows, row)
+	}
+	return export.Markdown(rows, append(conditions.Notes(b.UnderConditions()), b.externalNotes()...)), nil
+}
+
+// shown returns the agent's groups and, if there are several, the group of all
+// competitions.
+func (a Agent) shown() []Group {
+	if len(a.Groups) == 1 {
+		return a.Groups
+	}
+	return append(a.Groups[:len(a.Groups):len(a.Groups)], a.Overall)
 }

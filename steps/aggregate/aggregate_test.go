@@ -26,7 +26,7 @@ func catalog(t *testing.T) *competitions.Catalog {
 	t.Helper()
 	folder := fstest.MapFS{}
 	for id, complexity := range map[string]string{"apples": "low", "pears": "low", "rockets": "high"} {
-		folder[id+"/competition.hcl"] = &fstest.MapFile{Data: []byte(fmt.Sprintf(`competition %[1]q {
+		folder[id+"/competition.hcl"] = &fstest.MapFile{Data: fmt.Appendf(nil, `competition %[1]q {
   title       = "X"
   category    = "cat-%[2]s"
   complexity  = %[2]q
@@ -36,7 +36,7 @@ func catalog(t *testing.T) *competitions.Catalog {
   prepare {}
   grade { metric = "accuracy" }
   medals { scores = [1, 0.5] }
-}`, id, complexity))}
+}`, id, complexity)}
 	}
 	cat, err := competitions.Load(folder)
 	if err != nil {

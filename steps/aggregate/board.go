@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -80,12 +80,7 @@ type Group struct {
 	Seeds int `json:"seeds"`
 	// Percentages have the reference's names.
 	Percentages board.Split `json:"percentages"`
-	// Isolation describes how the attempts were isolated; see conditions.Shown.
-	Isolation string `json:"isolation"`
-	// Untrusted means that an attempt was not isolated; see conditions.Untrusted.
-	Untrusted bool `json:"untrusted"`
-	// Task is the form of the task that the agent got; see conditions.Told.
-	Task string `json:"task"`
+	conditions.Under
 	conditions.Repeats
 }
 
@@ -128,12 +123,7 @@ type Result struct {
 	// on a score that is not finite.
 	Uncertain int   `json:"uncertain"`
 	Used      *Used `json:"used,omitempty"`
-	// Isolation describes how the attempts were isolated; see conditions.Shown.
-	Isolation string `json:"isolation"`
-	// Untrusted means that an attempt was not isolated; see conditions.Untrusted.
-	Untrusted bool `json:"untrusted"`
-	// Task is the form of the task that the agent got; see conditions.Told.
-	Task string `json:"task"`
+	conditions.Under
 	conditions.Repeats
 }
 
@@ -202,11 +192,7 @@ func (b *Board) Classes() [][]Agent {
 // BoardOf makes a leaderboard of reports, grouped by complexity. An agent that tried one
 // competition under several budgets has a line for each.
 func BoardOf(reports []grading.Graded, catalog *competitions.Catalog) (*Board, error) {
-	entries := make([]Entry, len(reports))
-	for i, g := range reports {
-		entries[i] = NewEntry(g, catalog)
-	}
-	return BoardOfEntries(entries, catalog)
+	return BoardOfEntries(lists.Of(reports, func(g grading.Graded) Entry { return NewEntry(g, catalog) }), catalog)
 }
 
 // BoardOfEntries is BoardOf with the entries of the reports.
@@ -304,9 +290,7 @@ func newAgent(own []Entry, all []string, groups map[string][]string, pad bool) A
 	}
 	a := Agent{Name: own[0].Agent, Class: conditions.Class(conditionsOf(counted)...), Missing: gaps(own, all)}
 	a.Overall = newGroup("all", all, own, pad)
-	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		a.Groups = append(a.Groups, newGroup(name, groups[name], own, pad))
-	}
+	a.Groups = lists.OfMap(groups, func(name string, ids []string) Group { return newGroup(name, ids, own, pad) })
 	for runs := range chunks(own, func(e Entry) string { return e.Report.CompetitionID }) {
 		a.Competitions = append(a.Competitions, newResult(runs))
 	}
@@ -346,13 +330,9 @@ func gaps(own []Entry, all []string) []Gap {
 func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 	g := Group{Name: name, Competitions: slices.Sorted(slices.Values(ids))}
 	own = slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return !slices.Contains(ids, e.Report.CompetitionID) })
-	var flags []board.Flags
-	for _, e := range final(own) {
-		flags = append(flags, board.FlagsOf(e.Report))
-	}
 	sets := conditionsOf(own)
-	g.Isolation, g.Untrusted, g.Task, g.Repeats = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...), conditions.RepeatsOf(sets...)
-	seeds, err := board.Seeds{PadMissing: pad}.Arrange(flags, g.Competitions)
+	g.Under, g.Repeats = conditions.UnderOf(sets...), conditions.RepeatsOf(sets...)
+	seeds, err := arrange(own, g.Competitions, pad)
 	switch {
 	case err == nil:
 		g.Seeds, g.Percentages = len(seeds), board.Aggregate(seeds)
@@ -363,16 +343,16 @@ func newGroup(name string, ids []string, own []Entry, pad bool) Group {
 	return g
 }
 
+// arrange returns the flags of the entries that count, by seed.
+func arrange(entries []Entry, ids []string, pad bool) ([][]board.Flags, error) {
+	flags := lists.Of(final(entries), func(e Entry) board.Flags { return board.FlagsOf(e.Report) })
+	return board.Seeds{PadMissing: pad}.Arrange(flags, ids)
+}
+
 // Measures returns the figures of an agent in a group with their intervals. They are not
 // stored, since they follow from the entries; nil if there is no complete seed.
 func (b *Board) Measures(agent string, g Group) map[string]board.Measure {
-	var flags []board.Flags
-	for _, e := range final(b.Entries) {
-		if e.Agent == agent {
-			flags = append(flags, board.FlagsOf(e.Report))
-		}
-	}
-	seeds, err := board.Seeds{PadMissing: b.PadMissing}.Arrange(flags, g.Competitions)
+	seeds, err := arrange(b.of(agent), g.Competitions, b.PadMissing)
 	if err != nil {
 		return nil
 	}
@@ -383,7 +363,7 @@ func newResult(runs []Entry) Result {
 	first := runs[0].Report
 	r := Result{Competition: first.CompetitionID, Flags: first.Flagged, MetricExternal: first.MetricExternal, LowerIsBetter: first.LowerIsBetter, Runs: len(runs), Teams: first.Teams, Unranked: first.Unranked()}
 	sets := conditionsOf(runs)
-	r.Isolation, r.Untrusted, r.Task, r.Repeats = conditions.Shown(sets...), conditions.Untrusted(sets...), conditions.Told(sets...), conditions.RepeatsOf(sets...)
+	r.Under, r.Repeats = conditions.UnderOf(sets...), conditions.RepeatsOf(sets...)
 	var scores []float64
 	for _, e := range final(runs) {
 		rep, flags := e.Report, board.FlagsOf(e.Report)
@@ -407,8 +387,7 @@ func newResult(runs []Entry) Result {
 	if r.Scored = len(scores); r.Scored == 0 {
 		return r
 	}
-	estimate := board.NewEstimate(scores)
-	r.Score = &estimate
+	r.Score = new(board.NewEstimate(scores))
 	return r
 }
 

@@ -4,15 +4,19 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -55,26 +59,16 @@ func NewEntry(g grading.Graded, catalog *competitions.Catalog) Entry {
 // medalsOf returns the human leaderboard that a report was compared with; nil
 // if unknown.
 func medalsOf(catalog *competitions.Catalog, r grading.Report) *competitions.Medals {
-	def, err := catalog.Get(r.CompetitionID)
-	if err == nil && r.CompetitionVersion != "" {
-		def, err = def.At(r.CompetitionVersion)
-	}
+	def, err := conditions.Definition(catalog, r.CompetitionID, cmp.Or(r.CompetitionVersion, "v1"), r.Conditions)
 	if err != nil {
 		return nil
-	}
-	if conditions.Rehearsed(r.Conditions) {
-		def = def.Rehearsed()
 	}
 	return &def.Medals
 }
 
 // conditionsOf returns the conditions of each entry's attempt.
 func conditionsOf(entries []Entry) [][]string {
-	sets := make([][]string, len(entries))
-	for i, e := range entries {
-		sets[i] = e.Report.Conditions
-	}
-	return sets
+	return lists.Of(entries, func(e Entry) []string { return e.Report.Conditions })
 }
 
 // Known returns the attempt with what the entry says of it.
@@ -136,4 +130,177 @@ func (a *aggregation) entries(ctx context.Context, env *step.Env) ([]Entry, erro
 	}
 	SortEntries(entries)
 	return entries, nil
+}
+
+// attempt are the outputs of an agent-run step that are used.
+type attempt struct {
+	Logs    *step.Artifact `cty:"logs"`
+	Outcome string         `cty:"outcome"`
+	Stats   stats          `cty:"stats"`
+}
+
+type stats struct {
+	WallSeconds float64                     `cty:"wall_seconds"`
+	CPUSeconds  float64                     `cty:"cpu_seconds"`
+	Validations int                         `cty:"validations"`
+	Models      map[string]results.ModelUse `cty:"models" optional:"true"`
+}
+
+// checkAttempts checks that there is one attempt per report and, as far as the
+// keys of their addresses show, that each belongs to its report.
+func (a *aggregation) checkAttempts() error {
+	if len(a.args.Attempts) == 0 {
+		return nil
+	}
+	if len(a.args.Attempts) != len(a.args.Reports) {
+		return fmt.Errorf("there are %d attempts and %d reports; list both in the same order, as values(step.agent-run.NAME) and values(step.grade.NAME)[*].report do",
+			len(a.args.Attempts), len(a.args.Reports))
+	}
+	for i, r := range a.args.Reports {
+		report, attempt := instanceKey(r), instanceKey(a.args.Attempts[i].Logs)
+		if report != "" && attempt != "" && report != attempt {
+			return fmt.Errorf("attempt %d is of %s and report %d of %s; list both in the same order", i+1, a.args.Attempts[i].Logs.From, i+1, r.From)
+		}
+	}
+	return nil
+}
+
+// instanceKey returns the ["key"] of the address that made an artifact.
+func instanceKey(a *step.Artifact) string {
+	if a == nil {
+		return ""
+	}
+	_, key, _ := strings.Cut(a.From, "[")
+	return key
+}
+
+// known returns the known facts about an attempt. The model gateway's measurements
+// override the agent's own figures. Usage that cannot be read is omitted with a
+// warning, because the agent wrote it.
+func (t attempt) known(ctx context.Context, env *step.Env) (out *results.Made, err error) {
+	out = &results.Made{Outcome: outcome.End(t.Outcome), WallSeconds: &t.Stats.WallSeconds, CPUSeconds: &t.Stats.CPUSeconds, Validations: &t.Stats.Validations}
+	if out.Usage = results.Measured(t.Stats.Models); out.Usage != nil || t.Logs == nil {
+		return out, nil
+	}
+	out.Usage, err = results.Claimed(ctx, env.Store, t.Logs.Ref)
+	switch {
+	case errors.Is(err, results.ErrUsage):
+		env.Warn(fmt.Sprintf("%s: %v", t.Logs.From, err))
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", t.Logs.From, err)
+	}
+	return out, nil
+}
+
+// task returns the form of the task that the entry's agent got, or "" if it is unknown.
+func (e Entry) task() string { return taskOf(e.Report.Conditions) }
+
+func taskOf(set []string) string {
+	return strings.Join(step.ConditionValues(set, conditions.Task), " ")
+}
+
+// splitTasks separates the forms of a task. An agent that tried the same competition
+// with the same seed under several forms becomes one agent for each, "NAME (TASK)". It
+// returns the names that belong together, the reference's form first, so that they can
+// be compared. Entries stay sorted.
+func splitTasks(entries []Entry) (forms [][]string) {
+	several := map[string]bool{}
+	for i := 1; i < len(entries); i++ {
+		a, b := entries[i-1], entries[i]
+		if compareEntries(a, b) == 0 && a.task() != b.task() {
+			several[b.Agent] = true
+		}
+	}
+	names := map[string][]string{}
+	for i := range entries {
+		e := &entries[i]
+		if agent := e.Agent; several[agent] {
+			e.Agent += " (" + e.task() + ")"
+			names[agent] = append(names[agent], e.Agent)
+		}
+	}
+	slices.SortStableFunc(entries, compareEntries)
+	for _, agent := range slices.Sorted(maps.Keys(names)) {
+		list := slices.Compact(slices.Sorted(slices.Values(names[agent])))
+		reference := agent + " (" + string(competitions.TaskReference) + ")"
+		slices.SortStableFunc(list, func(a, b string) int { return board.Count(b == reference) - board.Count(a == reference) })
+		forms = append(forms, list)
+	}
+	return forms
+}
+
+// splitBudgets separates the attempts of an agent at one competition that could use
+// different resources: they are no further seeds of one result. The agent becomes one for
+// each, "NAME (time 24h)". Entries stay sorted.
+func splitBudgets(entries []Entry) {
+	for own := range chunks(entries, func(e Entry) string { return e.Agent }) {
+		several := false
+		for at := range chunks(own, func(e Entry) string { return e.Report.CompetitionID }) {
+			several = several || len(conditions.Differing(conditionsOf(at)...)) > 1
+		}
+		if several {
+			apart := conditions.Apart(conditionsOf(own)...)
+			for i := range own {
+				own[i].Whole = own[i].Agent
+				own[i].Agent += " (" + apart[i] + ")"
+			}
+		}
+	}
+	slices.SortStableFunc(entries, compareEntries)
+}
+
+// unscored counts the runs without a finite score by reason; see
+// results.Attempt.NoScore.
+func unscored(runs []Entry) map[string]int {
+	counts := map[string]int{}
+	for _, e := range runs {
+		if why := e.Known().NoScore(); why != "" {
+			counts[why]++
+		}
+	}
+	return counts
+}
+
+// Explain tells the board how agents ended, where its step was not given their attempts: a
+// missing submission has a cause.
+func (b *Board) Explain(list []*results.Attempt) {
+	type of struct{ agent, competition, seed string }
+	ends, entries := map[of]outcome.End{}, map[string][]Entry{}
+	for _, a := range list {
+		ends[of{a.Agent, a.Competition(), a.Seed}] = a.Made.Outcome
+	}
+	for i := range b.Entries {
+		e := &b.Entries[i]
+		if end := ends[of{e.Agent, e.Report.CompetitionID, e.Seed}]; e.Attempt == nil && end != "" {
+			e.Attempt = &results.Made{Outcome: end}
+		}
+		entries[e.Agent+"\x00"+e.Report.CompetitionID] = append(entries[e.Agent+"\x00"+e.Report.CompetitionID], *e)
+	}
+	for _, a := range b.Agents {
+		for j, r := range a.Competitions {
+			a.Competitions[j].Unscored = unscored(entries[a.Name+"\x00"+r.Competition])
+		}
+	}
+}
+
+// unscoredText returns text such as "2 no submission, 1 NaN", or "-" if every run has a
+// score.
+func unscoredText(counts map[string]int) string {
+	if len(counts) == 0 {
+		return "-"
+	}
+	return strings.Join(lists.OfMap(counts, func(why string, n int) string { return fmt.Sprintf("%d %s", n, why) }), ", ")
+}
+
+// unsubmitted returns a note for each agent with runs that never submitted.
+func (b *Board) unsubmitted() (notes []string) {
+	for own := range chunks(final(b.Entries), func(e Entry) string { return e.Agent }) {
+		without := slices.DeleteFunc(slices.Clone(own), func(e Entry) bool { return e.Report.SubmissionExists })
+		if len(without) == 0 {
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("%s: %d of %d runs never submitted (%s). In percentages and comparisons they count as runs without a medal; means and best scores are computed from the other runs.",
+			own[0].Agent, len(without), len(own), unscoredText(unscored(without))))
+	}
+	return notes
 }

@@ -3,10 +3,9 @@ package aggregate
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -15,38 +14,6 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 )
-
-// usedColumn is a column for a resource that runs used.
-type usedColumn struct {
-	name  string
-	value func(Used) *float64
-	show  func(float64) string
-}
-
-var usedColumns = []usedColumn{
-	{"time", func(u Used) *float64 { return u.WallSeconds }, func(v float64) string {
-		return time.Duration(v * float64(time.Second)).Round(time.Second).String()
-	}},
-	{"validations", func(u Used) *float64 { return u.Validations }, func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }},
-	{"tokens", func(u Used) *float64 { return u.Tokens }, tokensText},
-	{"cost (USD)", func(u Used) *float64 { return u.CostUSD }, costText},
-	{"by list prices (USD)", func(u Used) *float64 { return u.ListUSD }, costText},
-	{"estimated (USD)", func(u Used) *float64 { return u.EstimatedUSD }, costText},
-}
-
-func (c usedColumn) text(u *Used) string {
-	if u == nil || c.value(*u) == nil {
-		return "-"
-	}
-	return c.show(*c.value(*u))
-}
-
-// usedColumns returns the columns for which at least one run has a value.
-func (b *Board) usedColumns() []usedColumn {
-	return slices.DeleteFunc(slices.Clone(usedColumns), func(c usedColumn) bool {
-		return !b.anyResult(func(r Result) bool { return r.Used != nil && c.value(*r.Used) != nil })
-	})
-}
 
 // anyResult reports whether some agent has a result with a property.
 func (b *Board) anyResult(has func(Result) bool) bool {
@@ -76,9 +43,7 @@ func (b *Board) Notes() []string {
 	notes = append(notes, b.unsubmitted()...)
 	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
 		var s board.Standing
-		for _, e := range own {
-			s.File.Reports = append(s.File.Reports, e.graded())
-		}
+		s.File.Reports = lists.Of(own, Entry.graded)
 		if t := s.RuleTally(); t != nil {
 			notes = append(notes, t.Sentence(own[0].Agent))
 		}
@@ -101,35 +66,23 @@ func (b *Board) Notes() []string {
 
 // UnderConditions returns the conditions of the agents' attempts.
 func (b *Board) UnderConditions() []conditions.Attempts {
-	var all []conditions.Attempts
-	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
-		all = append(all, conditions.Attempts{Agent: own[0].Agent, Sets: conditionsOf(own)})
-	}
-	return all
+	return lists.Of(lists.Grouped(b.Entries, func(e Entry) string { return e.Agent }), func(own []Entry) conditions.Attempts {
+		return conditions.Attempts{Agent: own[0].Agent, Sets: conditionsOf(own)}
+	})
 }
 
 // externalNotes returns notes on the scores that mleflow did not compute.
 func (b *Board) externalNotes() []string {
-	reports := make([]grading.Report, len(b.Entries))
-	for i, e := range b.Entries {
-		reports[i] = e.Report
-	}
-	return export.ExternalNotes(reports)
+	return export.ExternalNotes(lists.Of(b.Entries, func(e Entry) grading.Report { return e.Report }))
 }
 
 // unranked returns the competitions without a leaderboard.
 func (b *Board) unranked() []string {
-	var ids []string
-	for _, e := range b.Entries {
-		if e.Report.Unranked() {
-			ids = append(ids, e.Report.CompetitionID)
-		}
-	}
+	ids := competitionsOf(lists.Where(b.Entries, func(e Entry) bool { return e.Report.Unranked() }))
 	if len(ids) == 0 || b.Rehearsal {
 		return nil
 	}
-	slices.Sort(ids)
-	return []string{fmt.Sprintf("No leaderboard, so no medals: %s. Shares of medals and above the median are over the other competitions.", plain.List(slices.Compact(ids)))}
+	return []string{fmt.Sprintf("No leaderboard, so no medals: %s. Shares of medals and above the median are over the other competitions.", plain.List(ids))}
 }
 
 // titled returns the title as a line. That of a rehearsal says so.

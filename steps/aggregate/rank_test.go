@@ -99,7 +99,7 @@ func TestRankingIsInKey(t *testing.T) {
 	}
 	folder := fstest.MapFS{}
 	for i, id := range []string{"a", "b"} {
-		folder[id+"/competition.hcl"] = &fstest.MapFile{Data: []byte(fmt.Sprintf(`competition %q {
+		folder[id+"/competition.hcl"] = &fstest.MapFile{Data: fmt.Appendf(nil, `competition %q {
   title       = "X"
   category    = "x"
   complexity  = "low"
@@ -108,7 +108,7 @@ func TestRankingIsInKey(t *testing.T) {
   sample      = "public/sample_submission.csv"
   prepare {}
   grade { metric = "accuracy" }
-}`, id))}
+}`, id)}
 		own, err := competitions.Load(folder)
 		if err != nil {
 			t.Fatal(err)

@@ -40,8 +40,8 @@ func readSchema(t *testing.T) reportSchema {
 
 // fields are the names in JSON of a struct's fields, and of those embedded.
 func fields(ty reflect.Type) (names []string) {
-	for i := range ty.NumField() {
-		f := ty.Field(i)
+	for f := range ty.Fields() {
+		f := f
 		if f.Anonymous {
 			names = append(names, fields(f.Type)...)
 			continue

@@ -95,12 +95,12 @@ func TestClasses(t *testing.T) {
 	board, table := boardOf(t, under("slow", true, "36h"), under("quick", false, "12h"), under("best", true, "12h"))(b)
 	var got []string
 	for _, a := range board.Agents {
-		got = append(got, fmt.Sprintf("%s %d %s", a.Name, a.Place, a.Class[strings.Index(a.Class, "time"):]))
+		got = append(got, fmt.Sprintf("%s %d %s", a.Name, a.Place, a.Class[strings.Index(a.Class, "time"):strings.Index(a.Class, ", cpus")]))
 	}
 	if want := "best 1 time 12h; quick 2 time 12h; slow 1 time 36h"; strings.Join(got, "; ") != want {
 		t.Errorf("%s; want %s", got, want)
 	}
-	for _, want := range []string{"A 1    best", "B 1    slow", "Class B: isolation container, task own, time 36h.", "Mixed conditions (time 12h|36h)"} {
+	for _, want := range []string{"A 1    best", "B 1    slow", "Class B: isolation container, task own, time 36h, cpus/", "Mixed conditions (time 12h|36h)"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("%q is not in:\n%s", want, table)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -38,8 +39,7 @@ const orderText = "Places are given within a class of equal conditions, by the s
 func (b *Board) Compact(title string, how Layout) string {
 	var out strings.Builder
 	width := how.Width
-	fmt.Fprintf(&out, "%s\n\n", b.titled(title))
-	out.WriteString(b.Summary(how) + "\n\n")
+	fmt.Fprintf(&out, "%s\n\n%s\n\n", b.titled(title), b.Summary(how))
 	b.writeConditions(&out, width)
 	note := func(text string) { fmt.Fprintf(&out, "\n%s\n", plain.Wrap(plain.Line(text), width)) }
 	for _, c := range b.Comparisons {
@@ -170,8 +170,7 @@ func (b *Board) basis() (text string, columns [][]string) {
 // scores at each competition, comparisons, and caveats.
 func (b *Board) Text(title string, how Layout) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s\n\n", b.titled(title))
-	out.WriteString(b.summary(how, true) + "\n\n")
+	fmt.Fprintf(&out, "%s\n\n%s\n\n", b.titled(title), b.summary(how, true))
 	b.writeConditions(&out, how.Width)
 	out.WriteString("\n")
 	shares := [][]string{{"agent", b.GroupHeader(), "isolation", "task", "competitions", "seeds", "any medal", "gold", "above median", "valid"}}
@@ -193,10 +192,7 @@ func (b *Board) Text(title string, how Layout) string {
 			if lacking {
 				row = append(row, unscoredText(r.Unscored))
 			}
-			for _, c := range used {
-				row = append(row, c.text(r.Used))
-			}
-			scores = append(scores, row)
+			scores = append(scores, append(row, lists.Of(used, func(c usedColumn) string { return c.text(r.Used) })...))
 		}
 	}
 	writeTable(&out, shares, 4, how.Width)
@@ -242,10 +238,8 @@ func (b *Board) GroupHeader() string {
 
 func (g Group) row(agent string) []string {
 	row := []string{agent, g.Name, g.Isolation, g.Task, strconv.Itoa(len(g.Competitions)), strconv.Itoa(g.Seeds)}
-	for _, name := range []string{"any_medal_percentage", "gold_medal_percentage", "above_median_percentage", "valid_submissions_percentage"} {
-		row = append(row, g.percentage(name))
-	}
-	return row
+	shares := []string{"any_medal_percentage", "gold_medal_percentage", "above_median_percentage", "valid_submissions_percentage"}
+	return append(row, lists.Of(shares, g.percentage)...)
 }
 
 func (g Group) percentage(name string) string {
@@ -295,8 +289,7 @@ func (r Result) nextMedal() string {
 		if !ok || m.Score >= 0 {
 			break
 		}
-		missing := -m.Score
-		next = fmt.Sprintf("%s: %s", name, number(&missing))
+		next = fmt.Sprintf("%s: %s", name, number(new(-m.Score)))
 		if m.Places != nil {
 			next += fmt.Sprintf(", %d up", -*m.Places)
 		}
@@ -326,8 +319,7 @@ func (r Result) scoreText() string {
 // ScoreText writes a score with five decimals, to which scores are rounded, or with fewer if
 // it has many digits before the point.
 func ScoreText(score float64) string {
-	n := grading.Number(score)
-	return number(&n)
+	return number(new(grading.Number(score)))
 }
 
 func number(n *grading.Number) string {

@@ -195,7 +195,7 @@ func sample(t *testing.T, b *steptest.Bench, ty cty.Type) cty.Value {
 		}
 		return cty.ObjectVal(attrs)
 	}
-	t.Fatalf("no sample of %s (%s)", ty.FriendlyName(), reflect.TypeOf(ty))
+	t.Fatalf("no sample of %s (%s)", ty.FriendlyName(), reflect.TypeFor[cty.Type]())
 	return cty.NilVal
 }
 

@@ -10,12 +10,12 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -51,6 +51,16 @@ func Kind(catalog *competitions.Catalog, pools *modelblock.Pools) step.Kind {
 		Args:    step.Attrs(args, nil),
 		Blocks:  step.Blocks(args, step.OneOf{"profile": judge.Profiles()}),
 		Results: true,
+		Observation: &step.Observation{
+			Names: []string{"competition", "attempt.code", "attempt.logs", "attempt.submission"},
+			Cost: func(made cache.Outputs) *float64 {
+				var models map[string]results.ModelUse
+				if json.Unmarshal(made["judge_models"].JSON, &models) != nil {
+					return nil
+				}
+				return results.Paid(models)
+			},
+		},
 		Outputs: []step.Output{
 			{Name: "findings", Type: step.ArtifactType, Secrecy: step.Withheld, Doc: "The rules applied, their findings, and what could not be read, JSON."},
 			{Name: "judge_models", Type: cty.Map(results.ModelUseType), Secrecy: step.Withheld, Doc: "With judge, its model's requests, tokens and cost, as models in stats of agent-run."},
@@ -111,21 +121,17 @@ func newCheck(args step.Args, catalog *competitions.Catalog, pools *modelblock.P
 }
 
 // choose returns the rules with the given names, or all rules without names.
-func choose(names []string) (chosen []rules.Rule, err error) {
-	var known []string
-	for _, r := range rules.All() {
-		known = append(known, r.Name)
-		if len(names) == 0 || slices.Contains(names, r.Name) {
-			chosen = append(chosen, r)
-		}
-	}
+func choose(names []string) ([]rules.Rule, error) {
+	known := lists.Of(rules.All(), nameOf)
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("there is no rule %q; there are %s", name, strings.Join(known, ", "))
 		}
 	}
-	return chosen, nil
+	return lists.Where(rules.All(), func(r rules.Rule) bool { return len(names) == 0 || slices.Contains(names, r.Name) }), nil
 }
+
+func nameOf(r rules.Rule) string { return r.Name }
 
 // Run implements step.Step.
 func (c *check) Run(ctx context.Context, env *step.Env) (_ cache.Outputs, err error) {
@@ -165,10 +171,7 @@ func (c *check) Run(ctx context.Context, env *step.Env) (_ cache.Outputs, err er
 	if err != nil {
 		return nil, fmt.Errorf("check %s: %w", c.def.ID, err)
 	}
-	report := Report{Rules: []string{}, Findings: result.Findings, Unread: append(unread, result.Unread...)}
-	for _, r := range c.rules {
-		report.Rules = append(report.Rules, r.Name)
-	}
+	report := Report{Rules: lists.Of(c.rules, nameOf), Findings: result.Findings, Unread: append(unread, result.Unread...)}
 	out := cache.Outputs{}
 	if err := c.ask(ctx, env, judge.Attempt{Code: given.Code, Logs: folder(c.args.Attempt.Logs), Transcript: given.Transcript}, &report, out); err != nil {
 		return nil, fmt.Errorf("check %s: ask the judge: %w", c.def.ID, err)
@@ -193,15 +196,8 @@ func (c *check) open(given *rules.Attempt, folder fs.FS) (unread []string, err e
 }
 
 func (c *check) outputs(ctx context.Context, env *step.Env, report Report, out cache.Outputs) (cache.Outputs, error) {
-	if report.Findings == nil {
-		report.Findings = []evidence.Finding{}
-	}
-	warnings := 0
-	for _, f := range report.Findings {
-		if f.Severity == evidence.Warning {
-			warnings++
-		}
-	}
+	report.Findings = append([]evidence.Finding{}, report.Findings...)
+	warnings := (&results.Check{Findings: report.Findings}).Count(evidence.Warning)
 	data, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
 		return nil, err
@@ -217,8 +213,6 @@ func (c *check) outputs(ctx context.Context, env *step.Env, report Report, out c
 	for _, text := range report.Unread {
 		fmt.Fprintf(env.Log, "not read: %s\n", text)
 	}
-	out["findings"], out["notes"], out["warnings"] = cache.Value{Ref: ref}, number(len(report.Findings)-warnings), number(warnings)
-	return out, nil
+	out["findings"] = cache.Value{Ref: ref}
+	return out, out.Encode(map[string]any{"notes": len(report.Findings) - warnings, "warnings": warnings})
 }
-
-func number(n int) cache.Value { return cache.Value{JSON: []byte(strconv.Itoa(n))} }

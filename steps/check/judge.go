@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -155,22 +154,15 @@ func (c *check) ask(ctx context.Context, env *step.Env, a judge.Attempt, report 
 			return err
 		}
 	}
-	models, err := json.Marshal(use)
-	out["judge_transcript"], out["judge_models"] = said, cache.Value{JSON: models}
-	return err
+	out["judge_transcript"] = said
+	return out.Encode(map[string]any{"judge_models": use})
 }
 
 func (j *judging) ask(ctx context.Context, env *step.Env, a judge.Attempt, use map[string]results.ModelUse, report *Report) (*Opinion, cache.Ref, error) {
-	p, err := j.profile(ctx, env.Store)
-	if err != nil {
-		return nil, cache.Ref{}, err
-	}
-	m, err := judge.Gather(ctx, a, j.limit)
-	if err != nil {
-		return nil, cache.Ref{}, err
-	}
+	p, errProfile := j.profile(ctx, env.Store)
+	m, errGather := judge.Gather(ctx, a, j.limit)
 	key, err := modelblock.Key(ctx, j.Model)
-	if err != nil {
+	if err := cmp.Or(errProfile, errGather, err); err != nil {
 		return nil, cache.Ref{}, err
 	}
 	mask := secret.New(key)
@@ -202,37 +194,12 @@ func (j *judging) temporary(err error) error {
 	return step.Retryable(err, 0)
 }
 
-// send sends the request through its own gateway, and returns the response and the
-// transcript.
+// send sends the request, and returns the response and the transcript.
 func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.Request, use map[string]results.ModelUse) ([]byte, cache.Ref, error) {
-	path, body, err := r.Body(j.to)
-	if err != nil {
-		return nil, cache.Ref{}, err
-	}
 	dir := filepath.Join(env.WorkDir, "judge")
 	at := filepath.Join(dir, "transcript")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, cache.Ref{}, err
-	}
-	d := dialect.Named(j.to.Provider)
-	virtual := gateway.NewKey(d)
-	record, err := transcript.Open(at, mostJudged, secret.New(key, virtual))
+	response, summary, err := j.exchange(ctx, env, key, r, dir, at)
 	if err != nil {
-		return nil, cache.Ref{}, err
-	}
-	block, closeUp, err := j.block(ctx, env, key, virtual, dir)
-	if err != nil {
-		return nil, cache.Ref{}, errors.Join(err, record.Close())
-	}
-	g, err := gateway.New(gateway.Options{Blocks: []gateway.Block{block}, Dir: dir, Transcript: record})
-	if err != nil {
-		return nil, cache.Ref{}, errors.Join(err, record.Close(), closeUp())
-	}
-	header := http.Header{"Content-Type": {"application/json"}, "Anthropic-Version": {"2023-06-01"}}
-	d.SetKey(header, nil, virtual)
-	response, err := post(ctx, g, judgeModelURL+"/"+j.Model.Name+path, header, body)
-	summary := g.Summary()[0]
-	if err = errors.Join(err, g.Close(), record.Close(), closeUp()); err != nil {
 		return nil, cache.Ref{}, err
 	}
 	use[j.Model.Name] = modelblock.UseOf(j.to.Provider, summary)
@@ -242,6 +209,48 @@ func (j *judging) send(ctx context.Context, env *step.Env, key string, r judge.R
 	}
 	said, err := tree.Import(ctx, env.Store, at, tree.ImportOptions{})
 	return response, said, err
+}
+
+// exchange sends the request through its own gateway, which works in the folder dir and
+// records it in the folder at.
+func (j *judging) exchange(ctx context.Context, env *step.Env, key string, r judge.Request, dir, at string) (response []byte, sum gateway.Summary, err error) {
+	path, body, err := r.Body(j.to)
+	if err != nil {
+		return nil, sum, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, sum, err
+	}
+	closing := func(c io.Closer) { err = errors.Join(err, c.Close()) }
+	d := dialect.Named(j.to.Provider)
+	virtual := gateway.NewKey(d)
+	record, err := transcript.Open(at, mostJudged, secret.New(key, virtual))
+	if err != nil {
+		return nil, sum, err
+	}
+	defer closing(record)
+	recordings, err := modelblock.Recordings(ctx, env.Store, j.Model, filepath.Join(dir, "replay-"))
+	for _, r := range recordings {
+		defer closing(r)
+	}
+	if err != nil {
+		return nil, sum, err
+	}
+	block, err := modelblock.Block(j.Model, modelblock.Serving{
+		Key: key, Virtual: virtual, Mask: secret.New(key), Run: j.pools.Of(env.RunID, j.Model), Recordings: recordings,
+	})
+	if err != nil {
+		return nil, sum, err
+	}
+	g, err := gateway.New(gateway.Options{Blocks: []gateway.Block{block}, Dir: dir, Transcript: record})
+	if err != nil {
+		return nil, sum, err
+	}
+	defer closing(g)
+	header := http.Header{"Content-Type": {"application/json"}, "Anthropic-Version": {"2023-06-01"}}
+	d.SetKey(header, nil, virtual)
+	response, err = post(ctx, g, judgeModelURL+"/"+j.Model.Name+path, header, body)
+	return response, g.Summary()[0], err
 }
 
 // exchanged adds the use in the transcript. It returns an error if the exchange failed.
@@ -285,57 +294,43 @@ func (j *judging) failure(e *transcript.Event, said []byte) error {
 	return nil
 }
 
-// block returns the model block as the judge's own gateway serves it, and closes its recordings.
-func (j *judging) block(ctx context.Context, env *step.Env, key, virtual, dir string) (b gateway.Block, closeAll func() error, err error) {
-	serving := modelblock.Serving{Key: key, Virtual: virtual, Mask: secret.New(key), Run: j.pools.Of(env.RunID, j.Model)}
-	closeAll = func() (err error) {
-		for _, r := range serving.Recordings {
-			err = errors.Join(err, r.Close())
-		}
-		return err
-	}
-	serving.Recordings, err = modelblock.Recordings(ctx, env.Store, j.Model, filepath.Join(dir, "replay-"))
-	if err != nil {
-		return b, nil, errors.Join(err, closeAll())
-	}
-	b, err = modelblock.Block(j.Model, serving)
-	if err != nil {
-		return b, nil, errors.Join(err, closeAll())
-	}
-	return b, closeAll, nil
-}
-
-// post sends one request to a gateway without a network and returns the body of the
+// post has a gateway answer one request without a network and returns the body of the
 // response, whatever its status: the transcript has the status.
 func post(ctx context.Context, g *gateway.Gateway, address string, header http.Header, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	front, done := newPipe(), make(chan error, 1)
-	go func() { done <- g.Serve(ctx, front) }()
-	client := &http.Transport{DialContext: front.dial, DisableCompression: true}
-	response, err := func() ([]byte, error) {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
-		if err != nil {
-			return nil, err
-		}
-		r.Header = header
-		answer, err := client.RoundTrip(r)
-		if err != nil {
-			return nil, err
-		}
-		defer answer.Body.Close()
-		data, err := io.ReadAll(io.LimitReader(answer.Body, mostResponse+1))
-		if len(data) > mostResponse {
-			return nil, errors.New("the response has more than 8 MiB")
-		}
-		if err != nil && ctx.Err() == nil {
-			return data, nil //nolint:nilerr // the transcript has the error
-		}
-		return data, err
-	}()
-	client.CloseIdleConnections()
-	cancel()
-	if served := <-done; err == nil && served != nil && !errors.Is(served, context.Canceled) {
-		err = served
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
 	}
-	return response, err
+	r.Header = header
+	w := &received{header: http.Header{}, leave: cancel}
+	g.Answer(w, r)
+	if w.tooLarge {
+		return nil, errors.New("the response has more than 8 MiB")
+	}
+	return w.body.Bytes(), ctx.Err()
+}
+
+// received collects a response. It leaves the request when that is too large.
+type received struct {
+	header   http.Header
+	body     bytes.Buffer
+	leave    func()
+	tooLarge bool
+}
+
+// Header implements http.ResponseWriter.
+func (w *received) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *received) WriteHeader(int) {}
+
+// Write implements http.ResponseWriter.
+func (w *received) Write(p []byte) (int, error) {
+	if w.tooLarge = w.tooLarge || w.body.Len()+len(p) > mostResponse; w.tooLarge {
+		w.leave()
+		return 0, io.ErrShortBuffer
+	}
+	return w.body.Write(p)
 }

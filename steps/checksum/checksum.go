@@ -80,6 +80,9 @@ func newCheck(args step.Args, catalog *competitions.Catalog) (step.Step, error) 
 	return c, step.WrongArg("competition", c.def.LockMissing())
 }
 
+// Authored implements step.Authored.
+func (c *check) Authored() []string { return c.def.Own("pins", "manifest file") }
+
 // Fingerprint implements step.Fingerprinter.
 func (c *check) Fingerprint(h *digest.Hasher) error {
 	pins, err := json.Marshal(c.def.Checksums)
@@ -105,12 +108,8 @@ func (c *check) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if err := c.judge(env, report); err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(report)
-	if err != nil {
-		return nil, fmt.Errorf("encode report: %w", err)
-	}
-	verdict, err := json.Marshal(report.Verdict)
-	return cache.Outputs{"public": {Ref: public}, "private": {Ref: private}, "report": {JSON: text}, "verdict": {JSON: verdict}}, err
+	out := cache.Outputs{"public": {Ref: public}, "private": {Ref: private}}
+	return out, out.Encode(map[string]any{"report": report, "verdict": report.Verdict})
 }
 
 func (c *check) verify(ctx context.Context, env *step.Env, public, private cache.Ref) (pins.Report, error) {

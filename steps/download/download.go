@@ -3,7 +3,6 @@ package download
 import (
 	"archive/zip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -286,38 +285,44 @@ func (d *download) Run(ctx context.Context, env *step.Env) (cache.Outputs, error
 	if len(d.items) == 0 {
 		return nil, d.def.Rehearsable()
 	}
+	ref, files, err := d.assemble(ctx, env)
+	if err != nil {
+		return nil, fmt.Errorf("download %s: %w", d.competition, err)
+	}
+	out := cache.Outputs{"tree": {Ref: ref}}
+	return out, out.Encode(map[string]any{"files": files})
+}
+
+// assemble fetches all items, and returns their tree and the files that were fetched.
+func (d *download) assemble(ctx context.Context, env *step.Env) (ref cache.Ref, files []file, err error) {
 	a := &assembly{env: env, b: tree.NewBuilder(env.Store), unpacked: d.unpacked}
-	defer a.close()
-	files := []file{}
+	defer func() {
+		for _, left := range a.done { // journals that were not dropped stay
+			_ = left.Close()
+		}
+	}()
+	files = []file{}
 	for _, it := range d.items {
 		// Two items with the same source would wait for each other's ingest, so one
 		// item's journals are released before the next.
 		if err := a.finish(); err != nil {
-			return nil, fmt.Errorf("download %s: %w", d.competition, err)
+			return ref, nil, err
 		}
 		data, err := it.fetch(ctx, env)
 		if err != nil {
-			return nil, fmt.Errorf("download %s: %w", d.competition, classify(err))
+			return ref, nil, classify(err)
 		}
 		if data.Ref.Kind == cache.Blob {
 			files = append(files, file{data.Name, data.Ref.ID.String(), data.MD5, data.Ref.Size})
 		}
 		if err := a.place(ctx, it, data); err != nil {
-			return nil, fmt.Errorf("download %s: %w", d.competition, err)
+			return ref, nil, err
 		}
 	}
-	ref, err := a.b.Build(ctx, env.Store)
-	if err == nil {
+	if ref, err = a.b.Build(ctx, env.Store); err == nil {
 		err = a.finish()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("download %s: %w", d.competition, err)
-	}
-	encoded, err := json.Marshal(files)
-	if err != nil {
-		return nil, fmt.Errorf("encode files: %w", err)
-	}
-	return cache.Outputs{"tree": {Ref: ref}, "files": {JSON: encoded}}, nil
+	return ref, files, err
 }
 
 // classify converts a source's error to the engine's classes of errors.

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -99,9 +100,7 @@ func TestShipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"again/copy.zip": string(archive), "LICENCE.txt": "free"}
-	for name, text := range rawFiles {
-		want[name] = text
-	}
+	maps.Copy(want, rawFiles)
 	if diff := cmp.Diff(want, b.Files(t, out["tree"].Ref)); diff != "" {
 		t.Errorf("raw data (-want +got):\n%s", diff)
 	}

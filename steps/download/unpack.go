@@ -42,13 +42,6 @@ func (a *assembly) finish() error {
 	return errors.Join(errs...)
 }
 
-// close keeps the journals that were not dropped.
-func (a *assembly) close() {
-	for _, left := range a.done {
-		_ = left.Close()
-	}
-}
-
 // place adds fetched data to the tree: a file under its name, or the content of an
 // archive or folder.
 func (a *assembly) place(ctx context.Context, it item, data source.Data) error {
@@ -60,21 +53,13 @@ func (a *assembly) place(ctx context.Context, it item, data source.Data) error {
 	case it.as != "":
 		return a.keep(ctx, it.as, data)
 	}
-	src, end, err := a.open(ctx, data)
-	if err != nil {
-		return fmt.Errorf("open %s: %w", data.Name, err)
-	}
-	format, err := archive.FormatIn(src, data.Name)
-	if err != nil {
-		return errors.Join(fmt.Errorf("read %s: %w", data.Name, err), end.Close())
-	}
-	if format == "" {
+	u, end, err := a.unpack(ctx, a.b, data.Name, data, a.nested)
+	switch {
+	case err != nil:
+		return err
+	case u == nil:
 		data.File = end
 		return a.keep(ctx, data.Name, data)
-	}
-	u, err := a.into(ctx, a.b, src, format, data.Ref, a.nested)
-	if err != nil {
-		return errors.Join(fmt.Errorf("unpack %s: %w", data.Name, err), end.Close())
 	}
 	a.done = append(a.done, u, end)
 	return nil
@@ -93,11 +78,24 @@ func (a *assembly) keep(ctx context.Context, name string, data source.Data) erro
 	return a.b.Add(name, data.Ref, false)
 }
 
-// into unpacks an archive into a builder.
-func (a *assembly) into(ctx context.Context, b *tree.Builder, src archive.Source, format archive.Format, ref cache.Ref, nested func(string) bool) (*archive.Unpacked, error) {
-	return archive.Into(ctx, a.env.Store, src, b, archive.IntoOptions{
+// unpack unpacks an archive into a builder. The result is nil if the content is not an
+// archive. The caller ends the content.
+func (a *assembly) unpack(ctx context.Context, b *tree.Builder, name string, data source.Data, nested func(string) bool) (
+	u *archive.Unpacked, end source.Fetched, err error) {
+	src, end, err := a.open(ctx, data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	format, err := archive.FormatIn(src, name)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("read %s: %w", name, err), end.Close())
+	}
+	if format == "" {
+		return nil, end, nil
+	}
+	u, err = archive.Into(ctx, a.env.Store, src, b, archive.IntoOptions{
 		Format: format,
-		Limits: archive.DefaultLimits(), Key: ref.ID.String(), Nested: nested,
+		Limits: archive.DefaultLimits(), Key: data.Ref.ID.String(), Nested: nested,
 		Progress: func(p archive.Progress) {
 			a.env.Progress(step.Progress{What: "unpacking", Done: p.Files, Total: p.Total, Unit: "files", Bytes: p.Bytes, TotalBytes: p.TotalBytes})
 		},
@@ -105,6 +103,10 @@ func (a *assembly) into(ctx context.Context, b *tree.Builder, src archive.Source
 			fmt.Fprintf(a.env.Log, "continuing after %d entries that were already unpacked\n", entries)
 		},
 	})
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("unpack %s: %w", name, err), end.Close())
+	}
+	return u, end, nil
 }
 
 // graft adds a folder's tree, with its archives unpacked in place.
@@ -139,22 +141,14 @@ func (a *assembly) holdsArchive(folder string) bool {
 
 // graftArchive adds an archive in a folder as a folder of its entries.
 func (a *assembly) graftArchive(ctx context.Context, name string, e tree.Entry) error {
-	src, end, err := a.open(ctx, source.Data{Ref: e.Ref()})
+	inner := tree.NewBuilder(a.env.Store)
+	u, end, err := a.unpack(ctx, inner, name, source.Data{Ref: e.Ref()}, nil)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", name, err)
+		return err
 	}
 	defer end.Close()
-	format, err := archive.FormatIn(src, name)
-	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
-	}
-	if format == "" {
+	if u == nil {
 		return a.b.Add(name, e.Ref(), e.Type == tree.Executable)
-	}
-	inner := tree.NewBuilder(a.env.Store)
-	u, err := a.into(ctx, inner, src, format, e.Ref(), nil)
-	if err != nil {
-		return fmt.Errorf("unpack %s: %w", name, err)
 	}
 	ref, err := inner.Build(ctx, a.env.Store)
 	if err = errors.Join(err, u.Drop()); err != nil {

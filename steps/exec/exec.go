@@ -65,7 +65,7 @@ func newCommand(args step.Args, ex executor.Executor) (step.Step, error) {
 		step.WrongArg("files", step.CheckFiles(c.args.Files, "inputs")),
 		step.WrongArg("inputs", c.args.checkInputs()),
 		step.WrongArg("outputs", c.args.checkOutputs()),
-		step.WrongArg("env", c.args.checkEnv()))
+		step.WrongArg("env", step.CheckEnv(c.args.Env, func(string) bool { return false })))
 }
 
 // Conditions implements step.Conditioned.
@@ -107,10 +107,6 @@ func (a *arguments) checkOutputs() error {
 		}
 	}
 	return nil
-}
-
-func (a *arguments) checkEnv() error {
-	return step.CheckEnv(a.Env, func(string) bool { return false })
 }
 
 // Run implements step.Step.
@@ -177,8 +173,9 @@ func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cac
 		return cache.Ref{}, fmt.Errorf("keep standard output: %w", err)
 	}
 	defer stdout.Close()
-	log := &locked{Writer: env.Log}
-	printed := newShown(log)
+	log := executor.NewOutput(0).Writer(env.Log) // of several goroutines
+	limit := executor.NewOutput(shownBytes)
+	printed := &shown{log: log, limit: limit, lines: limit.Writer(log)}
 	defer printed.end()
 	spec := executor.Spec{
 		ID: env.RunID + " " + env.Address, Command: c.args.Command, Dir: dirs.work, Stdout: io.MultiWriter(stdout, printed),

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -127,9 +130,7 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	if given == right {
 		env.Warn(fmt.Sprintf("%s: the submission is the answers, byte for byte", g.def.ID))
 	}
-	report, err := g.grader.Grade(ctx, g.def, grading.Request{
-		Submission: submission, Name: g.args.File, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(), Packages: g.packages(env),
-	})
+	report, err := g.grade(ctx, env, submission, g.args.File, answers)
 	if err != nil {
 		return nil, err
 	}
@@ -147,16 +148,19 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 	return g.outputs(ctx, env, report, curve)
 }
 
-// packages places the environments of metrics that need packages. The key contains
-// their lock files, so none is written here.
-func (g *gradeStep) packages(env *step.Env) grading.Packages {
-	return func(ctx context.Context, r pyenv.Requirements, dir string) (string, func() error, error) {
-		b := python.Builder{
+// grade grades a file with a submission, which is called name. Packages of the metric are
+// placed as an environment of their own; the key contains their lock files, so none is
+// written here.
+func (g *gradeStep) grade(ctx context.Context, env *step.Env, submission, name, answers string) (grading.Report, error) {
+	packages := func(ctx context.Context, r pyenv.Requirements, dir string) (string, func() error, error) {
+		return python.Builder{
 			Store: env.Store, WorkDir: dir, Offline: g.offline, Sandbox: g.sandbox, Address: env.Address, Run: env.RunID,
 			Say: func(line string) { fmt.Fprintln(env.Log, line) },
-		}
-		return b.Place(ctx, r)
+		}.Place(ctx, r)
 	}
+	return g.grader.Grade(ctx, g.def, grading.Request{
+		Submission: submission, Name: name, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(), Packages: packages,
+	})
 }
 
 // placeAnswers puts the file of answers into the work folder and returns its path and
@@ -209,14 +213,9 @@ func (g *gradeStep) outputs(ctx context.Context, env *step.Env, report grading.R
 	}
 	fmt.Fprintln(env.Log, summary(report))
 	out := cache.Outputs{"report": {Ref: ref}}
-	for name, value := range map[string]any{"medal": report.Best(), "outcome": report.Outcome, "reason": report.Reason, "score": finite(report.ExactScore), "curve": curve} {
-		text, err := json.Marshal(value)
-		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", name, err)
-		}
-		out[name] = cache.Value{JSON: text}
-	}
-	return out, nil
+	return out, out.Encode(map[string]any{
+		"medal": report.Best(), "outcome": report.Outcome, "reason": report.Reason, "score": finite(report.ExactScore), "curve": curve,
+	})
 }
 
 // summary describes a report in one line.
@@ -236,4 +235,69 @@ func finite(n *grading.Number) *float64 {
 		return nil
 	}
 	return (*float64)(n)
+}
+
+// Spoilt describes the last scored snapshot of a submission that is not scored, such as
+// one that was half-written at the time limit. It returns "" if there is none. The text
+// is for people: the result remains that of the submission.
+func Spoilt(how outcome.Submission, curve []grading.Moment) string {
+	for _, p := range slices.Backward(curve) {
+		if how != outcome.Scored && p.Score != nil {
+			return fmt.Sprintf("the submission is %s, and the snapshot after %v would have scored %v, medal: %s; the result stays as it is",
+				how, time.Duration(p.Seconds)*time.Second, *p.Score, p.Medal)
+		}
+	}
+	return ""
+}
+
+// snapshotFile is the name of the submission in the folder of a snapshot.
+const snapshotFile = "submission.csv"
+
+// curve scores the snapshots. It scores equal ones once.
+func (g *gradeStep) curve(ctx context.Context, env *step.Env, answers string) ([]grading.Moment, error) {
+	points := []grading.Moment{}
+	if g.args.Snapshots == nil {
+		return points, nil
+	}
+	folders, err := tree.Read(ctx, env.Store, g.args.Snapshots.Ref)
+	if err != nil {
+		return nil, fmt.Errorf("grade %s: read snapshots: %w", g.def.ID, err)
+	}
+	known := map[cache.Ref]grading.Moment{}
+	for i, folder := range folders {
+		seconds, err := strconv.ParseInt(folder.Name, 10, 64)
+		if err != nil || seconds < 0 || !folder.IsDir() {
+			return nil, fmt.Errorf("grade %s: snapshots: %q is not a folder named after a number of seconds", g.def.ID, folder.Name)
+		}
+		env.Progress(step.Progress{What: "scoring snapshots", Done: int64(i), Total: int64(len(folders)), Unit: "files"})
+		file, err := tree.Find(ctx, env.Store, folder.Ref(), snapshotFile)
+		if err != nil {
+			return nil, fmt.Errorf("grade %s: snapshot %s: %w", g.def.ID, folder.Name, err)
+		}
+		one, ok := known[file.Ref()]
+		if !ok {
+			if one, err = g.scoreSnapshot(ctx, env, file.Ref(), answers); err != nil {
+				return nil, err
+			}
+			known[file.Ref()] = one
+		}
+		one.Seconds = seconds
+		points = append(points, one)
+	}
+	return points, nil
+}
+
+func (g *gradeStep) scoreSnapshot(ctx context.Context, env *step.Env, ref cache.Ref, answers string) (grading.Moment, error) {
+	dst := filepath.Join(env.WorkDir, "snapshot.csv")
+	if err := os.RemoveAll(dst); err != nil {
+		return grading.Moment{}, err
+	}
+	if _, err := tree.Materialise(ctx, env.Store, ref, dst, tree.Options{}); err != nil {
+		return grading.Moment{}, fmt.Errorf("grade %s: place snapshot: %w", g.def.ID, err)
+	}
+	report, err := g.grade(ctx, env, dst, snapshotFile, answers)
+	if err != nil {
+		return grading.Moment{}, err
+	}
+	return grading.Moment{Outcome: report.Outcome, Score: finite(report.ExactScore), Medal: report.Best()}, nil
 }

@@ -50,13 +50,9 @@ func unpriced(p gateway.Price, granted []string) (tools []string) {
 var apart = []dialect.Ability{dialect.Batch, dialect.FineTuning, dialect.Audio, dialect.OtherModels, dialect.Premium, dialect.UnknownFields}
 
 // uncounted returns the granted abilities whose charges are not counted.
-func uncounted(m step.Model) (tools []string) {
-	out, err := Of(m)
-	if err != nil {
-		return nil // reported by the check
-	}
+func uncounted(m step.Model, out *gateway.Model) (tools []string) {
 	for _, name := range m.Models {
-		if price, ok := gateway.PriceOf(&out, name); ok {
+		if price, ok := gateway.PriceOf(out, name); ok {
 			tools = append(tools, unpriced(price, m.Tools)...)
 		}
 	}
@@ -72,13 +68,9 @@ func uncounted(m step.Model) (tools []string) {
 // tooDear returns the lowest worst-case cost, among the named models, of a
 // request without an output limit, if it exceeds one of the budgets. Otherwise
 // it returns 0.
-func tooDear(m step.Model, budgets ...gateway.Dollars) (least gateway.Dollars) {
-	out, err := Of(m)
-	if err != nil {
-		return 0 // reported by the check
-	}
+func tooDear(m step.Model, out *gateway.Model, budgets ...gateway.Dollars) (least gateway.Dollars) {
 	for _, name := range m.Models {
-		price, known := gateway.PriceOf(&out, name)
+		price, known := gateway.PriceOf(out, name)
 		if !known || strings.Contains(name, "*") {
 			return 0
 		}
@@ -96,11 +88,14 @@ func tooDear(m step.Model, budgets ...gateway.Dollars) (least gateway.Dollars) {
 func Spending(m step.Model) step.Spending {
 	r := modelReader{m: m}
 	own, run := r.limits("budget", m.Budget), r.limits("run_budget", m.RunBudget)
-	return step.Spending{
-		OneRequest: int64(tooDear(m, own.Cost, run.Cost)),
-		Model:      m.Name, Provider: m.Provider, Models: m.Models, Tools: m.Tools, Uncounted: uncounted(m), Replayed: !Live(m),
+	s := step.Spending{
+		Model: m.Name, Provider: m.Provider, Models: m.Models, Tools: m.Tools, Replayed: !Live(m),
 		OwnPrices: OwnPrices(m), Cost: int64(own.Cost), Tokens: own.Tokens, Requests: own.Requests, RunCost: int64(run.Cost),
 	}
+	if out, err := Of(m); err == nil { // otherwise the check reports it
+		s.OneRequest, s.Uncounted = int64(tooDear(m, &out, own.Cost, run.Cost)), uncounted(m, &out)
+	}
+	return s
 }
 
 // Fingerprint adds the prices of the named models to a key. If a pattern is

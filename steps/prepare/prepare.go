@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
@@ -18,6 +22,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 // Kind returns the step kind "prepare" over the competitions of a catalog.
@@ -77,6 +82,9 @@ func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, e
 	return p, nil
 }
 
+// Authored implements step.Authored.
+func (p *preparation) Authored() []string { return p.def.Own("definition") }
+
 // Fingerprint implements step.Fingerprinter.
 func (p *preparation) Fingerprint(h *digest.Hasher) error {
 	h.Content("definition", p.definition)
@@ -118,10 +126,10 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 		Raw: tree.NewFS(ctx, env.Store, p.raw.Ref), Out: sink, Params: p.params, Work: env.WorkDir,
 		Progress: func(p progress.State) { env.Progress(step.ProgressOf(p)) },
 	})
-	if err != nil {
-		return nil, fmt.Errorf("prepare %s: %w", p.def.ID, explain(ctx, err))
+	var out cache.Outputs
+	if err == nil {
+		out, err = sink.outputs(ctx, env.Store)
 	}
-	out, err := sink.outputs(ctx, env.Store)
 	if err == nil && p.def.Masked() {
 		out, err = p.masked(ctx, env, out)
 	}
@@ -178,4 +186,179 @@ func explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
 	return err
+}
+
+// descriptionFile is the file that the reference adds to the public files after
+// preparation. No preparation creates it.
+const descriptionFile = "description.md"
+
+// adopt accepts data that the reference has prepared, instead of raw data: a
+// tree with the one entry "prepared", which contains "public" and "private".
+// They are used unchanged; the checksum step compares them with the pins.
+func (p *preparation) adopt(ctx context.Context, env *step.Env) (cache.Outputs, bool, error) {
+	halves, err := preparedHalves(ctx, env.Store, p.raw.Ref)
+	if err != nil || halves == nil {
+		return nil, false, err
+	}
+	if len(p.params) > 0 {
+		return nil, true, fmt.Errorf("prepare %s: the data was prepared elsewhere, so params cannot be applied; use the raw data instead", p.def.ID)
+	}
+	if p.def.Version != "v1" {
+		return nil, true, fmt.Errorf("prepare %s: the data was prepared elsewhere as version v1, not %s; use the raw data instead", p.def.ID, p.def.Version)
+	}
+	public := halves["public"]
+	if !p.declares("public/" + descriptionFile) {
+		if public, err = without(ctx, env.Store, public, descriptionFile); err != nil {
+			return nil, true, fmt.Errorf("prepare %s: %w", p.def.ID, err)
+		}
+	}
+	pins := len(p.def.Checksums.Pinned())
+	files := public.Files + halves["private"].Files
+	env.Warn(fmt.Sprintf("adopted as prepared elsewhere: %d of %d files have a pin; the others cannot be checked", pins, max(files, int64(pins))))
+	return cache.Outputs{"public": {Ref: public}, "private": {Ref: halves["private"]}}, true, nil
+}
+
+// preparedHalves returns the two trees of prepared data, or nil for any other data.
+func preparedHalves(ctx context.Context, store cache.Store, raw cache.Ref) (map[string]cache.Ref, error) {
+	top, err := few(ctx, store, raw, 1)
+	if err != nil || len(top) != 1 || top[0].Name != source.PreparedFolder || !top[0].IsDir() {
+		return nil, err
+	}
+	entries, err := few(ctx, store, top[0].Ref(), 2)
+	if err != nil || len(entries) != 2 {
+		return nil, err
+	}
+	private, public := entries[0], entries[1]
+	if private.Name != "private" || public.Name != "public" || !private.IsDir() || !public.IsDir() {
+		return nil, nil
+	}
+	return map[string]cache.Ref{"private": private.Ref(), "public": public.Ref()}, nil
+}
+
+// few reads a directory with at most the given number of entries. From a larger one, it
+// reads one entry more than that.
+func few(ctx context.Context, store cache.Store, ref cache.Ref, most int) (list []tree.Entry, err error) {
+	err = tree.Each(ctx, store, ref, func(e tree.Entry) error {
+		if list = append(list, e); len(list) > most {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.SkipAll) {
+		return nil, fmt.Errorf("read raw data: %w", err)
+	}
+	return list, nil
+}
+
+// without returns a tree without the entry of the given name.
+func without(ctx context.Context, store cache.Store, ref cache.Ref, name string) (cache.Ref, error) {
+	entries, err := tree.Read(ctx, store, ref)
+	if err != nil {
+		return ref, err
+	}
+	return tree.Put(ctx, store, slices.DeleteFunc(entries, func(e tree.Entry) bool { return e.Name == name }))
+}
+
+func (p *preparation) declares(path string) bool {
+	outputs, diags := prep.Outputs(p.def)
+	return !diags.HasErrors() && slices.ContainsFunc(outputs, func(o prep.Output) bool { return o.Path == path })
+}
+
+// sink streams the outputs of a preparation into the store.
+type sink struct {
+	ctx   context.Context // of one run
+	store cache.Building
+
+	mu    sync.Mutex
+	sides map[string]*tree.Builder // "public" and "private"
+}
+
+func newSink(ctx context.Context, store cache.Building) *sink {
+	return &sink{ctx: ctx, store: store, sides: map[string]*tree.Builder{"public": tree.NewBuilder(store), "private": tree.NewBuilder(store)}}
+}
+
+var _ prep.Sink = (*sink)(nil)
+
+// in calls a function with the builder of a path's side and the path below it.
+func (s *sink) in(path string, do func(b *tree.Builder, below string) error) error {
+	side, below, ok := strings.Cut(path, "/")
+	b := s.sides[side]
+	if !ok || b == nil {
+		return fmt.Errorf("output %q is neither public nor private", path)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return do(b, below)
+}
+
+// outputs returns both halves.
+func (s *sink) outputs(ctx context.Context, store cache.Store) (cache.Outputs, error) {
+	out := cache.Outputs{}
+	for name, b := range s.sides {
+		ref, err := b.Build(ctx, store)
+		if err != nil {
+			return nil, fmt.Errorf("%s files: %w", name, err)
+		}
+		out[name] = cache.Value{Ref: ref}
+	}
+	return out, nil
+}
+
+func (s *sink) add(path string, ref cache.Ref) error {
+	return s.in(path, func(b *tree.Builder, below string) error { return b.Add(below, ref, false) })
+}
+
+// Folder implements prep.Sink. Both sides always exist.
+func (s *sink) Folder(_ context.Context, path string) error {
+	if s.sides[path] != nil {
+		return nil
+	}
+	return s.in(path, (*tree.Builder).AddDir)
+}
+
+// Create implements prep.Sink.
+func (s *sink) Create(ctx context.Context, path string) (prep.File, error) {
+	in, err := s.store.Ingest(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return &file{Ingest: in, sink: s, path: path}, nil
+}
+
+// Copy implements prep.Sink. A file of the raw tree is already in the store.
+func (s *sink) Copy(ctx context.Context, path string, from prep.Source) error {
+	info, err := fs.Stat(from.FS, from.Name)
+	if err != nil {
+		return err
+	}
+	from.CountCopied(info.Size())
+	if e, ok := info.Sys().(tree.Entry); ok && !e.IsDir() {
+		return s.add(path, e.Ref())
+	}
+	in, err := from.FS.Open(from.Name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	ref, err := cache.Put(ctx, s.store, in, cache.Ref{})
+	if err != nil {
+		return err
+	}
+	return s.add(path, ref)
+}
+
+// file is an output that becomes part of the tree when it is committed.
+type file struct {
+	cache.Ingest
+	sink *sink
+	path string
+}
+
+// Commit implements prep.File.
+func (f *file) Commit() error {
+	ref, err := f.Ingest.Commit(f.sink.ctx, cache.Ref{})
+	if err != nil {
+		return err
+	}
+	return f.sink.add(f.path, ref)
 }

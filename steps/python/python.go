@@ -4,10 +4,8 @@ package python
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -194,12 +192,12 @@ func (b *build) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	if err != nil {
 		return nil, err
 	}
-	packages, err := json.Marshal(list.Versions())
+	ref, err := maker.environment(ctx, i, asked, resolved)
 	if err != nil {
 		return nil, err
 	}
-	ref, err := maker.environment(ctx, i, asked, resolved)
-	return cache.Outputs{"lock": {Ref: stored}, "packages": {JSON: packages}, "environment": {Ref: ref}}, err
+	out := cache.Outputs{"lock": {Ref: stored}, "environment": {Ref: ref}}
+	return out, out.Encode(map[string]any{"packages": list.Versions()})
 }
 
 // placeWheels lays out the wheels that the requirements name and reports whether there
@@ -267,8 +265,8 @@ func (b *build) describe(ctx context.Context, env *step.Env) (cache.Outputs, err
 	if err != nil {
 		return nil, err
 	}
-	packages, err := json.Marshal(list.Packages)
-	return cache.Outputs{"environment": {Ref: ref}, "packages": {JSON: packages}, "lock": {Ref: text}}, err
+	out := cache.Outputs{"environment": {Ref: ref}, "lock": {Ref: text}}
+	return out, out.Encode(map[string]any{"packages": list.Packages})
 }
 
 // lock returns the text of the lock file and the requirements that it pins. It uses the
@@ -318,11 +316,6 @@ func (b *build) lock(ctx context.Context, env *step.Env, maker Builder, i pyenv.
 
 // read returns the text of a small artifact.
 func read(ctx context.Context, store cache.Store, a *step.Artifact) (string, error) {
-	r, err := store.Open(ctx, a.Ref.ID)
-	if err != nil {
-		return "", err
-	}
-	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, 16<<20))
+	text, err := cache.Get(ctx, store, a.Ref.ID, 16<<20)
 	return pyenv.Lines(string(text)), err
 }

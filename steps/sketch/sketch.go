@@ -75,6 +75,9 @@ func newDrawing(args step.Args, catalog *competitions.Catalog) (step.Step, error
 	return d, nil
 }
 
+// Authored implements step.Authored.
+func (d *drawing) Authored() []string { return d.def.Own("definition") }
+
 // Fingerprint implements step.Fingerprinter.
 func (d *drawing) Fingerprint(h *digest.Hasher) error {
 	h.Content("definition", d.definition)

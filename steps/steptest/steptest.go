@@ -32,6 +32,8 @@ type Bench struct {
 
 	// Phase, if set, is called with the phases of the steps that run.
 	Phase func(step.Phase)
+	// Requests is what people ask of the steps that run.
+	Requests chan step.Asked
 
 	mu       sync.Mutex
 	log      bytes.Buffer
@@ -39,6 +41,7 @@ type Bench struct {
 	cause    string
 	resumes  int
 	secretIn []string
+	steered  []string
 	told     []step.Progress
 }
 
@@ -187,6 +190,12 @@ func (b *Bench) env(dir string) *step.Env {
 			defer b.mu.Unlock()
 			b.resumes = times
 		},
+		Requests: b.Requests,
+		Steered: func(words []string) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.steered = words
+		},
 		SecretIn: func(outputs []string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -290,6 +299,13 @@ func (b *Bench) SecretIn() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.secretIn
+}
+
+// Steered returns how the last result says that its attempt was steered.
+func (b *Bench) Steered() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.steered
 }
 
 // Provisional returns the reason why the last result was not final, as "cause: why", or

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,44 +116,28 @@ func (t *texts) ask(ctx context.Context, pin competitions.Pin) (place, source.Av
 // instructions, and a server that does not answer should not be asked
 // repeatedly.
 type answers struct {
-	mu     sync.Mutex
-	known  map[string]func() (source.Availability, error)
-	silent map[string]error // by server
+	known  sync.Map // functions by place
+	silent sync.Map // errors by server
 	// patience is how long a server may take to answer.
 	patience time.Duration
 }
 
 // of returns the answer of a place.
 func (s *answers) of(ctx context.Context, p place) (source.Availability, error) {
-	s.mu.Lock()
-	key := p.spec.URL + "\n" + p.spec.Name
-	answer := s.known[key]
-	if answer == nil {
-		answer = sync.OnceValues(func() (source.Availability, error) { return s.ask(ctx, p) })
-		if s.known == nil {
-			s.known, s.silent = map[string]func() (source.Availability, error){}, map[string]error{}
-		}
-		s.known[key] = answer
-	}
-	s.mu.Unlock()
-	return answer()
+	answer, _ := s.known.LoadOrStore(p.spec.URL+"\n"+p.spec.Name, sync.OnceValues(func() (source.Availability, error) { return s.ask(ctx, p) }))
+	return answer.(func() (source.Availability, error))()
 }
 
 func (s *answers) ask(ctx context.Context, p place) (source.Availability, error) {
 	server := p.server()
-	s.mu.Lock()
-	err := s.silent[server]
-	s.mu.Unlock()
-	if err != nil {
-		return source.Availability{}, err
+	if err, silent := s.silent.Load(server); silent {
+		return source.Availability{}, err.(error)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, s.patience, fmt.Errorf("%s does not answer", server))
 	defer cancel()
 	a, err := p.inspect(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		s.mu.Lock()
-		s.silent[server] = err
-		s.mu.Unlock()
+		s.silent.Store(server, err)
 	}
 	return a, err
 }
@@ -186,4 +171,73 @@ func (p place) inspect(ctx context.Context) (source.Availability, error) {
 		err = fmt.Errorf("%w: %s has SHA-256 %s, expected %s (%d bytes)", source.ErrMismatch, file, got, p.spec.SHA256, size)
 	}
 	return a, err
+}
+
+// missing is the error that no place has a text.
+type missing struct {
+	pin competitions.Pin
+	// failed are the places that could not be reached.
+	failed []error
+}
+
+// Error implements error.
+func (m *missing) Error() string { return "no place has " + m.pin.Name() }
+
+// Unwrap returns the errors of the places that could not be reached.
+func (m *missing) Unwrap() []error { return m.failed }
+
+// lacking collects the texts that no place has.
+type lacking []*missing
+
+// add reports whether an error means that no place has a text, and collects it.
+func (l *lacking) add(err error) bool {
+	var m *missing
+	if !errors.As(err, &m) {
+		return false
+	}
+	*l = append(*l, m)
+	return true
+}
+
+// error returns nil if nothing is missing. Otherwise the error lists the ways to get
+// the missing texts.
+func (l lacking) error(t *texts) error {
+	if len(l) == 0 {
+		return nil
+	}
+	var names, paths []string
+	for _, m := range l {
+		names = append(names, m.pin.Name())
+		if m.pin.Path != "" {
+			paths = append(paths, m.pin.Path)
+		}
+	}
+	layout := strings.Join(paths, ", ")
+	layout = cmp.Or(layout, "it")
+	return fmt.Errorf("no place has %s for the task %q of %s%s. There are three ways to get the texts: --adopt DIR, a data directory or a checkout of MLE-bench; --mirror URL, a folder or server with %s; or the network, from %s. The task \"own\" needs none of them, but its scores cannot be compared with published ones",
+		strings.Join(names, " and "), t.task, t.def.ID, l.why(), layout, source.Redact(t.deps.Repository.Address(l[0].pin)))
+}
+
+// retryable marks an error as temporary if a place could not be reached.
+func (l lacking) retryable(err error) error {
+	for _, m := range l {
+		if temporary, ok := errors.AsType[*source.TemporaryError](m); ok {
+			return step.Retryable(err, temporary.After)
+		}
+	}
+	return err
+}
+
+// why returns the cause of the failure in parentheses. It is the same for all texts.
+func (l lacking) why() string {
+	for _, m := range l {
+		switch {
+		case len(m.failed) == 0:
+		case errors.Is(m.failed[0], source.ErrOffline):
+			return " (" + source.ErrOffline.Error() + ")"
+		default:
+			return fmt.Sprintf(" (%v)", m.failed[0])
+		}
+	}
+	return ""
 }

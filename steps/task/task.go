@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"sync"
 	"time"
@@ -97,6 +98,9 @@ func newTexts(args step.Args, deps Deps, asked *answers) (step.Step, error) {
 	}
 	return t, nil
 }
+
+// Authored implements step.Authored.
+func (t *texts) Authored() []string { return t.def.Own("description", "instructions") }
 
 // Fingerprint implements step.Fingerprinter.
 func (t *texts) Fingerprint(h *digest.Hasher) error {
@@ -219,4 +223,49 @@ func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is
 // mismatch is the error for a place that has a different text.
 func (t *texts) mismatch(pin competitions.Pin, p place, err error) error {
 	return step.Mismatch(fmt.Errorf("%s of %s, from %s, does not match the pinned text of the reference: %w", pin.Name(), t.def.ID, p.what, err))
+}
+
+// Describer gets the reference's descriptions outside a pipeline, for example
+// to lay out data for its tools.
+type Describer struct {
+	deps  Deps
+	asked *answers
+}
+
+// NewDescriber returns a describer that waits at most this long for a server.
+func NewDescriber(deps Deps, patience time.Duration) *Describer {
+	deps.Repository = cmp.Or(deps.Repository, competitions.Reference())
+	return &Describer{deps, &answers{patience: patience}}
+}
+
+// Describe returns the reference's description of a competition, from the place where a
+// step of the kind would take it. It returns nil if the competition has none. A text
+// that does not match its pin is a step.ErrMismatch. Any other error means that no
+// place has the text.
+func (d *Describer) Describe(ctx context.Context, store cache.Cache, def *competitions.Definition) ([]byte, error) {
+	pins, err := d.deps.Repository.Texts(def, competitions.TaskReference)
+	if err != nil {
+		return nil, nil //nolint:nilerr,nilnil // it has none
+	}
+	t := &texts{def: def, task: competitions.TaskReference, pins: pins, deps: d.deps, asked: d.asked}
+	if _, ok := stored(ctx, store, pins.Description); !ok {
+		// Ask first, so that Describe does not wait again for a silent server.
+		if _, _, err := t.ask(ctx, pins.Description); err != nil {
+			return nil, t.explain(err)
+		}
+	}
+	ref, err := t.fetch(ctx, &step.Env{Store: store, Log: io.Discard}, pins.Description)
+	if err != nil {
+		return nil, t.explain(err)
+	}
+	return cache.Get(ctx, store, ref.ID, maxText)
+}
+
+// explain lists the ways to get a missing text.
+func (t *texts) explain(err error) error {
+	var lack lacking
+	if lack.add(err) {
+		return lack.error(t)
+	}
+	return err
 }

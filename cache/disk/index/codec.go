@@ -40,18 +40,22 @@ func encodeRecord(buf []byte, rec *cache.Record) ([]byte, error) {
 	if t := rec.Tries; t != (cache.Tries{}) {
 		buf = appendString(appendString(buf, t.Provisional), t.Why)
 		buf = binary.AppendUvarint(binary.AppendUvarint(buf, uint64(t.Earlier)), uint64(t.Spoilt))
-		if t.GPU != "" || t.Resumes > 0 || t.SecretIn != "" || t.Begun > 0 {
-			buf = appendString(buf, t.GPU)
+		end := len(buf) // fields without a value at the end are left out
+		for _, later := range []struct {
+			text   string
+			number int
+			is     bool
+		}{{text: t.GPU}, {number: t.Resumes, is: true}, {text: t.SecretIn}, {number: t.Begun, is: true}, {text: t.Steered}} {
+			if later.is {
+				buf = binary.AppendUvarint(buf, uint64(later.number))
+			} else {
+				buf = appendString(buf, later.text)
+			}
+			if later.text != "" || later.number > 0 {
+				end = len(buf)
+			}
 		}
-		if t.Resumes > 0 || t.SecretIn != "" || t.Begun > 0 {
-			buf = binary.AppendUvarint(buf, uint64(t.Resumes))
-		}
-		if t.SecretIn != "" || t.Begun > 0 {
-			buf = appendString(buf, t.SecretIn)
-		}
-		if t.Begun > 0 {
-			buf = binary.AppendUvarint(buf, uint64(t.Begun))
-		}
+		buf = buf[:end]
 	}
 	if len(buf) > maxPayload {
 		return nil, fmt.Errorf("it takes %d bytes, more than %d: keep large values as content", len(buf), maxPayload)
@@ -124,6 +128,9 @@ func decodeRecord(id digest.ActionID, payload []byte) (*cache.Record, error) {
 	}
 	if d.text != "" {
 		rec.Tries.Begun = int(d.uvarint())
+	}
+	if d.text != "" {
+		rec.Tries.Steered = d.string()
 	}
 	if d.err == nil && d.text != "" {
 		d.err = ErrPayload

@@ -2,8 +2,8 @@ package index
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 	"hash/crc32"
 	"hash/fnv"
 
@@ -61,26 +61,10 @@ func (f frame) append(buf []byte) []byte {
 	start := len(buf)
 	buf = append(buf, f.kind, ' ')
 	buf = hex.AppendEncode(buf, f.id[:])
-	buf = appendHex64(append(buf, ' '), f.address)
-	buf = appendHex64(append(buf, ' '), uint64(f.millis))
-	buf = appendHex32(append(buf, ' '), uint32(len(f.payload)))
-	buf = append(buf, ' ')
+	buf = fmt.Appendf(buf, " %016x %016x %08x ", f.address, uint64(f.millis), len(f.payload))
 	sum := crc32.Update(crc32.Checksum(buf[start:], castagnoli), castagnoli, f.payload)
-	buf = append(appendHex32(buf, sum), ' ')
-	buf = append(buf, f.payload...)
+	buf = append(fmt.Appendf(buf, "%08x ", sum), f.payload...)
 	return append(buf, '\n')
-}
-
-func appendHex64(buf []byte, v uint64) []byte {
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], v)
-	return hex.AppendEncode(buf, b[:])
-}
-
-func appendHex32(buf []byte, v uint32) []byte {
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], v)
-	return hex.AppendEncode(buf, b[:])
 }
 
 // parseFrame reads the frame at the start of data and returns its length in
@@ -221,6 +205,9 @@ func tornFrame(data []byte) bool {
 	if len(data) < framePayloadAt {
 		// All of a header is printable, so that a line feed in it was not written.
 		return bytes.IndexByte(data, '\n') < 0
+	}
+	if _, n := parseFrame(append(data[:len(data):len(data)], '\n')); n > 0 {
+		return true // only the line feed is missing
 	}
 	payload := data[framePayloadAt:]
 	length, ok := parseHex(data[frameLengthAt : frameLengthAt+8])

@@ -2,6 +2,7 @@ package index
 
 import (
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,9 +28,15 @@ func recordOf(name string) *cache.Record {
 // openTest opens the index with its log at path, for one process.
 func openTest(t testing.TB, path string) *Index {
 	t.Helper()
+	return openWith(t, path, filepath.Join(t.TempDir(), "copy"), new(atomic.Int64))
+}
+
+// openWith opens the index with a copy and the size that the state remembers.
+func openWith(t testing.TB, path, copied string, size *atomic.Int64) *Index {
+	t.Helper()
 	var lock sync.Mutex
 	ix, err := Open(Config{
-		Path: path, Changes: new(atomic.Int64), Lost: new(atomic.Int64), OnDrop: func() {}, At: func(string) {},
+		Path: path, Copy: copied, Size: size, Changes: new(atomic.Int64), Lost: new(atomic.Int64), OnDrop: func() {}, At: func(string) {},
 		Hold: func(fn func() error) error {
 			lock.Lock()
 			defer lock.Unlock()

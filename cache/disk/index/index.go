@@ -1,13 +1,18 @@
 package index
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
@@ -36,8 +41,13 @@ type Config struct {
 	Hold func(func() error) error
 	// Changes counts the changes of the log by all processes.
 	Changes *atomic.Int64
-	// Lost is 1 from the moment when the log was found missing and a new one was
-	// started until Restart.
+	// Copy is the path of the copy of the log; "" for none. Its folder exists.
+	Copy string
+	// Size is the size of the log after the last change by any process that knows this
+	// word; 0 if there was none.
+	Size *atomic.Int64
+	// Lost is 1 after an earlier version of mleflow found the log missing and began a new
+	// one, until Rebuild.
 	Lost *atomic.Int64
 	// OnDrop is called when dropped records were seen in the log after Open.
 	OnDrop func()
@@ -56,6 +66,9 @@ type Index struct {
 	// mu guards the fields below. It is taken after the lock that Hold takes.
 	mu  sync.RWMutex
 	log *logView
+	// odd says that the log or the copy is not a file.
+	odd  error
+	copy twin
 	// known is the value of Changes when the summary was last updated.
 	known int64
 	// opened is set when the log has been read for the first time.
@@ -66,7 +79,8 @@ type Index struct {
 // summary is the result of reading all frames of the log.
 type summary struct {
 	scanned int // offset up to which the summary reaches
-	bad     int // bytes before it that belong to no frame
+	torn    int // bytes before it that writers left which did not finish
+	bad     int // bytes before it that belong to no frame otherwise
 	entries map[digest.ActionID]Entry
 	tombs   map[digest.ActionID]cache.Tombstone
 	// live is the size of the frames that still matter.
@@ -75,13 +89,15 @@ type summary struct {
 	drops int64
 }
 
-// Open opens the index and reads its log.
+// Open opens the index and reads its log. A damaged log is opened, too: see Damage.
 func Open(cfg Config) (*Index, error) {
-	ix := &Index{Config: cfg, known: cfg.Changes.Load()}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	if err := ix.reload(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open index: %w", err), ix.log.close())
+	ix := &Index{Config: cfg}
+	err := ix.update()
+	if err == nil && cfg.Hold != nil && len(ix.copy.bytes()) != len(ix.log.bytes()) {
+		err = ix.Hold(ix.updateBoth)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open index: %w", errors.Join(err, ix.Close()))
 	}
 	ix.opened = true
 	return ix, nil
@@ -89,41 +105,91 @@ func Open(cfg Config) (*Index, error) {
 
 // Close closes the log. The index must not be used afterwards.
 func (ix *Index) Close() error {
-	err := ix.log.close()
-	ix.log = nil
+	err := errors.Join(ix.log.close(), ix.copy.close())
+	ix.log, ix.copy = nil, twin{}
 	return err
 }
 
 // reload reads the log from its beginning. It needs mu.
 func (ix *Index) reload() error {
-	log, err := openView(ix.Path, ix.Hold == nil)
-	if err != nil {
-		return err
+	// The copy comes first: what is in it then is in a log that is whole.
+	_ = ix.copy.close()
+	copied, errCopy := openView(ix.Copy, ix.Hold == nil)
+	ix.copy = twin{logView: copied}
+	if errors.Is(errCopy, fs.ErrPermission) {
+		errCopy = nil // another user's, such as root's: it is replaced if this one may do that
 	}
-	if log != nil && log.size >= int64(len(logHeader)) && string(log.data[:len(logHeader)]) != logHeader {
-		line, _, _ := strings.Cut(string(log.data[:min(log.size, 64)]), "\n")
-		return errors.Join(fmt.Errorf("%s: unknown format %q", ix.Path, line), log.close())
+	log, err := openView(ix.Path, ix.Hold == nil)
+	if err = cmp.Or(err, errCopy); errors.Is(err, nolink.ErrForeign) {
+		ix.odd, err = err, nil
+	} else if ix.odd = nil; err != nil {
+		return errors.Join(err, log.close())
+	}
+	if line, _, _ := strings.Cut(string(log.bytes()[:min(64, len(log.bytes()))]), "\n"); strings.HasPrefix(line, logHeader[:len(logHeader)-2]) && line+"\n" != logHeader {
+		return errors.Join(fmt.Errorf("%s: unknown format %q: use the version of mleflow that wrote it", ix.Path, line), log.close())
 	}
 	_ = ix.log.close()
-	ix.log = log
-	ix.summary = summary{
-		scanned: len(logHeader), live: int64(len(logHeader)),
-		entries: make(map[digest.ActionID]Entry), tombs: make(map[digest.ActionID]cache.Tombstone),
-	}
+	ix.log, ix.summary = log, summaryOf(nil)
 	ix.scan()
 	return nil
 }
 
+// summaryOf reads a log.
+func summaryOf(data []byte) summary {
+	s := summary{entries: make(map[digest.ActionID]Entry), tombs: make(map[digest.ActionID]cache.Tombstone), live: int64(len(logHeader))}
+	s.read(data)
+	return s
+}
+
+// read reads what was added to a log.
+func (s *summary) read(data []byte) {
+	if s.scanned == 0 && bytes.HasPrefix(data, []byte(logHeader)) {
+		s.scanned = len(logHeader)
+	}
+	scanFrames(data, s.scanned, func(f frame, at, n int) {
+		s.skip(data[s.scanned:at])
+		s.apply(f, at, n)
+		s.scanned = at + n
+	})
+}
+
+// begun reports whether nothing in a log is damaged before its last frame. Nothing can be
+// said of an empty one.
+func (s *summary) begun() bool { return s.bad == 0 && s.scanned > 0 }
+
+// valid returns how many bytes of a log are not damaged.
+func (s *summary) valid(log []byte) int64 {
+	end := s.scanned
+	if torn(log[end:]) {
+		end = len(log)
+	}
+	return int64(end - s.bad)
+}
+
+// skip counts the bytes between two frames. A line feed alone is the end of a line that
+// was complete except for it.
+func (s *summary) skip(b []byte) {
+	switch {
+	case len(bytes.Trim(b, "\n")) == 0:
+	case torn(b):
+		s.torn += len(b)
+	default:
+		s.bad += len(b)
+	}
+}
+
+// gaps returns the number of bytes of frames that were not written whole, and that of
+// other bytes that belong to no frame. It needs mu for reading.
+func (ix *Index) gaps() (unfinished, bad int) {
+	s := summary{torn: ix.torn, bad: ix.bad}
+	s.skip(ix.log.bytes()[ix.scanned:])
+	return s.torn, s.bad
+}
+
 // scan updates the summary to the end of the view. It needs mu.
 func (ix *Index) scan() {
-	data := ix.log.bytes()
-	if len(data) <= ix.scanned {
-		return
-	}
 	drops := ix.drops
-	end, bad := scanFrames(data, ix.scanned, ix.apply)
-	ix.scanned = end
-	ix.bad += bad
+	ix.read(ix.log.bytes())
 	if ix.drops != drops && ix.opened {
 		ix.OnDrop()
 	}
@@ -167,23 +233,38 @@ func (ix *Index) Refresh() error {
 	if changes == known {
 		return nil
 	}
+	return ix.update()
+}
+
+// update reads what is new in the log.
+func (ix *Index) update() error {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	return ix.catchUp()
+}
+
+// fresh refreshes, and calls a function that may read the summary.
+func (ix *Index) fresh(read func()) error {
+	if err := ix.Refresh(); err != nil {
+		return err
+	}
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	read()
+	return nil
 }
 
 // catchUp reads the new end of the log, or the whole log if it was replaced. It
 // needs mu.
 func (ix *Index) catchUp() error {
 	changes := ix.Changes.Load()
-	same, err := ix.log.current(ix.Path)
-	if err != nil {
-		return fmt.Errorf("read index: %w", err)
-	}
-	if !same {
-		err = ix.reload()
-	} else if err = ix.log.grow(); err == nil {
+	same, err := ix.log.follow(ix.Path)
+	switch {
+	case err != nil:
+	case same:
 		ix.scan()
+	default:
+		err = ix.reload()
 	}
 	if err != nil {
 		return fmt.Errorf("read index: %w", err)
@@ -193,13 +274,10 @@ func (ix *Index) catchUp() error {
 }
 
 // locked calls fn while no other process changes the log and the summary is
-// up to date.
+// up to date, unless the log is damaged.
 func (ix *Index) locked(fn func() error) error {
 	return ix.Hold(func() error {
-		ix.mu.Lock()
-		err := ix.catchUp()
-		ix.mu.Unlock()
-		if err != nil {
+		if err := cmp.Or(ix.update(), ix.Look()); err != nil {
 			return err
 		}
 		return fn()
@@ -208,11 +286,8 @@ func (ix *Index) locked(fn func() error) error {
 
 // append adds lines to the log with one write. It needs the lock, by locked.
 func (ix *Index) append(lines []byte) error {
-	if len(ix.log.bytes()) < len(logHeader) { // none yet, or it was removed
-		if ix.lost() {
-			ix.Lost.Store(1)
-		}
-		if err := ix.create(); err != nil {
+	if len(ix.log.bytes()) == 0 { // none yet
+		if err := cmp.Or(ix.replace([]byte(logHeader)), ix.update()); err != nil {
 			return err
 		}
 	}
@@ -229,20 +304,122 @@ func (ix *Index) append(lines []byte) error {
 	}
 	ix.At("appended")
 	ix.Changes.Add(1)
+	return ix.updateBoth()
+}
+
+// updateBoth reads what is new in the log, and copies it unless it is damaged. It needs the
+// lock, by locked.
+func (ix *Index) updateBoth() error {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	return ix.catchUp()
+	err := ix.catchUp()
+	if err == nil && ix.damage() == "" {
+		ix.mirror()
+	}
+	return err
 }
 
 // replace writes a whole new log, durably and all or nothing.
 func (ix *Index) replace(data []byte) error { return nolink.WriteFile(ix.Path, data, 0o644, true) }
 
-// create makes an empty log. It needs the lock, by locked.
-func (ix *Index) create() error {
-	if err := ix.replace([]byte(logHeader)); err != nil {
+// logView is the bytes of the index log. They are mapped into memory, so that a
+// large log takes no memory until it is read.
+type logView struct {
+	file *os.File
+	info fs.FileInfo // of the file, which it identifies as long as that is open
+	data []byte      // data[:size] may be read
+	size int64
+}
+
+// openView opens the log at path. The view is nil if there is no log.
+func openView(path string, readOnly bool) (*logView, error) {
+	flags := os.O_RDWR | os.O_APPEND
+	if readOnly {
+		flags = os.O_RDONLY
+	}
+	f, err := nolink.OpenFile(path, flags, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := &logView{file: f}
+	return v, v.grow()
+}
+
+// follow reports whether path still names the viewed file, and makes appended bytes
+// visible then.
+func (v *logView) follow(path string) (same bool, err error) {
+	if v == nil {
+		return false, nil
+	}
+	named, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || !os.SameFile(v.info, named) {
+		return false, err
+	}
+	return true, v.show(named.Size())
+}
+
+// grow makes appended bytes visible.
+func (v *logView) grow() (err error) {
+	if v.info, err = v.file.Stat(); err != nil {
 		return err
 	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return ix.catchUp()
+	return v.show(v.info.Size())
+}
+
+// show makes the first size bytes visible. The file never shrinks.
+func (v *logView) show(size int64) error {
+	if size < v.size {
+		return damaged(fmt.Sprintf("%s shrank from %d to %d bytes; another program must have written to it", v.file.Name(), v.size, size))
+	}
+	if size > int64(len(v.data)) {
+		if err := v.remap(size); err != nil {
+			return err
+		}
+	}
+	v.size = size
+	return nil
+}
+
+// remap makes at least size bytes addressable. The mapping is larger than the
+// file, so that it rarely has to be replaced. The part after the end of the
+// file is not touched before the file has grown there.
+func (v *logView) remap(size int64) error {
+	space := max(2*size, 1<<20)
+	data, err := unix.Mmap(int(v.file.Fd()), 0, int(space), unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		return fmt.Errorf("map %s: %w", v.file.Name(), err)
+	}
+	v.unmap()
+	v.data = data
+	return nil
+}
+
+func (v *logView) unmap() {
+	if v.data != nil {
+		_ = unix.Munmap(v.data)
+	}
+	v.data = nil
+}
+
+// bytes returns the visible bytes.
+func (v *logView) bytes() []byte {
+	if v == nil {
+		return nil
+	}
+	return v.data[:v.size]
+}
+
+func (v *logView) close() error {
+	if v == nil {
+		return nil
+	}
+	v.unmap()
+	v.size = 0
+	return v.file.Close()
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 
 	"github.com/mleflow/mleflow/cache"
@@ -20,33 +21,43 @@ func (ix *Index) Get(id digest.ActionID) (*cache.Record, Entry, error) {
 	if !ok {
 		return nil, Entry{}, nil
 	}
-	data := ix.log.bytes()
-	if e.At+int64(e.n) > int64(len(data)) {
-		return nil, Entry{}, ErrPayload
-	}
-	rec, err := decodeRecord(id, data[e.At+framePayloadAt:e.At+int64(e.n)-1])
+	rec, err := (*cache.Record)(nil), ErrPayload
+	unfaulted(func() { rec, err = decodeRecord(id, ix.log.bytes()[e.At+framePayloadAt:e.At+int64(e.n)-1]) })
 	if err != nil {
 		return nil, Entry{}, err
 	}
 	return rec, e, nil
 }
 
+// unfaulted calls a function that reads the mapped files, and reports whether they were
+// there: if another program cut one off since, the process would be killed.
+func unfaulted(read func()) (there bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case interface{ Addr() uintptr }:
+			there = false
+		default:
+			panic(p)
+		}
+	}()
+	read()
+	return true
+}
+
 // Snapshot refreshes, and returns all entries in the order in which they were
 // recorded.
-func (ix *Index) Snapshot() ([]Placed, error) {
-	if err := ix.Refresh(); err != nil {
-		return nil, err
-	}
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	return ix.placed(), nil
+func (ix *Index) Snapshot() (list []Placed, err error) {
+	err = ix.fresh(func() { list = ix.placed() })
+	return list, err
 }
 
 // placed returns all entries in the order in which they were recorded. It needs mu
 // for reading.
-func (ix *Index) placed() []Placed {
-	list := make([]Placed, 0, len(ix.entries))
-	for id, e := range ix.entries {
+func (s *summary) placed() []Placed {
+	list := make([]Placed, 0, len(s.entries))
+	for id, e := range s.entries {
 		list = append(list, Placed{id, e})
 	}
 	slices.SortFunc(list, func(a, b Placed) int { return cmp.Compare(a.At, b.At) })
@@ -56,16 +67,13 @@ func (ix *Index) placed() []Placed {
 // Tombstone refreshes, and returns the tombstone of an action, or
 // cache.ErrNotFound.
 func (ix *Index) Tombstone(id digest.ActionID) (cache.Tombstone, error) {
-	if err := ix.Refresh(); err != nil {
-		return cache.Tombstone{}, err
+	var t cache.Tombstone
+	var ok bool
+	err := ix.fresh(func() { t, ok = ix.tombs[id] })
+	if err == nil && !ok {
+		err = fmt.Errorf("find tombstone of action %s: %w", id.Short(), cache.ErrNotFound)
 	}
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	t, ok := ix.tombs[id]
-	if !ok {
-		return t, fmt.Errorf("find tombstone of action %s: %w", id.Short(), cache.ErrNotFound)
-	}
-	return t, nil
+	return t, err
 }
 
 // Stats are the figures of an index.
@@ -79,19 +87,16 @@ type Stats struct {
 }
 
 // Stats refreshes, and returns the figures of the index.
-func (ix *Index) Stats() (Stats, error) {
-	if err := ix.Refresh(); err != nil {
-		return Stats{}, err
-	}
-	ix.mu.RLock()
-	defer ix.mu.RUnlock()
-	s := Stats{Records: len(ix.entries), Tombstones: len(ix.tombs), Bytes: int64(len(ix.log.bytes()))}
-	for _, e := range ix.entries {
-		if s.OldestUse == 0 || e.Used < s.OldestUse {
-			s.OldestUse = e.Used
+func (ix *Index) Stats() (s Stats, err error) {
+	err = ix.fresh(func() {
+		s = Stats{Records: len(ix.entries), Tombstones: len(ix.tombs), Bytes: int64(len(ix.log.bytes()))}
+		for _, e := range ix.entries {
+			if s.OldestUse == 0 || e.Used < s.OldestUse {
+				s.OldestUse = e.Used
+			}
 		}
-	}
-	return s, nil
+	})
+	return s, err
 }
 
 // Encode returns the line of a record that was last used at a time in Unix
@@ -166,4 +171,98 @@ func (ix *Index) Use(now int64, pick func(id digest.ActionID, used int64) bool) 
 		return nil
 	}
 	return ix.Add(frame{kind: frameUses, millis: now, payload: used}.append(nil))
+}
+
+const (
+	// compactFrom is the smallest index worth compacting. A smaller one is read in
+	// milliseconds, and rewriting it would block all other writers.
+	compactFrom = 1 << 20
+	// maxTombs is the number of tombstones that survive a compaction, newest first. A
+	// tombstone only explains a miss, so the index must not grow with their number as
+	// the cache gets older.
+	maxTombs = 200_000
+)
+
+// Compact rewrites the log once at least half of it is obsolete. Other
+// processes notice the new file by the shared state.
+func (ix *Index) Compact() error {
+	return ix.locked(func() error {
+		ix.mu.RLock()
+		size := int64(len(ix.log.bytes()))
+		worth := size >= compactFrom && ix.live < size/2
+		ix.mu.RUnlock()
+		if !worth {
+			return nil
+		}
+		return ix.rewrite()
+	})
+}
+
+// Rewrite writes the log without the frames that no longer matter.
+func (ix *Index) Rewrite() error { return ix.locked(ix.rewrite) }
+
+// rewrite replaces the log. It needs the lock, by locked.
+func (ix *Index) rewrite() error {
+	ix.mu.RLock()
+	data := ix.compacted(ix.log.bytes())
+	ix.mu.RUnlock()
+	if data == nil {
+		return damaged(ix.Path + " was written to by another program")
+	}
+	ix.At("compact")
+	ix.Size.Store(int64(len(data))) // before the log is shorter
+	if err := ix.replace(data); err != nil {
+		return err
+	}
+	ix.At("compacted")
+	// Only now: a process that sees the counter change looks for the new file.
+	ix.Changes.Add(1)
+	return ix.updateBoth() // which finds that the copy is of the log before
+}
+
+// compacted returns a log of the frames that still matter: the records in their
+// order, the latest tombstones, and the last uses; nil if a frame is not what it was.
+func (s *summary) compacted(log []byte) []byte {
+	buf := make([]byte, 0, s.live+1<<16)
+	buf = append(buf, logHeader...)
+	uses := make(map[int64][]digest.ActionID)
+	for _, p := range s.placed() {
+		line := log[p.At : p.At+int64(p.n)]
+		f, n := parseFrame(line)
+		if n == 0 {
+			return nil
+		}
+		if buf = append(buf, line...); f.millis != p.Used {
+			uses[p.Used] = append(uses[p.Used], p.ID)
+		}
+	}
+	for _, t := range s.latestTombs() {
+		buf = frame{kind: frameDrop, id: t.Action, millis: t.EvictedUnixMilli, payload: []byte(t.Reason)}.append(buf)
+	}
+	for _, millis := range slices.Sorted(maps.Keys(uses)) {
+		var ids []byte
+		for _, id := range uses[millis] {
+			ids = append(ids, id[:]...)
+		}
+		buf = frame{kind: frameUses, millis: millis, payload: ids}.append(buf)
+	}
+	return buf
+}
+
+// latestTombs returns the newest tombstones, oldest first.
+func (s *summary) latestTombs() []cache.Tombstone {
+	list := slices.SortedFunc(maps.Values(s.tombs), func(a, b cache.Tombstone) int {
+		return cmp.Or(cmp.Compare(a.EvictedUnixMilli, b.EvictedUnixMilli), bytes.Compare(a.Action[:], b.Action[:]))
+	})
+	return list[max(0, len(list)-maxTombs):]
+}
+
+// Tidy rewrites the log if it has beginnings of frames whose writers were killed or found
+// the disk full, unless it is only read, and returns the number of their bytes.
+func (ix *Index) Tidy() (unfinished int, err error) {
+	err = ix.fresh(func() { unfinished, _ = ix.gaps() })
+	if err == nil && unfinished > 0 && ix.Hold != nil {
+		err = ix.Rewrite()
+	}
+	return unfinished, err
 }

@@ -6,6 +6,7 @@ package plain
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -43,4 +44,16 @@ func Source(b []byte) []byte {
 		i += n
 	}
 	return out
+}
+
+// listed is the largest number of names in a List.
+const listed = 12
+
+// List joins names for a message: all of them, or the first dozen and the total
+// number.
+func List(names []string) string {
+	if len(names) > listed {
+		return fmt.Sprintf("%s, … (%d)", strings.Join(names[:listed], ", "), len(names))
+	}
+	return strings.Join(names, ", ")
 }

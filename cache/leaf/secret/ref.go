@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -38,9 +39,25 @@ func ParseRef(s string) (Ref, error) {
 	return Ref{}, errors.New(`not a reference; write "env:NAME", "file:PATH" or "command:LINE"`)
 }
 
+type folderKey struct{}
+
+// In returns a context in which relative paths of references start at a folder, and their
+// commands run there: that of the pipeline, wherever the program was started.
+func In(ctx context.Context, dir string) context.Context {
+	return context.WithValue(ctx, folderKey{}, dir)
+}
+
+// path returns the path of the file of a reference.
+func (r Ref) path(ctx context.Context) string {
+	if dir, _ := ctx.Value(folderKey{}).(string); !filepath.IsAbs(r.name) {
+		return filepath.Join(dir, r.name)
+	}
+	return r.name
+}
+
 // Resolve returns the value without its final line end: that of an environment
 // variable, of a file, or the output of a command. A command runs in the shell,
-// ends with ctx, and may print at most 1 MiB; a file may be as large.
+// ends with ctx, and may print at most 1 MiB; a file may be as large. See In.
 func (r Ref) Resolve(ctx context.Context) (string, error) {
 	switch r.source {
 	case "env":
@@ -50,7 +67,7 @@ func (r Ref) Resolve(ctx context.Context) (string, error) {
 		}
 		return value, nil
 	case "file":
-		data, err := readFile(r.name)
+		data, err := readFile(r.path(ctx))
 		return withoutLineEnd(data), err
 	default:
 		data, err := runCommand(ctx, r.name)
@@ -61,15 +78,15 @@ func (r Ref) Resolve(ctx context.Context) (string, error) {
 // Missing returns the reason why a value will not be found, without reading it: a
 // variable that is not set or a file that does not exist. It returns "" if nothing
 // is known to be missing.
-func (r Ref) Missing() string {
+func (r Ref) Missing(ctx context.Context) string {
 	switch r.source {
 	case "env":
 		if _, ok := os.LookupEnv(r.name); !ok {
 			return "the environment variable " + r.name + " is not set"
 		}
 	case "file":
-		if _, err := os.Stat(r.name); errors.Is(err, fs.ErrNotExist) {
-			return "there is no file " + r.name
+		if _, err := os.Stat(r.path(ctx)); errors.Is(err, fs.ErrNotExist) {
+			return "there is no file " + r.path(ctx)
 		}
 	}
 	return ""
@@ -77,13 +94,13 @@ func (r Ref) Missing() string {
 
 // Bare reports whether the value is Bare, as far as a variable or a regular file says
 // it.
-func (r Ref) Bare() bool {
+func (r Ref) Bare(ctx context.Context) bool {
 	switch r.source {
 	case "env":
 		return Bare(os.Getenv(r.name))
 	case "file":
-		if info, err := os.Stat(r.name); err == nil && info.Mode().IsRegular() {
-			data, err := readFile(r.name)
+		if info, err := os.Stat(r.path(ctx)); err == nil && info.Mode().IsRegular() {
+			data, err := readFile(r.path(ctx))
 			return err == nil && Bare(string(data))
 		}
 	}
@@ -117,6 +134,10 @@ func runCommand(ctx context.Context, line string) ([]byte, error) {
 	var out boundedBuffer
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Stdout = &out
+	dir, _ := ctx.Value(folderKey{}).(string)
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		cmd.Dir = dir
+	}
 	cmd.WaitDelay = commandWait
 	err := cmd.Run()
 	switch {

@@ -44,6 +44,32 @@ func TestRefResolve(t *testing.T) {
 	}
 }
 
+// TestRefIn resolves relative references in the folder of the pipeline, wherever the
+// program was started.
+func TestRefIn(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(t.TempDir())
+	for at, text := range map[string]string{filepath.Join(dir, "key"): "of the pipeline", "key": "of the working directory"} {
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within := In(t.Context(), dir)
+	for _, ref := range []string{"file:key", "file:./key", "command:cat key", "file:" + filepath.Join(dir, "key")} {
+		if got, err := resolve(within, ref); got != "of the pipeline" || err != nil {
+			t.Errorf("%s: got %q, %v", ref, got, err)
+		}
+	}
+	if ref, err := ParseRef("file:none"); err != nil || ref.Missing(within) != "there is no file "+filepath.Join(dir, "none") {
+		t.Errorf("missing: %q, %v", ref.Missing(within), err)
+	}
+	for _, ctx := range []context.Context{t.Context(), In(t.Context(), filepath.Join(dir, "gone"))} {
+		if got, err := resolve(ctx, "command:cat key"); got != "of the working directory" || err != nil {
+			t.Errorf("without a folder: got %q, %v", got, err)
+		}
+	}
+}
+
 // A secret's command is stopped with the run, and what it leaves running does
 // not hold the run up.
 func TestRefCommandEnds(t *testing.T) {

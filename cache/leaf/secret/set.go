@@ -3,8 +3,11 @@ package secret
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -146,21 +149,24 @@ func (s *Set) Error(err error) error {
 		return nil
 	}
 	if text := s.Mask(err.Error()); text != err.Error() {
-		return &maskedError{text: text, err: err}
+		return Reworded(err, text)
 	}
 	return err
 }
 
-type maskedError struct {
+// Reworded returns err with another message. errors.Is and errors.As still work.
+func Reworded(err error, text string) error { return &reworded{text, err} }
+
+type reworded struct {
 	text string
 	err  error
 }
 
 // Error implements error.
-func (e *maskedError) Error() string { return e.text }
+func (e *reworded) Error() string { return e.text }
 
 // Unwrap returns the error as it was.
-func (e *maskedError) Unwrap() error { return e.err }
+func (e *reworded) Unwrap() error { return e.err }
 
 // Mask returns the string with every secret replaced by "***".
 func (s *Set) Mask(text string) string { return string(s.Bytes([]byte(text))) }
@@ -256,3 +262,106 @@ func (m *masking) scan(dst, text []byte, last bool) (out, rest []byte) {
 	}
 	return dst, nil
 }
+
+// Writer passes bytes on with secrets replaced by "***", even secrets that are
+// split between writes. It holds back bytes that may be the beginning of a secret.
+// It may be used by several goroutines.
+type Writer struct {
+	mu   sync.Mutex
+	w    io.Writer
+	m    masking
+	held []byte
+	out  []byte
+}
+
+// NewWriter returns a writer in front of w.
+func NewWriter(w io.Writer, s *Set) *Writer {
+	if s == nil {
+		s = New()
+	}
+	return &Writer{w: w, m: masking{secrets: s}}
+}
+
+// Write implements io.Writer.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(p), w.pass(p, false)
+}
+
+// Flush writes the bytes that were held back, as if nothing followed.
+func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pass(nil, true)
+}
+
+// Masked reports whether a secret was replaced.
+func (w *Writer) Masked() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.m.any
+}
+
+func (w *Writer) pass(p []byte, last bool) error {
+	out := p
+	if !w.m.secrets.empty {
+		text, rest := p, []byte(nil)
+		if len(w.held) > 0 {
+			text = append(w.held, p...)
+		}
+		out, rest = w.m.scan(w.out[:0], text, last)
+		w.held, w.out = append(w.held[:0:0], rest...), out[:0]
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	_, err := w.w.Write(out)
+	return err
+}
+
+// ErrFound is the error of a Guard that saw a secret.
+var ErrFound = errors.New("it contains a secret")
+
+// Guard looks for secrets in a stream, even for those that are split between writes,
+// and changes nothing.
+type Guard struct {
+	secrets *Set
+	held    []byte
+}
+
+// NewGuard returns a Guard.
+func NewGuard(s *Set) *Guard {
+	if s == nil {
+		s = New()
+	}
+	return &Guard{secrets: s}
+}
+
+// Write implements io.Writer. It returns ErrFound from the write on that completes
+// a secret.
+func (g *Guard) Write(p []byte) (int, error) {
+	if g.secrets.empty {
+		return len(p), nil
+	}
+	text := p
+	if len(g.held) > 0 {
+		text = append(g.held, p...)
+	}
+	held := len(text)
+	for i := g.secrets.next(text, 0); i < len(text); i = g.secrets.next(text, i+1) {
+		length, open := g.secrets.at(text[i:])
+		if length > 0 {
+			g.held = text
+			return 0, ErrFound
+		}
+		if open {
+			held = min(held, i)
+		}
+	}
+	g.held = append(g.held[:0:0], text[held:]...)
+	return len(p), nil
+}
+
+// Held returns the number of last bytes that may be the beginning of a secret.
+func (g *Guard) Held() int { return len(g.held) }

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -18,18 +19,10 @@ const (
 )
 
 // placeholders are the words that stand where a server wants some key.
-var placeholders = wordSet(`a abc admin any anything api apikey bearer blank changeme default demo do dummy empty example fake false foo bar
+var placeholders = strings.Fields(`a abc admin any anything api apikey bearer blank changeme default demo do dummy empty example fake false foo bar
 	free here insert irrelevant is key llama lm local localhost me mock my na name needed nil no nokey none nonempty not nothing null ollama
 	open openai or pass password placeholder please replace required secret set sk some string studio test testing the this to token true
 	unused use used user value vllm whatever x xx xxx xxxx xxxxxxxx your`)
-
-func wordSet(words string) map[string]bool {
-	set := map[string]bool{}
-	for word := range strings.FieldsSeq(words) {
-		set[word] = true
-	}
-	return set
-}
 
 // Weak reports whether a value cannot be a credential, so that it is neither masked
 // nor searched for: it would be found in ordinary text. A value is weak if it has
@@ -61,7 +54,7 @@ func placeholder(value string) bool {
 	wordEnd := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	for part := range strings.FieldsFuncSeq(strings.ToLower(value), wordEnd) {
 		word := strings.TrimRightFunc(part, unicode.IsDigit)
-		if word != "" && !placeholders[word] || !counting(part[len(word):]) {
+		if word != "" && !slices.Contains(placeholders, word) || !counting(part[len(word):]) {
 			return false
 		}
 	}

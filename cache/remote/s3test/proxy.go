@@ -3,6 +3,7 @@ package s3test
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -79,9 +80,7 @@ func (p *Proxy) Counts() map[Fault]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	counts := make(map[Fault]int, len(p.counts))
-	for f, n := range p.counts {
-		counts[f] = n
-	}
+	maps.Copy(counts, p.counts)
 	return counts
 }
 
@@ -142,9 +141,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if isList(r) {
 		body = p.list(r, f, body)
 	}
-	for name, values := range answer.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), answer.Header)
 	if r.Method != http.MethodHead {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 	}

@@ -199,18 +199,9 @@ func (g *Grader) ask(ctx context.Context, def *competitions.Definition, params m
 		}
 	}
 	q.Limits = g.limits(trusted)
-	a, err := g.runIn(ctx, q, func() (func(), error) { return g.slots.enter(ctx, q.Limits.Memory) })
+	a, err := g.run(ctx, q, q.Limits.Memory)
 	if errors.Is(err, errKilled) { // by a machine that has no memory for it next to others
-		a, err = g.runIn(ctx, q, func() (func(), error) { return g.slots.alone(ctx) })
+		a, err = g.run(ctx, q, g.slots.memory)
 	}
 	return a, err
-}
-
-func (g *Grader) runIn(ctx context.Context, q question, enter func() (func(), error)) (answer, error) {
-	leave, err := enter()
-	if err != nil {
-		return answer{}, err
-	}
-	defer leave()
-	return g.run(ctx, q)
 }

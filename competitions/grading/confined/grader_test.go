@@ -371,7 +371,7 @@ func TestSlots(t *testing.T) {
 // TestSlotsAreLeft: a child that waits for a place gets it when another leaves.
 func TestSlotsAreLeft(t *testing.T) {
 	r := newSlots(Machine{CPUs: 1})
-	leave, err := r.alone(t.Context())
+	leave, err := r.enter(t.Context(), r.memory)
 	if err != nil {
 		t.Fatal(err)
 	}

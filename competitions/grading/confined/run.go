@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/mleflow/mleflow/competitions/grading"
 )
 
@@ -18,8 +20,13 @@ import (
 // does so where the machine has no memory left.
 var errKilled = errors.New("the process that reads the submission was killed, as the kernel does when the machine runs out of memory")
 
-// run starts a child and returns its answer.
-func (g *Grader) run(ctx context.Context, q question) (answer, error) {
+// run starts a child where it may have that much memory and returns its answer.
+func (g *Grader) run(ctx context.Context, q question, memory int64) (answer, error) {
+	leave, err := g.slots.enter(ctx, memory)
+	if err != nil {
+		return answer{}, err
+	}
+	defer leave()
 	text, err := json.Marshal(q)
 	if err != nil {
 		return answer{}, err
@@ -86,4 +93,38 @@ func OutOfMemory(complaint string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool {
 		return strings.Contains(complaint, "fatal error: "+text) || strings.Contains(complaint, "runtime: "+text)
 	})
+}
+
+// Machine holds the resources that all children share.
+type Machine struct {
+	CPUs   float64
+	Memory int64 // in bytes; 0 is unknown
+}
+
+// slots limits how many children run at once: as many as there are processors,
+// and as many as the memory suffices for if each takes all that it may have.
+// One whose limit is more than the machine has runs alone. Who asked first is
+// first.
+type slots struct {
+	memory int64 // in all
+	share  int64 // the least that a child takes
+	left   *semaphore.Weighted
+}
+
+func newSlots(m Machine) *slots {
+	cpus := max(1, int64(m.CPUs))
+	if m.Memory <= 0 {
+		m.Memory = cpus * baseMemory
+	}
+	return &slots{m.Memory, m.Memory / cpus, semaphore.NewWeighted(m.Memory)}
+}
+
+// enter waits until a child with so much memory may run. Call leave when the
+// child has ended.
+func (r *slots) enter(ctx context.Context, memory int64) (leave func(), err error) {
+	memory = min(max(memory, r.share), r.memory)
+	if err := r.left.Acquire(ctx, memory); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return func() { r.left.Release(memory) }, nil
 }

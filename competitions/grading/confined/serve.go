@@ -89,31 +89,27 @@ func (q question) answer(catalog func() (*competitions.Catalog, error), metrics 
 		}
 	}()
 	def, params, err := q.definition(catalog)
-	if err != nil {
-		return answer{Error: err.Error()}
-	}
 	grader := grading.Local{Metrics: metrics}
-	if q.Answers == "" {
-		err := grader.Form(def, q.Sample, q.Sketch)(context.Background(), q.Submission)
-		var bad *grading.Invalid
-		switch {
-		case errors.As(err, &bad):
-			return answer{Invalid: bad}
-		case err != nil:
-			return answer{Error: err.Error()}
-		}
-		return answer{}
+	switch {
+	case err != nil:
+	case q.Answers == "":
+		err = grader.Form(def, q.Sample, q.Sketch)(context.Background(), q.Submission)
+	default:
+		a.Report = new(grading.Report)
+		*a.Report, err = grader.Grade(context.Background(), def, grading.Request{
+			Submission: q.Submission, Name: q.Name, Answers: q.Answers, Params: params, Created: q.Created,
+		})
 	}
-	report, err := grader.Grade(context.Background(), def, grading.Request{
-		Submission: q.Submission, Name: q.Name, Answers: q.Answers, Params: params, Created: q.Created,
-	})
-	if errors.Is(err, grading.ErrProgram) {
+	var bad *grading.Invalid
+	switch {
+	case errors.As(err, &bad):
+		return answer{Invalid: bad}
+	case errors.Is(err, grading.ErrProgram):
 		return answer{Program: true}
-	}
-	if err != nil {
+	case err != nil:
 		return answer{Error: err.Error()}
 	}
-	return answer{Report: &report}
+	return a
 }
 
 // definition returns the definition that is asked for, and its parameters.

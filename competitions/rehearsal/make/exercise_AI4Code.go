@@ -125,7 +125,7 @@ func learnAI4Code(l *lesson) {
 			found[id], all = before, before
 		}
 		for _, id := range cells {
-			for _, w := range strings.Fields(f.Source[id]) {
+			for w := range strings.FieldsSeq(f.Source[id]) {
 				if f.Kind[id] == "markdown" {
 					places[w] = append(places[w], found[id]/max(1, all))
 				}
@@ -134,7 +134,7 @@ func learnAI4Code(l *lesson) {
 	}
 	place := func(text string) float64 {
 		sum, weights := 0.0, 1e-9
-		for _, w := range strings.Fields(text) {
+		for w := range strings.FieldsSeq(text) {
 			m, squares := mean(places[w]), 0.0
 			for _, p := range places[w] {
 				squares += (p - m) * (p - m) / float64(len(places[w]))

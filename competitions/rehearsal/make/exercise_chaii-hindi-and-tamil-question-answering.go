@@ -84,7 +84,7 @@ func learnChaii(l *lesson) {
 		for sentence := range strings.SplitSeq(sentences, "\n") {
 			var rest []string
 			shared := 0
-			for _, w := range strings.Fields(sentence) {
+			for w := range strings.FieldsSeq(sentence) {
 				if slices.Contains(asked, w) {
 					shared++
 				} else if articles[w] < train.len()/8 {

@@ -72,7 +72,7 @@ func learnFacebook(l *lesson) {
 			if with[w] == nil {
 				with[w] = map[string]float64{}
 			}
-			for _, tag := range strings.Fields(train.get(i, "Tags")) {
+			for tag := range strings.FieldsSeq(train.get(i, "Tags")) {
 				with[w][tag]++
 			}
 		}

@@ -73,7 +73,7 @@ func learnImet(l *lesson) {
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(far(a), far(b)) })
 		votes, found := map[string]int{}, []string{}
 		for _, k := range order[:5] {
-			for _, id := range strings.Fields(train.get(k, "attribute_ids")) {
+			for id := range strings.FieldsSeq(train.get(k, "attribute_ids")) {
 				if votes[id]++; votes[id] == 3 {
 					found = append(found, id)
 				}

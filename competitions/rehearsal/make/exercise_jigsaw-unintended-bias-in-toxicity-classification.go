@@ -29,7 +29,7 @@ func commentUnintendedBias(s *set) map[string]string {
 	if s.IntN(2) == 0 {
 		row["parent_id"] = itoa(5000000+s.IntN(1000000)) + ".0"
 	}
-	for _, name := range strings.Fields("severe_toxicity obscene identity_attack insult threat sexual_explicit") {
+	for name := range strings.FieldsSeq("severe_toxicity obscene identity_attack insult threat sexual_explicit") {
 		row[name] = "0.0"
 	}
 	row["toxicity"] = s.one("0.0", "0.0", "0.16666666666666666", "0.3")
@@ -37,7 +37,7 @@ func commentUnintendedBias(s *set) map[string]string {
 		row["toxicity"] = s.one("0.5", "0.6", "0.8333333333333334", "0.9")
 		row["insult"] = row["toxicity"]
 	}
-	for _, name := range strings.Fields("funny wow sad likes disagree") {
+	for name := range strings.FieldsSeq("funny wow sad likes disagree") {
 		row[name] = itoa(s.weighted(6, 2, 1))
 	}
 	row["identity_annotator_count"], row["toxicity_annotator_count"] = "0", s.one("4", "10")

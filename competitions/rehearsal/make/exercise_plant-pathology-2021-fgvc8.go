@@ -14,7 +14,7 @@ func drawPlant21(s *set) {
 	shift := map[string][3]float64{"scab": {-50, -20, -40}, "frog_eye_leaf_spot": {0, -60, 0}, "rust": {70, 0, -40}, "complex": {-30, -40, 40}, "powdery_mildew": {50, 30, 90}}
 	photo := func(kind string) []byte {
 		c := [3]float64{110, 150, 90}
-		for _, label := range strings.Fields(kind) {
+		for label := range strings.FieldsSeq(kind) {
 			for i, v := range shift[label] {
 				c[i] += v
 			}

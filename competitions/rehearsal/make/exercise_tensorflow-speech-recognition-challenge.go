@@ -39,7 +39,7 @@ func drawSpeechRecognition(s *set) {
 			}
 		}
 	}
-	for _, name := range strings.Fields("doing_the_dishes dude_miaowing exercise_bike pink_noise running_tap white_noise") {
+	for name := range strings.FieldsSeq("doing_the_dishes dude_miaowing exercise_bike pink_noise running_tap white_noise") {
 		train.file("train/audio/_background_noise_/"+name+".wav", toneSpeechRecognition(s, 200, 2400, 300))
 	}
 	train.file("train/audio/_background_noise_/README.md", []byte("Longer recordings without words.\n"))

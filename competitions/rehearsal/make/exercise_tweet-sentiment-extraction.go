@@ -54,7 +54,7 @@ func learnTweet(l *lesson) {
 	seen, chosen := map[string]int{}, map[string]int{}
 	for i := range train.len() {
 		sentiment, selected := train.get(i, "sentiment"), strings.Fields(train.get(i, "selected_text"))
-		for _, w := range strings.Fields(train.get(i, "text")) {
+		for w := range strings.FieldsSeq(train.get(i, "text")) {
 			seen[sentiment+w]++
 			if slices.Contains(selected, w) {
 				chosen[sentiment+w]++
@@ -63,7 +63,7 @@ func learnTweet(l *lesson) {
 	}
 	l.submitLike("sample_submission.csv", []string{"selected_text"}, func(_ *rows, i int) []string {
 		var words []string
-		for _, w := range strings.Fields(test.get(i, "text")) {
+		for w := range strings.FieldsSeq(test.get(i, "text")) {
 			if key := test.get(i, "sentiment") + w; 2*chosen[key] > seen[key] {
 				words = append(words, w)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -62,7 +63,7 @@ func (p *Profile) Read(text string, m *Material) ([]Answer, error) {
 	}
 	answers := make([]Answer, len(p.Questions))
 	for _, g := range given.Answers {
-		at := p.index(g.Question)
+		at := slices.IndexFunc(p.Questions, func(q Question) bool { return q.Name == g.Question })
 		switch {
 		case at < 0:
 			return nil, fmt.Errorf("%.50q was not asked", g.Question)
@@ -82,15 +83,6 @@ func (p *Profile) Read(text string, m *Material) ([]Answer, error) {
 		}
 	}
 	return answers, nil
-}
-
-func (p *Profile) index(name string) int {
-	for i, q := range p.Questions {
-		if q.Name == name {
-			return i
-		}
-	}
-	return -1
 }
 
 // unfenced is a text without the code fence that some models put around JSON.

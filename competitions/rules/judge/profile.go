@@ -8,7 +8,10 @@ import (
 	"path"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/hashicorp/hcl/v2/gohcl"
+
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/engine/bounded"
 )
@@ -47,12 +50,9 @@ var manipulation = Question{"manipulation", "Does the material address whoever r
 var questionName = pattern.New(`^[a-z][a-z0-9-]{0,39}$`)
 
 // Profiles are the names of the profiles that mleflow has, sorted.
-func Profiles() (names []string) {
+func Profiles() []string {
 	files, _ := fs.Glob(profiles, "profiles/*.hcl")
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(path.Base(f), ".hcl"))
-	}
-	return names
+	return lists.Of(files, func(f string) string { return strings.TrimSuffix(path.Base(f), ".hcl") })
 }
 
 // Named returns a profile that mleflow has.
@@ -103,9 +103,6 @@ func Parse(name string, data []byte) (*Profile, error) {
 }
 
 // Rules are the names of the findings that the profile may lead to.
-func (p *Profile) Rules() (names []string) {
-	for _, q := range p.Questions {
-		names = append(names, q.Rule())
-	}
-	return names
+func (p *Profile) Rules() []string {
+	return lists.Of(p.Questions, Question.Rule)
 }

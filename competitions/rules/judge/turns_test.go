@@ -30,7 +30,7 @@ func TestConversations(t *testing.T) {
 	} {
 		x := w.Begin([]byte(`{"model":"m-1","messages":[` + c.request + `]}`))
 		_, _ = x.Write([]byte(`{"choices":[{"message":` + c.response + `}]}`))
-		x.End(transcript.Event{Sequence: x.Sequence(), Provider: "openai", Method: "POST", Path: "/v1/chat/completions", Operation: "chat", Status: 200})
+		x.End(transcript.Event{Provider: "openai", Method: "POST", Path: "/v1/chat/completions", Operation: "chat", Status: 200})
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

@@ -2,8 +2,10 @@ package kubernetes
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,15 +35,20 @@ type Config struct {
 	Env     map[string]string `hcl:"env,optional"`
 
 	// Queue is Kueue's local queue that admits the Jobs.
-	Queue         string            `hcl:"queue,optional"`
-	PriorityClass string            `hcl:"priority_class,optional"`
-	RuntimeClass  string            `hcl:"runtime_class,optional"`
-	NodeSelector  map[string]string `hcl:"node_selector,optional"`
-	Exclude       []string          `hcl:"exclude,optional"`
-	Tolerations   []Toleration      `hcl:"toleration,block"`
-	GPUResource   string            `hcl:"gpu_resource,optional"`
-	Labels        map[string]string `hcl:"labels,optional"`
-	Annotations   map[string]string `hcl:"annotations,optional"`
+	Queue         string `hcl:"queue,optional"`
+	PriorityClass string `hcl:"priority_class,optional"`
+	// Autoscaling says that nodes are added for pods that wait, so that a pod for which there
+	// is no node is waited for.
+	Autoscaling bool `hcl:"autoscaling,optional"`
+	// Pod is a patch of the pod's specification, in YAML.
+	Pod          string            `hcl:"pod,optional"`
+	RuntimeClass string            `hcl:"runtime_class,optional"`
+	NodeSelector map[string]string `hcl:"node_selector,optional"`
+	Exclude      []string          `hcl:"exclude,optional"`
+	Tolerations  []Toleration      `hcl:"toleration,block"`
+	GPUResource  string            `hcl:"gpu_resource,optional"`
+	Labels       map[string]string `hcl:"labels,optional"`
+	Annotations  map[string]string `hcl:"annotations,optional"`
 
 	// PodSecurity selects the permissions of the worker's pod, in which agents' sandboxes run:
 	// "nested", "privileged" or "restricted".
@@ -71,10 +78,10 @@ type Cache struct {
 
 // Toleration is a toleration of Kubernetes.
 type Toleration struct {
-	Key      string `hcl:"key,optional"`
-	Operator string `hcl:"operator,optional"`
-	Value    string `hcl:"value,optional"`
-	Effect   string `hcl:"effect,optional"`
+	Key      string `hcl:"key,optional" json:"key,omitempty"`
+	Operator string `hcl:"operator,optional" json:"operator,omitempty"`
+	Value    string `hcl:"value,optional" json:"value,omitempty"`
+	Effect   string `hcl:"effect,optional" json:"effect,omitempty"`
 }
 
 // The values of PodSecurity.
@@ -88,6 +95,9 @@ const (
 type settings struct {
 	Config
 	pullTimeout, lostAfter, ttl time.Duration
+	// patch is Pod, decoded. shape is the pod of a job that asks for nothing.
+	patch map[string]any
+	shape podSpec
 	// server is the API server, host:port.
 	server string
 }
@@ -112,22 +122,19 @@ func settle(c Config) (settings, error) {
 		c.Cache = &Cache{}
 	}
 	s := settings{Config: c}
+	var err error
+	if s.patch, err = parsePatch(c.Pod); err != nil {
+		return s, err
+	}
 	if err := check(c); err != nil {
 		return s, err
 	}
-	var err error
-	for _, d := range []struct {
-		name, text string
-		missing    time.Duration
-		to         *time.Duration
-	}{
-		{"pull_timeout", c.PullTimeout, 10 * time.Minute, &s.pullTimeout}, {"lost_after", c.LostAfter, 5 * time.Minute, &s.lostAfter}, {"ttl", c.TTL, 24 * time.Hour, &s.ttl},
-	} {
-		if *d.to, err = cluster.Duration(d.name, d.text, d.missing); err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	s.shape = *recoded[podSpec](s.podSpec(cluster.Job{}, nil))
+	return s, cmp.Or(
+		cluster.Duration(&s.pullTimeout, "pull_timeout", c.PullTimeout, 10*time.Minute),
+		cluster.Duration(&s.lostAfter, "lost_after", c.LostAfter, 5*time.Minute),
+		cluster.Duration(&s.ttl, "ttl", c.TTL, 24*time.Hour),
+	)
 }
 
 func check(c Config) error {
@@ -142,8 +149,17 @@ func check(c Config) error {
 		return fmt.Errorf("cache has both a path and a claim: remove one")
 	case c.Cache.Path != "" && !path.IsAbs(c.Cache.Path):
 		return fmt.Errorf("cache path %q is not absolute: it is a path of the nodes", c.Cache.Path)
+	case len(c.Exclude) > 0 && strings.Contains(c.Pod, "nodeSelectorTerms"):
+		return fmt.Errorf("pod has nodeSelectorTerms, of which a node needs to meet only one, so that exclude would not hold: exclude the nodes in each term instead")
 	case c.Cache.Quota != "" && !quantity.Regexp().MatchString(c.Cache.Quota):
 		return fmt.Errorf("cache quota %q is not a size: write one such as \"500GiB\"", c.Cache.Quota)
+	}
+	for _, all := range []map[string]string{c.Labels, c.Annotations} {
+		for name := range all {
+			if name == managedBy || name == cluster.Label || strings.HasPrefix(name, cluster.Label+"/") {
+				return fmt.Errorf("labels or annotations has %q, by which mleflow and its network policy find workers: remove it", name)
+			}
+		}
 	}
 	return nil
 }
@@ -151,4 +167,37 @@ func check(c Config) error {
 // sizeLimit returns a quota in Kubernetes' notation.
 func sizeLimit(quota string) string {
 	return strings.Join(strings.Fields(strings.TrimSuffix(quota, "B")), "")
+}
+
+//go:embed manifests.yaml
+var manifests string
+
+// Init holds the inputs of Manifests. Namespace, Cache and UID come from the cluster
+// file.
+type Init struct {
+	Namespace, Cache string
+	// Image prepares the nodes; it has a shell, cp, mv, chown and chmod.
+	Image string
+	UID   int64
+	// Seccomp is the profile for the worker's pods.
+	Seccomp []byte
+}
+
+// Manifests returns the objects that a cluster needs before it can run jobs, as YAML
+// for kubectl apply.
+func Manifests(i Init) (string, error) {
+	i.Namespace, i.Cache = cmp.Or(i.Namespace, "mleflow"), cmp.Or(i.Cache, "/var/lib/mleflow")
+	i.Image = cmp.Or(i.Image, "docker.io/library/busybox:1.37")
+	i.UID = cmp.Or(i.UID, 1000)
+	if err := check(Config{Image: i.Image, Namespace: i.Namespace, PodSecurity: Nested, Cache: &Cache{Path: i.Cache}}); err != nil {
+		return "", err
+	}
+	var profile strings.Builder
+	for line := range strings.Lines(string(i.Seccomp)) {
+		fmt.Fprint(&profile, "    ", line)
+	}
+	return strings.NewReplacer(
+		"@NAMESPACE@", i.Namespace, "@CACHE@", i.Cache, "@IMAGE@", i.Image, "@UID@", strconv.FormatInt(i.UID, 10),
+		"@SECCOMP@", strings.TrimRight(profile.String(), "\n"),
+	).Replace(manifests), nil
 }

@@ -12,6 +12,11 @@
 //     image that cannot be pulled, a pod that has reached its deadline, and a pod
 //     on a node that no longer answers. The verdict is an annotation of the Job,
 //     which every other controller reads.
+//   - A pod that no node could run, and one that is refused for what it is, are Pending and
+//     Final; whoever started the job cancels it.
+//
+// A site's requirements are a patch of the pod, which may set only what changes neither the
+// worker nor its isolation.
 //
 // All Jobs and pods are followed by one list and watch each, by the reflector of
 // client-go, which survives an API server that restarts and resource versions

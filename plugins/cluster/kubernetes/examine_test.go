@@ -34,7 +34,7 @@ func TestRealExamine(t *testing.T) {
 				return
 			}
 			var first cluster.Check
-			for _, k := range b.Examine(t.Context()) {
+			for _, k := range b.Examine(t.Context(), cluster.Job{Name: cluster.JobName("0"), Args: []string{"version"}}) {
 				if !k.OK && first.Name == "" {
 					first = k
 				}

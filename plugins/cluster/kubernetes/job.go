@@ -8,23 +8,24 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/mleflow/mleflow/plugins/cluster"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 )
 
 // The labels and annotations of a Job and its pods.
 const (
-	managedBy   = "app.kubernetes.io/managed-by"
-	queueLabel  = "kueue.x-k8s.io/queue-name"
-	jobLabel    = "batch.kubernetes.io/job-name"
-	actionNote  = "mleflow/action"
-	addressNote = "mleflow/address"
-	reasonNote  = "mleflow/failed"
-	messageNote = "mleflow/message"
+	managedBy  = "app.kubernetes.io/managed-by"
+	queueLabel = "kueue.x-k8s.io/queue-name"
+	jobLabel   = "batch.kubernetes.io/job-name"
+	// preemptibleLabel marks pods of preemptible jobs.
+	preemptibleLabel = cluster.Label + "/preemptible"
+	actionNote       = "mleflow/action"
+	addressNote      = "mleflow/address"
+	reasonNote       = "mleflow/failed"
+	messageNote      = "mleflow/message"
 
-	workerName = "worker"
+	workerName   = "worker"
+	nodeVariable = "MLEFLOW_NODE"
 	// cacheDir is the cache in the worker's container, homeDir its other writable
 	// folder.
 	cacheDir = "/var/cache/mleflow"
@@ -37,11 +38,30 @@ const (
 // spotTaints are the taints of preemptible nodes at Google and Azure. Amazon sets none.
 var spotTaints = []string{"cloud.google.com/gke-spot", "cloud.google.com/gke-preemptible", "kubernetes.azure.com/scalesetpriority"}
 
+// object is a JSON object of Kubernetes. A test decodes the whole manifest strictly into the
+// types of k8s.io/api.
+type object map[string]any
+
+// add sets a member unless its value is empty, which stands for Kubernetes' default.
+func (o object) add(name string, value any, empty bool) {
+	if !empty {
+		o[name] = value
+	}
+}
+
+// named returns a reference to an object of the namespace for each name.
+func named(names []string) (all []object) {
+	for _, name := range names {
+		all = append(all, object{"name": name})
+	}
+	return all
+}
+
 // manifest returns the Job of a job. nodes are the nodes that it may prefer.
-func (s settings) manifest(j cluster.Job, nodes []string) *job {
+func (s settings) manifest(j cluster.Job, nodes []string) object {
 	labels := map[string]string{managedBy: cluster.Label, cluster.Label: workerName}
 	if j.Preemptible {
-		labels[cluster.Label+"/preemptible"] = "true"
+		labels[preemptibleLabel] = "true"
 	}
 	maps.Copy(labels, s.Labels)
 	notes := map[string]string{actionNote: j.Action, addressNote: j.Address}
@@ -50,15 +70,15 @@ func (s settings) manifest(j cluster.Job, nodes []string) *job {
 	if s.Queue != "" {
 		jobLabels[queueLabel] = s.Queue
 	}
-	return &job{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
-		ObjectMeta: metav1.ObjectMeta{Name: j.Name, Namespace: s.Namespace, Labels: jobLabels, Annotations: notes},
-		Spec: jobSpec{
-			BackoffLimit:            new(j.Retries),
-			TTLSecondsAfterFinished: new(int(s.ttl.Seconds())),
-			PodReplacementPolicy:    "Failed",
-			PodFailurePolicy:        failurePolicy(),
-			Template:                podTemplate{Metadata: templateMeta{Labels: labels, Annotations: notes}, Spec: s.podSpec(j, nodes)},
+	return object{
+		"apiVersion": "batch/v1", "kind": "Job",
+		"metadata": object{"name": j.Name, "namespace": s.Namespace, "labels": jobLabels, "annotations": notes},
+		"spec": object{
+			"backoffLimit":            j.Retries,
+			"ttlSecondsAfterFinished": int(s.ttl.Seconds()),
+			"podReplacementPolicy":    "Failed",
+			"podFailurePolicy":        failurePolicy(),
+			"template":                object{"metadata": object{"labels": labels, "annotations": notes}, "spec": s.podSpec(j, nodes)},
 		},
 	}
 }
@@ -67,54 +87,52 @@ func (s settings) manifest(j cluster.Job, nodes []string) *job {
 // pod is the machines' failure and counts as a retry. Disruptions such as preemptions
 // count too, because a cluster that always preempts a job would restart it endlessly.
 // An agent's failure is a result and ends no pod.
-func failurePolicy() *podFailurePolicy {
-	return &podFailurePolicy{Rules: []failureRule{
-		{Action: "FailJob", OnExitCodes: &onExitCodes{ContainerName: workerName, Operator: "In", Values: cluster.FinalExits}},
-	}}
+func failurePolicy() object {
+	exits := object{"containerName": workerName, "operator": "In", "values": cluster.FinalExits}
+	return object{"rules": []object{{"action": "FailJob", "onExitCodes": exits}}}
 }
 
-func (s settings) podSpec(j cluster.Job, nodes []string) podSpec {
-	spec := podSpec{
-		RestartPolicy:                 "Never",
-		TerminationGracePeriodSeconds: new(max(1, seconds(j.Grace))),
-		AutomountServiceAccountToken:  new(false),
-		EnableServiceLinks:            new(false),
-		ServiceAccountName:            s.ServiceAccount,
-		PriorityClassName:             s.PriorityClass,
-		NodeSelector:                  s.NodeSelector,
-		Tolerations:                   s.tolerations(j),
-		Affinity:                      s.affinity(j.Near, nodes),
-		Containers:                    []container{s.container(j)},
-		Volumes:                       s.volumes(),
+func (s settings) podSpec(j cluster.Job, nodes []string) object {
+	pod, worker := s.security()
+	spec := object{
+		"restartPolicy":                 "Never",
+		"terminationGracePeriodSeconds": max(1, seconds(j.Grace)),
+		"automountServiceAccountToken":  false,
+		"enableServiceLinks":            false,
+		"serviceAccountName":            s.ServiceAccount,
+		"tolerations":                   s.tolerations(j),
+		"securityContext":               pod,
+		"containers":                    []object{s.container(j, worker)},
+		"volumes":                       s.volumes(),
 	}
-	if j.Deadline > 0 {
-		spec.ActiveDeadlineSeconds = new(seconds(j.Deadline))
+	affinity := s.affinity(j.Near, nodes)
+	spec.add("affinity", object{"nodeAffinity": affinity}, len(affinity) == 0)
+	spec.add("priorityClassName", s.PriorityClass, s.PriorityClass == "")
+	spec.add("nodeSelector", s.NodeSelector, len(s.NodeSelector) == 0)
+	spec.add("activeDeadlineSeconds", seconds(j.Deadline), j.Deadline <= 0)
+	spec.add("runtimeClassName", s.RuntimeClass, s.RuntimeClass == "")
+	spec.add("imagePullSecrets", named(s.ImagePullSecrets), len(s.ImagePullSecrets) == 0)
+	spec.add("hostUsers", false, s.PodSecurity != Nested)
+	if s.patch != nil {
+		spec = merged(*recoded[any](spec), s.patch).(map[string]any)
 	}
-	if s.RuntimeClass != "" {
-		spec.RuntimeClassName = &s.RuntimeClass
-	}
-	for _, name := range s.ImagePullSecrets {
-		spec.ImagePullSecrets = append(spec.ImagePullSecrets, localReference{name})
-	}
-	s.secure(&spec)
 	return spec
 }
 
 // tolerations returns the configured tolerations and those that limit the time for
 // which a pod stays bound to a silent node. A preemptible job tolerates the taints by
 // which providers keep other pods off such nodes.
-func (s settings) tolerations(j cluster.Job) []toleration {
-	var all []toleration
+func (s settings) tolerations(j cluster.Job) (all []any) {
 	for _, t := range s.Tolerations {
-		all = append(all, toleration{Key: t.Key, Operator: t.Operator, Value: t.Value, Effect: t.Effect})
+		all = append(all, t)
 	}
 	if j.Preemptible {
 		for _, key := range spotTaints {
-			all = append(all, toleration{Key: key, Operator: "Exists", Effect: "NoSchedule"})
+			all = append(all, Toleration{Key: key, Operator: "Exists", Effect: "NoSchedule"})
 		}
 	}
 	for _, key := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
-		all = append(all, toleration{Key: key, Operator: "Exists", Effect: "NoExecute", TolerationSeconds: new(seconds(s.lostAfter))})
+		all = append(all, object{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds(s.lostAfter)})
 	}
 	return all
 }
@@ -122,49 +140,51 @@ func (s settings) tolerations(j cluster.Job) []toleration {
 // affinity refuses the excluded nodes, and prefers the first nodes of the job's own order,
 // so that jobs with the same inputs share the nodes whose caches have them. A full node
 // costs only the preference.
-func (s settings) affinity(near string, nodes []string) *affinity {
-	var a nodeAffinity
-	named := func(operator, name string) requirement {
-		return requirement{Key: "metadata.name", Operator: operator, Values: []string{name}}
+func (s settings) affinity(near string, nodes []string) object {
+	a := object{}
+	term := func(operator string, names ...string) object {
+		var fields []object
+		for _, name := range names {
+			fields = append(fields, object{"key": "metadata.name", "operator": operator, "values": []string{name}})
+		}
+		return object{"matchFields": fields}
 	}
 	if near != "" && len(nodes) > 1 {
+		var preferred []object
 		for i, name := range cluster.Rank(near, nodes)[:min(favourites, len(nodes))] {
-			a.Preferred = append(a.Preferred, preferredTerm{100 >> i, nodeTerm{[]requirement{named("In", name)}}})
+			preferred = append(preferred, object{"weight": 100 >> i, "preference": term("In", name)})
 		}
+		a["preferredDuringSchedulingIgnoredDuringExecution"] = preferred
 	}
 	if len(s.Exclude) > 0 {
-		var all nodeTerm
-		for _, name := range s.Exclude {
-			all.MatchFields = append(all.MatchFields, named("NotIn", name))
-		}
-		a.Required = &nodeSelector{[]nodeTerm{all}}
-	} else if a.Preferred == nil {
-		return nil
+		a["requiredDuringSchedulingIgnoredDuringExecution"] = object{"nodeSelectorTerms": []object{term("NotIn", s.Exclude...)}}
 	}
-	return &affinity{a}
+	return a
 }
 
-func (s settings) container(j cluster.Job) container {
+func (s settings) container(j cluster.Job, security object) object {
 	reserved := s.reserve(j.Needs)
-	c := container{
-		Name: workerName, Image: s.Image,
-		Command: s.Command, Args: j.Args,
-		Env:          s.environment(j),
-		Resources:    resources{Limits: reserved, Requests: reserved},
-		VolumeMounts: []volumeMount{{"cache", cacheDir}, {"tmp", homeDir}},
-
-		TerminationMessagePolicy: "FallbackToLogsOnError",
+	c := object{
+		"name": workerName, "image": s.Image, "command": s.Command, "args": j.Args,
+		"env":             s.environment(j),
+		"volumeMounts":    []object{{"name": "cache", "mountPath": cacheDir}, {"name": "tmp", "mountPath": homeDir}},
+		"securityContext": security,
+		// The last words of the worker, if it leaves no message.
+		"terminationMessagePolicy": "FallbackToLogsOnError",
 	}
-	for _, name := range s.Secrets {
-		c.EnvFrom = append(c.EnvFrom, envFrom{SecretRef: &localReference{name}})
+	c.add("resources", object{"limits": reserved, "requests": reserved}, len(reserved) == 0)
+	var sources []object
+	for _, secret := range named(s.Secrets) {
+		sources = append(sources, object{"secretRef": secret})
 	}
+	c.add("envFrom", sources, len(sources) == 0)
 	return c
 }
 
 // environment returns the variables sorted by name; the job's own take precedence.
 // Workers also test whether agents can reach the API server at the controller's
 // address.
-func (s settings) environment(j cluster.Job) []envVar {
+func (s settings) environment(j cluster.Job) []object {
 	values := map[string]string{"HOME": homeDir, "MLEFLOW_CACHE_DIR": cacheDir}
 	if s.Cache.Quota != "" {
 		values["MLEFLOW_CACHE_QUOTA"] = s.Cache.Quota
@@ -174,11 +194,17 @@ func (s settings) environment(j cluster.Job) []envVar {
 	if s.server != "" {
 		values[breach.Variable] = strings.TrimPrefix(values[breach.Variable]+","+s.server, ",")
 	}
-	env := []envVar{{Name: "MLEFLOW_NODE", ValueFrom: &envSource{FieldRef: &fieldRef{"spec.nodeName"}}}}
-	for k, v := range values {
-		env = append(env, envVar{Name: k, Value: v})
+	values[nodeVariable] = ""
+	var env []object
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		v := object{"name": name}
+		if name == nodeVariable {
+			v["valueFrom"] = object{"fieldRef": object{"fieldPath": "spec.nodeName"}}
+		} else {
+			v.add("value", values[name], values[name] == "")
+		}
+		env = append(env, v)
 	}
-	slices.SortFunc(env, func(a, b envVar) int { return strings.Compare(a.Name, b.Name) })
 	return env
 }
 
@@ -200,40 +226,39 @@ func (s settings) reserve(n cluster.Needs) map[string]string {
 	return r
 }
 
-func (s settings) volumes() []volume {
-	cache := volume{Name: "cache"}
-	switch {
+func (s settings) volumes() []object {
+	cache := object{"name": "cache"}
+	switch limit := sizeLimit(s.Cache.Quota); {
 	case s.Cache.Path != "":
-		cache.HostPath = &hostPath{Path: s.Cache.Path, Type: "Directory"}
+		cache["hostPath"] = object{"path": s.Cache.Path, "type": "Directory"}
 	case s.Cache.Claim != "":
-		cache.PersistentVolumeClaim = &claim{s.Cache.Claim}
+		cache["persistentVolumeClaim"] = object{"claimName": s.Cache.Claim}
 	default:
-		cache.EmptyDir = &emptyDir{SizeLimit: sizeLimit(s.Cache.Quota)}
+		dir := object{}
+		dir.add("sizeLimit", limit, limit == "")
+		cache["emptyDir"] = dir
 	}
-	return []volume{cache, {Name: "tmp", EmptyDir: &emptyDir{}}}
+	return []object{cache, {"name": "tmp", "emptyDir": object{}}}
 }
 
-// secure chooses the pod's permissions. Nested is the least that lets the runtime
-// sandbox make its own namespaces: a user namespace for the pod, an unmasked
-// /proc and a seccomp profile with the calls that make a sandbox.
-func (s settings) secure(spec *podSpec) {
-	c := &spec.Containers[0]
+// security returns the permissions of the pod and of its worker. Nested is the least that
+// lets the runtime sandbox make its own namespaces: a user namespace for the pod, an
+// unmasked /proc and a seccomp profile with the calls that make a sandbox.
+func (s settings) security() (pod, worker object) {
 	if s.PodSecurity == Privileged {
-		c.SecurityContext = &containerSecurity{Privileged: new(true)}
-		spec.SecurityContext = &podSecurity{RunAsUser: new(int64(0))}
-		return
+		return object{"runAsUser": 0}, object{"privileged": true}
 	}
-	spec.SecurityContext = &podSecurity{
-		RunAsNonRoot: new(true), RunAsUser: &s.UID, RunAsGroup: &s.UID, FSGroup: &s.UID,
-		SeccompProfile: &seccomp{Type: "RuntimeDefault"},
+	pod = object{
+		"runAsNonRoot": true, "runAsUser": s.UID, "runAsGroup": s.UID, "fsGroup": s.UID,
+		"seccompProfile": object{"type": "RuntimeDefault"},
 	}
-	c.SecurityContext = &containerSecurity{AllowPrivilegeEscalation: new(false), Capabilities: &capabilities{Drop: []string{"ALL"}}}
+	worker = object{"allowPrivilegeEscalation": false, "capabilities": object{"drop": []string{"ALL"}}}
 	if s.PodSecurity == Nested {
-		spec.HostUsers = new(false)
-		spec.SecurityContext.SeccompProfile = &seccomp{Type: "Localhost", LocalhostProfile: s.SeccompProfile}
-		c.SecurityContext.ProcMount = "Unmasked"
-		c.SecurityContext.AppArmorProfile = &seccomp{Type: "Unconfined"} // the default one refuses mounts
+		pod["seccompProfile"] = object{"type": "Localhost", "localhostProfile": s.SeccompProfile}
+		worker["procMount"] = "Unmasked"
+		worker["appArmorProfile"] = object{"type": "Unconfined"} // the default one refuses mounts
 	}
+	return pod, worker
 }
 
 func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }

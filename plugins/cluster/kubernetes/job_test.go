@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
@@ -44,9 +46,9 @@ func TestPreemptible(t *testing.T) {
 	for _, preemptible := range []bool{false, true} {
 		j := aJob
 		j.Preemptible = preemptible
-		spec := full(t, nil).manifest(j, nil).Spec.Template
-		has := slices.ContainsFunc(spec.Spec.Tolerations, func(t toleration) bool { return t.Key == "cloud.google.com/gke-spot" && t.Operator == "Exists" })
-		if has != preemptible || (spec.Metadata.Labels["mleflow/preemptible"] == "true") != preemptible || *spec.Spec.TerminationGracePeriodSeconds != 60 {
+		spec := theirs(t, full(t, nil).manifest(j, nil)).Spec.Template
+		has := slices.ContainsFunc(spec.Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == "cloud.google.com/gke-spot" && t.Operator == "Exists" })
+		if has != preemptible || (spec.Labels["mleflow/preemptible"] == "true") != preemptible || *spec.Spec.TerminationGracePeriodSeconds != 60 {
 			t.Errorf("preemptible %v: %+v", preemptible, spec)
 		}
 	}
@@ -64,17 +66,12 @@ func TestManifestIsABatchJob(t *testing.T) {
 		{Restricted, func(c *Config) { c.PodSecurity = Restricted; c.Cache = &Cache{Quota: "5 GiB"} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sent, err := json.Marshal(full(t, c.change).manifest(aJob, []string{"n1", "n2", "n3", "n4"}))
+			manifest := full(t, c.change).manifest(aJob, []string{"n1", "n2", "n3", "n4"})
+			sent, err := json.Marshal(manifest)
 			if err != nil {
 				t.Fatal(err)
 			}
-			decoder := json.NewDecoder(bytes.NewReader(sent))
-			decoder.DisallowUnknownFields()
-			var theirs batchv1.Job
-			if err := decoder.Decode(&theirs); err != nil {
-				t.Fatalf("%v in %s", err, sent)
-			}
-			back, err := json.Marshal(theirs)
+			back, err := json.Marshal(theirs(t, manifest))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,25 +89,42 @@ func TestManifestIsABatchJob(t *testing.T) {
 	}
 }
 
+// theirs decodes a manifest strictly into the types of k8s.io/api.
+func theirs(t *testing.T, manifest object) (j batchv1.Job) {
+	t.Helper()
+	sent, err := json.Marshal(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(sent))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&j); err != nil {
+		t.Fatalf("%v in %s", err, sent)
+	}
+	return j
+}
+
 func TestManifest(t *testing.T) {
-	j := full(t, nil).manifest(aJob, []string{"n1", "n2", "n3", "n4"})
+	j := theirs(t, full(t, nil).manifest(aJob, []string{"n1", "n2", "n3", "n4"}))
 	pod := j.Spec.Template.Spec
-	if j.Labels[queueLabel] != "lab" || j.Spec.Template.Metadata.Labels[queueLabel] != "" || j.Annotations[actionNote] != aJob.Action {
+	if j.Labels[queueLabel] != "lab" || j.Spec.Template.Labels[queueLabel] != "" || j.Annotations[actionNote] != aJob.Action {
 		t.Errorf("labels %v, annotations %v", j.Labels, j.Annotations)
 	}
-	want := map[string]string{"cpu": "1500m", "memory": "1073741824", "ephemeral-storage": "2147483648", "nvidia.com/gpu": "2"}
-	if diff := cmp.Diff(want, pod.Containers[0].Resources.Limits); diff != "" {
-		t.Error(diff)
+	want := map[string]string{"cpu": "1500m", "memory": "1Gi", "ephemeral-storage": "2Gi", "nvidia.com/gpu": "2"}
+	for name, q := range pod.Containers[0].Resources.Limits {
+		if q.Cmp(resource.MustParse(want[string(name)])) != 0 || len(pod.Containers[0].Resources.Limits) != len(want) {
+			t.Errorf("limit of %s: %s", name, q.String())
+		}
 	}
 	if *pod.ActiveDeadlineSeconds != 90 || *pod.TerminationGracePeriodSeconds != 60 || *j.Spec.BackoffLimit != 3 || *pod.AutomountServiceAccountToken {
 		t.Errorf("%+v", pod)
 	}
-	refused := pod.Affinity.NodeAffinity.Required.Terms[0].MatchFields
+	refused := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields
 	if len(refused) != 2 || refused[1].Operator != "NotIn" || refused[1].Values[0] != "bad-2" {
 		t.Errorf("excluded %+v", refused)
 	}
 	var preferred []string
-	for _, term := range pod.Affinity.NodeAffinity.Preferred {
+	for _, term := range pod.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
 		preferred = append(preferred, term.Preference.MatchFields[0].Values...)
 	}
 	if diff := cmp.Diff(cluster.Rank("leaf", []string{"n1", "n2", "n3", "n4"})[:3], preferred); diff != "" {
@@ -134,7 +148,7 @@ func TestFits(t *testing.T) {
 		if c.taint != "" {
 			n.Spec.Taints = []taint{{Key: c.taint, Effect: "NoSchedule"}}
 		}
-		if got := b.fits(n); got != c.want {
+		if got := b.fits(n, b.shape); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -206,7 +220,8 @@ func TestStatusOfEnds(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, s)
 		}
 	}
-	if exits := failurePolicy().Rules[0].OnExitCodes.Values; !slices.Equal(exits, []int{78, 126, 127}) {
+	policy := theirs(t, full(t, nil).manifest(aJob, nil)).Spec.PodFailurePolicy
+	if exits := policy.Rules[0].OnExitCodes.Values; !slices.Equal(exits, []int32{78, 126, 127}) {
 		t.Errorf("the Job is not started again after %v", exits)
 	}
 }

@@ -5,15 +5,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/cluster"
+	"k8s.io/client-go/rest"
 )
 
 // TestKwok starts MLEFLOW_KWOK jobs on 1,000 nodes that kwok pretends, and prints
@@ -44,7 +47,11 @@ func TestKwok(t *testing.T) {
 	var before runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	calls, start := l.calls.Load(), time.Now()
+	var calls atomic.Int64
+	for _, c := range []*rest.RESTClient{l.batch, l.core} {
+		c.Client.Transport = &counted{&calls, c.Client.Transport}
+	}
+	start := time.Now()
 	names := make([]string, n)
 	var wg sync.WaitGroup
 	turn := make(chan struct{}, 32)
@@ -83,14 +90,25 @@ func TestKwok(t *testing.T) {
 	var after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	requests := l.calls.Load() - calls
+	requests := calls.Load()
 	fmt.Printf("BenchmarkKwok\t%d\t%.4g s-started\t%d done\t%.4g s-done\t%.4g MiB-heap\t%.4g MiB-system\t%.4g requests/job\n",
 		n, started.Seconds(), done, took.Seconds(), float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), float64(after.Sys)/(1<<20), float64(requests)/float64(n))
 	if err := l.Remove(t.Context(), names...); err != nil {
 		t.Fatal(err)
 	}
-	requests = l.calls.Load() - calls
+	requests = calls.Load()
 	t.Logf("removed after %v; %d requests in all, %.3f for each job", time.Since(start).Round(time.Second), requests, float64(requests)/float64(n))
+}
+
+// counted counts requests.
+type counted struct {
+	n    *atomic.Int64
+	next http.RoundTripper
+}
+
+func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.n.Add(1)
+	return c.next.RoundTrip(r)
 }
 
 // kwokTime is how long jobs may take; what is not done then is counted.

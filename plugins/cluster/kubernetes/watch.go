@@ -12,8 +12,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
@@ -27,8 +33,7 @@ const (
 
 // watcher combines the jobs and pods that reflectors report, and reports changes.
 type watcher struct {
-	settings
-	*client
+	*Backend
 	tell func(cluster.Status)
 	all  func() // nil after its call
 
@@ -41,7 +46,7 @@ type watcher struct {
 }
 
 func (b *Backend) watcher(fn func(cluster.Status), all func()) *watcher {
-	return &watcher{settings: b.settings, client: b.client, tell: fn, all: all, jobs: map[string]*jobState{}, synced: map[string]bool{}}
+	return &watcher{Backend: b, tell: fn, all: all, jobs: map[string]*jobState{}, synced: map[string]bool{}}
 }
 
 // Watch implements cluster.Backend.
@@ -51,8 +56,8 @@ func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()
 	w := b.watcher(fn, all)
 	w.stop = stop
 	var wg sync.WaitGroup
-	wg.Go(func() { w.reflect(ctx, "jobs", &listWatch{client: b.batch, resource: "jobs"}, &job{}) })
-	wg.Go(func() { w.reflect(ctx, "pods", &listWatch{client: b.core, resource: "pods"}, &pod{}) })
+	wg.Go(func() { w.reflect(ctx, "jobs", b.batch, &job{}) })
+	wg.Go(func() { w.reflect(ctx, "pods", b.core, &pod{}) })
 	wg.Go(func() { w.tidy(ctx) })
 	wg.Wait()
 	w.mu.Lock()
@@ -60,11 +65,26 @@ func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()
 	return w.denied
 }
 
-func (w *watcher) reflect(ctx context.Context, kind string, lw *listWatch, expected any) {
-	lw.namespace, lw.selector = w.Namespace, cluster.Label
-	lw.failed = func(err error) { w.refused(kind, err) }
-	r := cache.NewReflectorWithOptions(lw, expected, &feed{w, kind}, cache.ReflectorOptions{Name: kind})
-	r.RunWithContext(ctx)
+// reflect follows one kind of our objects.
+func (w *watcher) reflect(ctx context.Context, kind string, c *rest.RESTClient, expected any) {
+	request := func(options *metav1.ListOptions) *rest.Request {
+		options.LabelSelector = cluster.Label
+		return c.Get().Namespace(w.Namespace).Resource(kind).VersionedParams(options, metav1.ParameterCodec)
+	}
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			o, err := request(&options).Do(ctx).Get()
+			w.refused(kind, err)
+			return o, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch = true
+			i, err := request(&options).Watch(ctx)
+			w.refused(kind, err)
+			return i, err
+		},
+	}
+	cache.NewReflectorWithOptions(lw, expected, &feed{w, kind}, cache.ReflectorOptions{Name: kind}).RunWithContext(ctx)
 }
 
 // refused ends the watch if the first list is forbidden. A server that has just
@@ -83,34 +103,24 @@ func (w *watcher) refused(kind string, err error) {
 
 // feed is the store of one reflector.
 type feed struct {
-	w    *watcher
+	*watcher
 	kind string
 }
 
-func (f *feed) Add(o any) error    { return f.Update(o) }
+func (f *feed) Add(o any) error    { return f.take(o, (*jobState).put) }
+func (f *feed) Update(o any) error { return f.take(o, (*jobState).put) }
+func (f *feed) Delete(o any) error { return f.take(o, (*jobState).drop) }
 func (f *feed) Resync() error      { return nil }
-func (f *feed) Update(o any) error { f.w.put(o); return nil }
-func (f *feed) Delete(o any) error { f.w.drop(o); return nil }
 
 // Replace is the first list, or the one after a gap.
-func (f *feed) Replace(list []any, _ string) error {
-	f.w.replace(f.kind, list)
+func (f *feed) Replace(list []any, _ string) error { f.replace(f.kind, list); return nil }
+
+// take takes a change of an object into the state of its job.
+func (w *watcher) take(o any, in func(*jobState, any) *jobState) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.report(in(w.job(o), o))
 	return nil
-}
-
-func (w *watcher) put(o any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.report(w.job(o).put(o))
-}
-
-func (w *watcher) drop(o any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-		o = gone.Obj
-	}
-	w.report(w.job(o).drop(o))
 }
 
 func (w *watcher) replace(kind string, list []any) {
@@ -193,7 +203,7 @@ func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
 		if j.active() && !j.suspend && len(j.pods) == 0 && now.Sub(j.created) > slowStart && now.Sub(j.asked) > slowStart {
 			j.asked = now
 			uid := j.uid
-			acts = append(acts, func(ctx context.Context) error { return w.askJob(ctx, name, uid) })
+			acts = append(acts, func(ctx context.Context) error { return w.ask(ctx, j, uid, sight{}) })
 		}
 		for _, p := range j.pods {
 			s := p.sight
@@ -203,9 +213,9 @@ func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
 				acts = append(acts, func(ctx context.Context) error { return w.lose(ctx, s) })
 			case j.active() && p.over:
 				acts = append(acts, end)
-			case j.active() && p.slow(now, p.asked):
+			case j.asks(p, now):
 				p.asked = now
-				acts = append(acts, func(ctx context.Context) error { return w.ask(ctx, j, s) })
+				acts = append(acts, func(ctx context.Context) error { return w.ask(ctx, j, s.uid, s) })
 			case !p.stuck || p.ended():
 				p.since = time.Time{}
 			case p.since.IsZero():
@@ -218,46 +228,98 @@ func (w *watcher) due(now time.Time) (acts []func(context.Context) error) {
 	return acts
 }
 
-// ask finds out why a pod on its node does not start, such as a volume that cannot be
-// mounted. Only events have the reason. The last event counts, so a slow pull is not
-// stuck.
-func (w *watcher) ask(ctx context.Context, j *jobState, p sight) error {
-	last, err := w.failed(ctx, p.uid)
-	if last == nil || err != nil {
-		return err
+// scaleUps are the reasons of events by which cluster-autoscaler and Karpenter announce a node.
+var scaleUps = []string{"TriggeredScaleUp", "Nominated"}
+
+// ask finds out why a job has no pod, such as a quota, or why its pod does not start, such as a
+// volume that cannot be mounted: p is the pod, or zero, and uid that of the pod or the job. Only
+// events have the reason. The last event counts, so a slow pull is not stuck. Whether a pod
+// that has no node can ever have one depends on the nodes.
+func (w *watcher) ask(ctx context.Context, j *jobState, uid string, p sight) error {
+	never, last := "", (*event)(nil)
+	if p.unplaced() {
+		never = w.judge(ctx, p)
+	} else {
+		events, err := w.events(ctx, uid)
+		if err != nil {
+			return err
+		}
+		last = failed(events)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now := j.pods[p.name]; now != nil && now.uid == p.uid && !now.started {
+	now := j.pods[p.name]
+	switch {
+	case p.unplaced():
+		j.never = never
+	case last == nil:
+	case now != nil && now.uid == uid && !now.started:
 		now.stuck, now.reason, now.message = true, last.Reason, last.Message
-		w.report(j)
+	case p.uid == "" && j.uid == uid && j.active():
+		j.reason, j.message = last.Reason, last.Message
+		if j.never = ""; refused(last.Message) {
+			j.never = last.Message + "; docs/cluster.md says what can be changed where a site forbids it, and mleflow doctor --on CLUSTER.hcl tries it"
+		}
 	}
+	w.report(j)
 	return nil
 }
 
-// askJob finds out why a job has no pod, such as a quota.
-func (w *watcher) askJob(ctx context.Context, name, uid string) error {
-	last, err := w.failed(ctx, uid)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if j := w.jobs[name]; j != nil && last != nil && j.uid == uid && j.active() {
-		j.reason, j.message = last.Reason, last.Message
-		w.report(j)
+// judge says why a pod that has no node can never have one; "" if it may, such as one that an
+// autoscaler adds.
+func (w *watcher) judge(ctx context.Context, p sight) string {
+	why := w.unfit(ctx, p.spec)
+	switch {
+	case noClaim.Regexp().MatchString(p.message):
+		return p.message + "; create it in namespace " + w.Namespace + ", or name another claim in cache or pod"
+	case why == "":
+		return ""
 	}
-	return err
+	events, err := w.events(ctx, p.uid)
+	if err == nil && slices.ContainsFunc(events, func(e event) bool { return slices.Contains(scaleUps, e.Reason) }) {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s)", why, p.message)
 }
 
-// failed returns the last event of a pod or job if that is a failure.
-func (w *watcher) failed(ctx context.Context, uid string) (*event, error) {
-	events, err := w.events(ctx, uid)
-	if err != nil || len(events) == 0 {
-		return nil, err
+var (
+	// noClaim matches what the scheduler says of a pod whose PersistentVolumeClaim does not exist.
+	noClaim = pattern.New(`persistentvolumeclaim "[^"]+" not found`)
+	// admission matches what the API server says when it refuses a pod for what the pod is.
+	admission = pattern.New(` is forbidden: | is invalid: | denied the request`)
+	// unready matches those refusals by which a server says that it cannot tell yet.
+	unready = pattern.New(`status unknown for quota|not yet ready to handle|at this time because`)
+	// overQuota has what a pod asks for, and the whole quota.
+	overQuota = pattern.New(`exceeded quota: \S+, requested: (\S+), used: \S*, limited: (\S+)`)
+)
+
+// refused reports whether a pod would be refused however often its Job tried. A quota that
+// others use may become free, one that is too small does not.
+func refused(message string) bool {
+	quota := overQuota.Regexp().FindStringSubmatch(message)
+	if quota == nil {
+		return admission.Regexp().MatchString(message) && !unready.Regexp().MatchString(message)
+	}
+	asked, _ := labels.ConvertSelectorToLabelsMap(quota[1])
+	whole, _ := labels.ConvertSelectorToLabelsMap(quota[2])
+	for name := range asked {
+		if amount(asked[name]) > amount(whole[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+// failed returns the last event if that is a failure, else nil.
+func failed(events []event) *event {
+	if len(events) == 0 {
+		return nil
 	}
 	last := slices.MaxFunc(events, func(a, b event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 	if !strings.HasPrefix(last.Reason, "Failed") {
-		return nil, nil
+		return nil
 	}
-	return &last, nil
+	return &last
 }
 
 // end fails a job through a deadline in the past and annotates it with the reason.
@@ -269,7 +331,7 @@ func (w *watcher) end(ctx context.Context, name, reason, message string) error {
 	if err != nil {
 		return err
 	}
-	return w.patchJob(ctx, name, patch)
+	return w.change(ctx, w.batch, "jobs", name, patch)
 }
 
 // lose gives up a pod whose node does not answer. The pod counts as failed, so that
@@ -277,9 +339,9 @@ func (w *watcher) end(ctx context.Context, name, reason, message string) error {
 func (w *watcher) lose(ctx context.Context, p sight) error {
 	if !p.ended() {
 		patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"status":{"phase":"Failed","reason":"NodeLost","message":"node %s does not answer"}}`, p.uid, p.node)
-		if err := w.patchPodStatus(ctx, p.name, patch); err != nil {
+		if err := w.change(ctx, w.core, "pods", p.name, patch, "status"); err != nil {
 			return err
 		}
 	}
-	return w.forgetPod(ctx, p.name, apiUID(p.uid))
+	return w.forgetPod(ctx, p.name, types.UID(p.uid))
 }

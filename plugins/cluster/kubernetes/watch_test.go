@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ type stage struct {
 	*watcher
 	t       *testing.T
 	job     *job
+	nodes   []node
 	events  []event
 	patches []string
 	told    []cluster.Status
@@ -38,18 +40,14 @@ func newStage(t *testing.T) *stage {
 			fmt.Fprint(w, `{"kind":"Job","apiVersion":"batch/v1"}`)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(eventList{TypeMeta: metav1.TypeMeta{Kind: "EventList", APIVersion: "v1"}, Items: s.events})
+		if strings.HasSuffix(r.URL.Path, "/nodes") {
+			_ = json.NewEncoder(w).Encode(list[node]{TypeMeta: metav1.TypeMeta{Kind: "NodeList", APIVersion: "v1"}, Items: s.nodes})
+			return
+		}
+		_ = json.NewEncoder(w).Encode(list[event]{TypeMeta: metav1.TypeMeta{Kind: "EventList", APIVersion: "v1"}, Items: s.events})
 	}))
 	t.Cleanup(server.Close)
-	path := filepath.Join(t.TempDir(), "config")
-	text := fmt.Sprintf("clusters: [{name: c, cluster: {server: %q}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", server.URL)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b, err := New(Config{Image: "mine", Kubeconfig: path})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := backendAt(t, server.URL)
 	s.watcher = b.watcher(func(st cluster.Status) { s.told = append(s.told, st) }, nil)
 	s.job = &job{ObjectMeta: metav1.ObjectMeta{Name: "mleflow-1", UID: "j", CreationTimestamp: metav1.NewTime(start)}}
 	s.replace("jobs", []any{s.job})
@@ -63,8 +61,8 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // has gives the job a pod.
 func (s *stage) has(status podStatus, node string) {
 	p := &pod{ObjectMeta: metav1.ObjectMeta{Name: "mleflow-1-x", UID: "p", Labels: map[string]string{jobLabel: "mleflow-1"}, CreationTimestamp: metav1.NewTime(start)}, Status: status}
-	p.Spec.NodeName = node
-	s.put(p)
+	p.Spec.NodeName, p.Spec.Containers = node, make([]container, 1)
+	_ = s.take(p, (*jobState).put)
 }
 
 // last is what was told last.
@@ -145,7 +143,7 @@ func TestPodsThatWaitOrFail(t *testing.T) {
 				t.Errorf("ended: %v", s.patches)
 			}
 			s.job.Status.Conditions = []condition{{Type: "Failed", Status: "True", Reason: "BackoffLimitExceeded"}}
-			s.put(s.job)
+			_ = s.take(s.job, (*jobState).put)
 			if got := s.last(); got.State != cluster.Failed || got.Reason != c.reason || got.Final != c.final {
 				t.Errorf("in the end %+v", got)
 			}
@@ -169,4 +167,56 @@ func TestJobHasNoPod(t *testing.T) {
 	if got := s.last(); got.State != cluster.Running || got.Reason != "" {
 		t.Errorf("told %+v", got)
 	}
+}
+
+// TestWatch lists and watches the objects with our label, and reports the job that there is.
+func TestWatch(t *testing.T) {
+	listed := func(o metav1.ObjectMeta) metav1.ObjectMeta {
+		o.Labels = map[string]string{cluster.Label: workerName, jobLabel: "mleflow-1"}
+		return o
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch kind := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]; {
+		case r.URL.Query().Get("labelSelector") != cluster.Label:
+			t.Errorf("%s is asked without a selector", r.URL)
+		case r.URL.Query().Get("sendInitialEvents") != "":
+			w.WriteHeader(http.StatusUnprocessableEntity)
+		case r.URL.Query().Get("watch") != "":
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		case kind == "jobs":
+			_ = json.NewEncoder(w).Encode(list[job]{TypeMeta: metav1.TypeMeta{Kind: "JobList", APIVersion: "batch/v1"}, Items: []job{{ObjectMeta: listed(metav1.ObjectMeta{Name: "mleflow-1", UID: "j"})}}})
+		case kind == "pods":
+			p := pod{ObjectMeta: listed(metav1.ObjectMeta{Name: "mleflow-1-x", UID: "p"})}
+			p.Spec.NodeName, p.Status.ContainerStatuses = "n", []containerStatus{{Name: workerName, State: containerState{Running: &struct{}{}}}}
+			_ = json.NewEncoder(w).Encode(list[pod]{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []pod{p}})
+		}
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var got []cluster.Status
+	b := backendAt(t, server.URL)
+	if err := b.Watch(ctx, func(s cluster.Status) { got = append(got, s) }, cancel); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].Job != "mleflow-1" || got[0].State != cluster.Running || got[0].Node != "n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// backendAt is a backend of an API server.
+func backendAt(t *testing.T, server string) *Backend {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	text := fmt.Sprintf("clusters: [{name: c, cluster: {server: %q}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", server)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := New(Config{Image: "mine", Kubeconfig: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -42,8 +43,6 @@ type Backend struct {
 
 	mu sync.Mutex // serialises changes to jobs in this process
 }
-
-var _ cluster.Backend = (*Backend)(nil)
 
 // poll is the interval between two looks at the jobs.
 const poll = 300 * time.Millisecond
@@ -88,15 +87,12 @@ func New(c Config) (*Backend, error) {
 	return &Backend{c: c, wake: cluster.NewWake()}, nil
 }
 
-// Close implements cluster.Backend.
-func (b *Backend) Close() error { return nil }
-
 // Nodes implements cluster.Backend.
 func (b *Backend) Nodes(context.Context) ([]cluster.Node, error) {
 	var list []cluster.Node
 	used := map[string]float64{}
 	for _, j := range b.jobs() {
-		if j.running() {
+		if j.alive {
 			used[j.Node] += j.cpus()
 		}
 	}
@@ -155,12 +151,9 @@ func (b *Backend) Remove(_ context.Context, names ...string) error {
 // Watch implements cluster.Backend. It also starts waiting jobs that fit and restarts
 // failed ones, as no other process does.
 func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()) error {
-	last := map[string]cluster.Status{}
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for {
+	return b.wake.Follow(ctx, poll, poll, func(map[string]cluster.Status) (map[string]cluster.Status, error) {
 		now := map[string]cluster.Status{}
-		err := b.locked(func() error {
+		return now, b.locked(func() error {
 			err := b.advance()
 			for _, j := range b.jobs() {
 				s := j.status()
@@ -168,24 +161,7 @@ func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()
 			}
 			return err
 		})
-		if err != nil {
-			return err
-		}
-		for _, s := range cluster.Changes(last, now) {
-			fn(s)
-		}
-		last = now
-		if all != nil {
-			all()
-			all = nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-b.wake:
-		case <-tick.C:
-		}
-	}
+	}, fn, all)
 }
 
 // advance starts the workers that fit, oldest job first.
@@ -201,7 +177,7 @@ func (b *Backend) advance() error {
 	}
 	now := time.Now()
 	for _, j := range jobs {
-		if j.running() {
+		if j.alive {
 			free[j.Node] -= j.cpus()
 			if err := j.curb(now); err != nil {
 				return err
@@ -209,7 +185,7 @@ func (b *Backend) advance() error {
 		}
 	}
 	for _, j := range jobs {
-		if j.ended() || j.running() {
+		if j.ended() || j.alive {
 			continue
 		}
 		for _, node := range cluster.Rank(j.Spec.Near, b.c.Nodes) {
@@ -302,4 +278,16 @@ func (b *Backend) locked(fn func() error) error {
 		return fmt.Errorf("local workers in %s: %w", b.c.Folder, err)
 	}
 	return nil
+}
+
+// Examine implements cluster.Backend.
+func (b *Backend) Examine(context.Context, ...cluster.Job) []cluster.Check {
+	dir, folder := os.MkdirTemp(filepath.Join(b.c.Folder, "jobs"), ".try-")
+	_ = os.Remove(dir)
+	_, binary := exec.LookPath(b.c.Binary)
+	return []cluster.Check{
+		cluster.Found("folder", b.c.Folder, folder, "write folder = \"…\", a folder that you may write to"),
+		cluster.Found("binary", b.c.Binary, binary, "write binary = \"…\", the path of mleflow"),
+		cluster.Found("nodes", fmt.Sprintf("%d, played by this machine: %q", len(b.c.Nodes), b.c.Nodes), nil, ""),
+	}
 }

@@ -65,7 +65,6 @@ func (j *job) look() {
 }
 
 func (j *job) file(name string) string { return filepath.Join(j.dir, name) }
-func (j *job) running() bool           { return j.alive }
 
 // ended reports whether no worker runs or will run.
 func (j *job) ended() bool {

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
@@ -24,11 +26,10 @@ type Backend struct {
 	last lastQueue
 }
 
-var _ cluster.Backend = (*Backend)(nil)
-
-// New returns a backend. It does not ask Slurm anything.
-func New(c Config) (*Backend, error) {
-	s, err := settle(c)
+// New returns a backend. The site decides on some of the cluster.Limits. It does not ask Slurm
+// anything.
+func New(c Config, site ...string) (*Backend, error) {
+	s, err := settle(c, site...)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +38,6 @@ func New(c Config) (*Backend, error) {
 	}
 	return &Backend{settings: s, look: cluster.NewWake()}, nil
 }
-
-// Close implements cluster.Backend.
-func (b *Backend) Close() error { return nil }
 
 // path returns the path of one of a job's files.
 func (s *settings) path(name, what string) string { return filepath.Join(s.Folder, name+"."+what) }
@@ -69,7 +67,7 @@ func (b *Backend) Start(ctx context.Context, job cluster.Job) error {
 		return err
 	}
 	id, err := call(ctx, b.script(job), "sbatch", b.options(job, node)...)
-	if away := (unreachableError{}); err != nil && node != "" && !errors.As(err, &away) {
+	if err != nil && node != "" && !errors.Is(err, cluster.ErrLater) {
 		// Slurm knows why the node cannot take the job, such as a reservation.
 		id, err = call(ctx, b.script(job), "sbatch", b.options(job, "")...)
 	}
@@ -77,7 +75,7 @@ func (b *Backend) Start(ctx context.Context, job cluster.Job) error {
 		return err
 	}
 	defer b.look.Up()
-	id, _, _ = strings.Cut(strings.TrimSpace(id), ";") // a cluster's name follows
+	id, _, _ = strings.Cut(cluster.LastLine(id), ";") // a site's banner precedes, a cluster's name follows
 	// Only now: until here Slurm may remember an earlier job of this name.
 	return errors.Join(b.note(job), b.offer(job, id))
 }
@@ -208,4 +206,106 @@ func (b *Backend) forget(name string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// commands are those of Slurm that the backend calls.
+var commands = []string{"sbatch", "squeue", "sinfo", "scontrol", "scancel"}
+
+// Examine implements cluster.Backend.
+func (b *Backend) Examine(ctx context.Context, jobs ...cluster.Job) []cluster.Check {
+	for _, name := range commands {
+		if _, err := checkout.Program(name); err != nil {
+			return []cluster.Check{{Name: "commands", Detail: name + " is not in the path", Fix: "run mleflow where Slurm's commands are, such as on a login node"}}
+		}
+	}
+	known, err := queue(ctx)
+	checks := []cluster.Check{
+		cluster.Found("commands", strings.Join(commands, ", "), nil, ""),
+		cluster.Found("controller", fmt.Sprintf("squeue answers; it knows %d of mleflow's jobs", len(known)), err,
+			"scontrol ping says whether slurmctld runs; munge must run, too, with the cluster's key"),
+		b.canWrite(), b.program(), b.envFile(),
+	}
+	if !checks[1].OK {
+		return checks // nothing else can be asked
+	}
+	checks = append(checks, cluster.ExamineNodes(ctx, b, "partition and constraint name no such nodes: sinfo lists those that there are"))
+	for _, job := range jobs {
+		checks = append(checks, b.accepts(ctx, job))
+	}
+	return checks
+}
+
+func (b *Backend) canWrite() cluster.Check {
+	f, err := os.CreateTemp(b.Folder, ".try-")
+	if err != nil {
+		return cluster.Found("folder", "", err, "write folder = \"…\", a folder that you may write to and that all nodes see")
+	}
+	f.Close()
+	_ = os.Remove(f.Name())
+	return cluster.Found("folder", b.Folder+"; all nodes must see it", b.own(), "name a folder and an env_file that only you may write to")
+}
+
+// own returns an error if other users may write what jobs run.
+func (s *settings) own() error { return errors.Join(cluster.Own(s.Folder), cluster.Own(s.EnvFile)) }
+
+// program looks at the program as this machine sees it.
+func (b *Backend) program() cluster.Check {
+	_, err := exec.LookPath(b.Binary)
+	if err != nil {
+		err = fmt.Errorf("not a program here: %w", err)
+	}
+	c := cluster.Found("binary", b.Binary+"; all nodes must have it", err, "each node must have it; otherwise write binary = \"…\", the path of mleflow there")
+	c.Optional = true
+	return c
+}
+
+func (b *Backend) envFile() cluster.Check {
+	c := cluster.Check{Name: "env_file", OK: true, Optional: true, Detail: cmp.Or(b.EnvFile, "none")}
+	if b.EnvFile == "" {
+		return c
+	}
+	info, err := os.Stat(b.EnvFile)
+	switch {
+	case err != nil:
+		c.OK, c.Detail, c.Fix = false, "not seen from here: "+err.Error(), "each node must have it"
+	case info.Mode().Perm()&0o077 != 0:
+		c.OK, c.Detail, c.Fix = false, b.EnvFile+" is open to other users", "chmod 600 "+b.EnvFile
+	}
+	return c
+}
+
+// accepts asks sbatch whether it would take a job. If not, it looks for the limit without which
+// it would.
+func (b *Backend) accepts(ctx context.Context, job cluster.Job) cluster.Check {
+	asks := strings.Join(b.limits(job), " ")
+	c := cluster.Check{Name: "job", OK: true, Detail: strings.TrimSpace("sbatch would take one (--test-only) " + asks)}
+	err := b.test(ctx, job)
+	if err == nil {
+		return c
+	}
+	c.OK, c.Detail = false, fmt.Sprintf("sbatch refuses one with %s: %v", asks, err)
+	if c.Optional = errors.Is(err, cluster.ErrLater); c.Optional {
+		c.Fix = "jobs wait until there is room; max_jobs in the cluster file keeps their number below"
+		return c
+	}
+	var sets [][]string
+	for _, l := range cluster.Limits {
+		sets = append(sets, []string{l})
+	}
+	for _, l := range append(sets, cluster.Limits) {
+		without := job.Without(l...)
+		if len(b.limits(without)) < len(b.limits(job)) && b.test(ctx, without) == nil {
+			c.Fix = fmt.Sprintf(`without %s it takes one: ask for less in the step, or leave it to the site in the `+
+				`cluster file: site_decides = ["%s"]`, strings.Join(l, ", "), strings.Join(l, `", "`))
+			return c
+		}
+	}
+	c.Fix = "compare partition, account, qos, constraint, reservation and options with what sacctmgr show association and sinfo list for you"
+	return c
+}
+
+// test asks sbatch about a job that it does not start.
+func (b *Backend) test(ctx context.Context, job cluster.Job) error {
+	_, err := call(ctx, b.script(job), "sbatch", append([]string{"--test-only"}, b.options(job, "")...)...)
+	return err
 }

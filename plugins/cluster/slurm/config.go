@@ -2,10 +2,13 @@ package slurm
 
 import (
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
@@ -23,6 +26,7 @@ type Config struct {
 	// program.
 	Binary string `hcl:"binary,optional"`
 
+	// Partition is a partition, or several with commas between them.
 	Partition   string `hcl:"partition,optional"`
 	Account     string `hcl:"account,optional"`
 	QOS         string `hcl:"qos,optional"`
@@ -31,7 +35,8 @@ type Config struct {
 	Reservation string `hcl:"reservation,optional"`
 	// GRES is the generic resource of a GPU, such as "gpu:a100"; "gpu" by default.
 	GRES string `hcl:"gres,optional"`
-	// Options are further options of sbatch, such as "--nice=100".
+	// Options are further options of sbatch, such as "--nice=100": none that the backend sets
+	// itself, nor one that stops it from reading what sbatch prints.
 	Options []string `hcl:"options,optional"`
 
 	// CacheDir and CacheQuota are the path and the quota of a node's cache, such as
@@ -62,8 +67,8 @@ type settings struct {
 // envName matches the name of an environment variable.
 var envName = pattern.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// settle checks a configuration and fills in its defaults.
-func settle(c Config) (settings, error) {
+// settle checks a configuration and fills in its defaults. The site decides on some limits.
+func settle(c Config, site ...string) (settings, error) {
 	s := settings{Config: c}
 	var err error
 	if s.Folder == "" {
@@ -89,16 +94,13 @@ func settle(c Config) (settings, error) {
 			return s, fmt.Errorf("env has %q, which is not the name of an environment variable", name)
 		}
 	}
-	for _, d := range []struct {
-		name, text string
-		missing    time.Duration
-		to         *time.Duration
-	}{
-		{"sticky", s.Sticky, 2 * time.Minute, &s.sticky}, {"stay", s.Stay, 5 * time.Minute, &s.stay}, {"poll", s.Poll, 2 * time.Second, &s.poll},
-	} {
-		if *d.to, err = cluster.Duration(d.name, d.text, d.missing); err != nil {
-			return s, err
-		}
+	if err := cmp.Or(
+		checkOptions(s.Options, site),
+		cluster.Duration(&s.sticky, "sticky", s.Sticky, 2*time.Minute),
+		cluster.Duration(&s.stay, "stay", s.Stay, 5*time.Minute),
+		cluster.Duration(&s.poll, "poll", s.Poll, 2*time.Second),
+	); err != nil {
+		return s, err
 	}
 	if s.poll < 100*time.Millisecond {
 		return s, errors.New("poll is less than \"100ms\", which would keep Slurm's controller busy")
@@ -108,3 +110,48 @@ func settle(c Config) (settings, error) {
 	}
 	return s, nil
 }
+
+// owned are the options of sbatch that the backend sets itself, those that keep a job from
+// starting or its number from being read, and get-user-env, which runs a login shell. Those of
+// a limit may be given if the site decides on it.
+var owned = []struct{ limit, options string }{
+	{"", "partition account qos constraint exclude reservation"},
+	{"cpus", "cpus-per-task cpus-per-gpu"},
+	{"memory", "mem mem-per-cpu mem-per-gpu"},
+	{"gpus", "gres gpus gpus-per-node gpus-per-task gpus-per-socket"},
+	{"time", "time"},
+	{"-", "parsable job-name comment output error open-mode requeue no-requeue dependency export export-file nodes ntasks signal " +
+		"array wait hold wrap test-only chdir clusters get-user-env uid gid quiet help usage version"},
+}
+
+// checkOptions returns an error for the first option that may not be given. sbatch takes
+// abbreviations, and a word that is no option as the file of another script.
+func checkOptions(options, site []string) error {
+	for _, o := range options {
+		name, long := strings.CutPrefix(o, "--")
+		if name, _, _ = strings.Cut(name, "="); !long || name == "" {
+			return fmt.Errorf("options has %q; write a long option with its value, such as \"--nice=100\"", o)
+		}
+		for _, own := range owned {
+			names := strings.Fields(own.options)
+			i := slices.IndexFunc(names, func(f string) bool { return strings.HasPrefix(f, name) })
+			switch {
+			case i < 0 || slices.Contains(site, own.limit):
+			case own.limit == "":
+				return fmt.Errorf("options has %q; write %s = \"…\" in its place", o, names[i])
+			case own.limit == "-":
+				return fmt.Errorf("options has %q, which the backend sets itself, or which keeps it from following its jobs; leave it out", o)
+			default:
+				return fmt.Errorf("options has %q, which follows from the step; leave that to the site first: site_decides = [%q]", o, own.limit)
+			}
+		}
+	}
+	return nil
+}
+
+//go:embed init.txt
+var initText string
+
+// Setup returns a commented file with the requirements of a cluster: for its
+// administrator a prolog and the settings of the nodes, for the user a cluster file. cache is the folder of the nodes' local disks.
+func Setup(cache string) string { return strings.ReplaceAll(initText, "@CACHE@", cache) }

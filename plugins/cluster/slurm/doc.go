@@ -24,6 +24,9 @@
 // node daemon that died may leave its worker running beside the restarted one: the
 // claim decides which of the two goes on.
 //
+// A job that waits for a reason that never passes is Pending and Final; see never. What the
+// number of jobs refuses is cluster.ErrLater.
+//
 // Two controllers that submit one job at the same moment get two jobs of one
 // name; --dependency=singleton makes the second wait for the first.
 //

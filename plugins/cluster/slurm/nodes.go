@@ -54,9 +54,7 @@ func (b *Backend) excluded(ctx context.Context) ([]string, error) {
 // Without a partition in the configuration, those of the default partition count.
 func (b *Backend) nodes(printed string, excluded []string) ([]cluster.Node, error) {
 	var nodes []cluster.Node
-	anywhere := b.Partition != "" || !strings.Contains(printed, "*") || slices.ContainsFunc(b.Options, func(o string) bool {
-		return strings.HasPrefix(o, "--partition") || strings.HasPrefix(o, "-p")
-	})
+	anywhere := b.Partition != "" || !strings.Contains(printed, "*")
 	for line := range strings.Lines(printed) {
 		n, of, err := b.node(strings.TrimSuffix(line, "\n"))
 		if err != nil {
@@ -142,32 +140,17 @@ func number(text string) float64 {
 	return n
 }
 
-// gresCount returns the number in an entry of a list of generic resources:
-// gpu:2, gpu:a100:2(S:0-1), gpu:a100:1(IDX:0).
-var gresCount = pattern.New(`^([a-zA-Z0-9_.:-]*?):([0-9]+)(\(.*)?$`)
+// gresCount finds the entries of a list of generic resources with their numbers:
+// gpu:2, gpu:a100:2(S:0-1), gpu:a100:1(IDX:0,3).
+var gresCount = pattern.New(`(?:^|,)([a-zA-Z0-9_.:-]*?):([0-9]+)(?:\([^)]*\))?`)
 
 // gpus counts the GPUs of the wanted type in a list of generic resources.
 func (b *Backend) gpus(list string) (n int) {
-	depth, start := 0, 0
-	add := func(text string) {
-		if m := gresCount.Regexp().FindStringSubmatch(text); m != nil && (m[1] == b.GRES || strings.HasPrefix(m[1], b.GRES+":")) {
+	for _, m := range gresCount.Regexp().FindAllStringSubmatch(list, -1) {
+		if m[1] == b.GRES || strings.HasPrefix(m[1], b.GRES+":") {
 			k, _ := strconv.Atoi(m[2])
 			n += k
 		}
 	}
-	for i, c := range list {
-		switch c {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		case ',':
-			if depth == 0 {
-				add(list[start:i])
-				start = i + 1
-			}
-		}
-	}
-	add(list[start:])
 	return n
 }

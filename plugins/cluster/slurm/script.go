@@ -105,23 +105,28 @@ func (s *settings) options(job cluster.Job, node string) []string {
 	add("exclude", s.Exclude)
 	add("reservation", s.Reservation)
 	add("nodelist", node)
-	needs := job.Needs
-	if needs.CPUs > 0 {
-		add("cpus-per-task", strconv.Itoa(int(math.Ceil(needs.CPUs))))
-	}
-	if needs.MemoryBytes > 0 {
-		add("mem", strconv.FormatInt((needs.MemoryBytes+1<<20-1)>>20, 10)+"M")
-	}
-	if needs.GPUs > 0 {
-		add("gres", s.GRES+":"+strconv.Itoa(needs.GPUs))
-	}
-	if job.Deadline > 0 {
-		add("time", strconv.Itoa(minutes(job.Deadline+job.Grace)))
-	}
-	if job.Deadline > 0 || job.Preemptible {
+	if job.Grace > 0 {
 		add("signal", "B:TERM@"+strconv.Itoa(int(math.Ceil(job.Grace.Seconds()))))
 	}
-	return append(o, s.Options...)
+	return append(append(o, s.limits(job)...), s.Options...)
+}
+
+// limits returns the options by which a job asks for cluster.Limits.
+func (s *settings) limits(job cluster.Job) (o []string) {
+	needs := job.Needs
+	if needs.CPUs > 0 {
+		o = append(o, "--cpus-per-task="+strconv.Itoa(int(math.Ceil(needs.CPUs))))
+	}
+	if needs.MemoryBytes > 0 {
+		o = append(o, "--mem="+strconv.FormatInt((needs.MemoryBytes+1<<20-1)>>20, 10)+"M")
+	}
+	if needs.GPUs > 0 {
+		o = append(o, "--gres="+s.GRES+":"+strconv.Itoa(needs.GPUs))
+	}
+	if job.Deadline > 0 {
+		o = append(o, "--time="+strconv.Itoa(minutes(job.Deadline+job.Grace)))
+	}
+	return o
 }
 
 // minutes rounds up to minutes, the unit of Slurm's limits.

@@ -2,6 +2,7 @@ package slurm_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -70,6 +71,10 @@ func TestSuite(t *testing.T) {
 			t.Errorf("%v: %+v, want one node with the limit %s", err, nodes, want)
 		}
 	})
+	t.Run("Never", func(t *testing.T) {
+		never(t, open(t, func(c *slurm.Config) { c.Partition = "short" }), "PartitionTimeLimit PartitionConfig")
+	})
+	t.Run("Refused", func(t *testing.T) { refuses(t, open(t, func(c *slurm.Config) { c.Partition = "short" })) })
 	t.Run("SmallInputs", func(t *testing.T) { small(t, open(t, func(*slurm.Config) {})) })
 	t.Run("Further", func(t *testing.T) { further(t, open(t, func(*slurm.Config) {})) })
 	t.Run("FurtherIsKilled", func(t *testing.T) {
@@ -344,6 +349,75 @@ func moved(t *testing.T, open func(*testing.T, func(*slurm.Config)) cluster.Back
 		t.Errorf("%v: it waited for %s", err, took)
 	}
 	if err := b.Cancel(t.Context(), full.Name, warm.Name, waits.Name); err != nil {
+		t.Error(err)
+	}
+}
+
+// never: a job that Slurm has taken and never starts is Pending and Final, within a minute.
+func never(t *testing.T, b cluster.Backend, reasons string) {
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	job := cluster.Job{Name: cluster.JobName(fmt.Sprintf("%040x", time.Now().UnixNano())), Args: []string{"version"}, Deadline: 100 * time.Hour, Grace: time.Second}
+	if err := b.Start(ctx, job); err != nil {
+		t.Fatal(err)
+	}
+	var last cluster.Status
+	err := b.Watch(ctx, func(s cluster.Status) {
+		if s.Job != job.Name {
+			return
+		}
+		if last = s; s.State != cluster.Pending || s.Final {
+			stop()
+		}
+	}, nil)
+	if err != nil || last.State != cluster.Pending || !last.Final || !strings.Contains(reasons, last.Reason) || !strings.Contains(last.Message, "--time=6001") {
+		t.Errorf("%v %+v, want one of %s", err, last, reasons)
+	}
+	if err := b.Cancel(t.Context(), job.Name); err != nil {
+		t.Error(err)
+	}
+	if err := b.Remove(t.Context(), job.Name); err != nil {
+		t.Error(err)
+	}
+}
+
+// refuses: a request that Slurm refuses is found by a job that is not started, with the limit
+// that it concerns. It does not refuse a time that is longer than the partition's.
+func refuses(t *testing.T, b cluster.Backend) {
+	for limit, job := range map[string]cluster.Job{
+		"":       {Needs: cluster.Needs{CPUs: 1, MemoryBytes: 1 << 29}, Deadline: time.Hour},
+		"memory": {Needs: cluster.Needs{CPUs: 1, MemoryBytes: 1 << 40}, Deadline: time.Hour},
+		"cpus":   {Needs: cluster.Needs{CPUs: 100}, Deadline: time.Hour},
+		"gpus":   {Needs: cluster.Needs{CPUs: 1, GPUs: 1}},
+	} {
+		job.Name, job.Args = cluster.JobName("0"), []string{"version"}
+		checks := b.Examine(t.Context(), job)
+		c := checks[len(checks)-1]
+		if c.OK != (limit == "") || !strings.Contains(c.Fix, limit) || c.Name != "job" {
+			t.Errorf("%s: %+v", limit, c)
+		}
+	}
+}
+
+// TestQueueFull: a full queue passes (MaxJobCount); a job that has been taken is no second one.
+func TestQueueFull(t *testing.T) {
+	c := slurmtest.Start(t, "MaxJobCount=3")
+	b, err := slurm.New(slurm.Config{Folder: filepath.Join(c.Dir, "jobs"), Poll: "200ms"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range 3 {
+		job := cluster.Job{Name: cluster.JobName(fmt.Sprintf("%040x", i)), Args: []string{clustertest.Command, "sleep", "1h", "0"}, Grace: time.Second, Needs: cluster.Needs{CPUs: 2}}
+		if err := b.Start(t.Context(), job); errors.Is(err, cluster.ErrLater) != (i == 2) || i < 2 && err != nil {
+			t.Errorf("job %d: %v", i, err)
+		}
+		names = append(names, job.Name)
+	}
+	if err := b.Start(t.Context(), cluster.Job{Name: names[0]}); err != nil {
+		t.Errorf("the first once more: %v", err)
+	}
+	if err := b.Cancel(t.Context(), names...); err != nil {
 		t.Error(err)
 	}
 }

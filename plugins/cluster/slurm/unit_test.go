@@ -75,7 +75,6 @@ n3                  |0/8/0/8             |16000               |0                
 		{"excluded", Config{Exclude: "n1"}, map[string]time.Duration{"n2": time.Hour}},
 		{"constraint", Config{Partition: "short,long", Constraint: "new&fast|old"}, map[string]time.Duration{"n1": 48 * time.Hour, "n2": time.Hour}},
 		{"not read", Config{Partition: "short,long", Constraint: "[old|new]"}, map[string]time.Duration{"n1": 48 * time.Hour, "n2": time.Hour, "n3": 0}},
-		{"options", Config{Options: []string{"--partition=long"}}, map[string]time.Duration{"n1": 48 * time.Hour, "n2": time.Hour, "n3": 0}},
 	} {
 		b := &Backend{settings: settings{Config: c.config}}
 		nodes, err := b.nodes(printed, strings.Fields(c.config.Exclude))
@@ -159,7 +158,7 @@ func TestSettle(t *testing.T) {
 	}
 	for part, c := range map[string]Config{
 		"folder": {Folder: "jobs"}, "binary": {Binary: "mleflow"}, "env_file": {EnvFile: "x"}, "sticky": {Sticky: "soon"},
-		"poll": {Poll: "1ms"}, "environment variable": {Env: map[string]string{"A B": "x"}},
+		"--partition": {Options: []string{"--nice=1", "--partition=x"}}, "poll": {Poll: "1ms"}, "environment variable": {Env: map[string]string{"A B": "x"}},
 	} {
 		if _, err := settle(c); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%+v: %v", c, err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
@@ -33,47 +34,27 @@ type watcher struct {
 
 // Watch implements cluster.Backend.
 func (b *Backend) Watch(ctx context.Context, fn func(cluster.Status), all func()) error {
-	w := &watcher{Backend: b, last: map[string]cluster.Status{}, limited: map[string]time.Time{}, stopped: map[string]time.Time{}, hastened: map[string]int{}, has: map[string][]string{}}
-	wait := b.poll
-	for {
-		changed, err := w.once(ctx, fn)
-		if err == nil && all != nil {
-			all()
-			all = nil
+	w := &watcher{Backend: b, limited: map[string]time.Time{}, stopped: map[string]time.Time{}, hastened: map[string]int{}, has: map[string][]string{}}
+	return b.look.Follow(ctx, b.poll, max(b.poll, longestPoll), func(last map[string]cluster.Status) (map[string]cluster.Status, error) {
+		w.last = last
+		now, err := w.once(ctx)
+		if _, away := errors.AsType[unreachableError](err); away {
+			return nil, nil
 		}
-		var away unreachableError
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.As(err, &away):
-			wait = min(2*wait, longestPoll)
-		case err != nil:
-			return err
-		case changed:
-			wait = b.poll
-		default:
-			wait = min(wait+wait/4, longestPoll)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-b.look:
-			wait = b.poll
-		case <-time.After(wait):
-		}
-	}
+		return now, err
+	}, fn, all)
 }
 
-// once reports the changes since the last look.
-func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bool, err error) {
+// once returns the statuses of all jobs.
+func (w *watcher) once(ctx context.Context) (map[string]cluster.Status, error) {
 	// The files come first: a job whose file appears in between is reported next time.
 	noted, err := w.names()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	known, err := w.queue(ctx)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	now := map[string]cluster.Status{}
 	w.free = nil
@@ -94,12 +75,7 @@ func (w *watcher) once(ctx context.Context, fn func(cluster.Status)) (changed bo
 			now[name] = w.ended(name)
 		}
 	}
-	changes := cluster.Changes(w.last, now)
-	for _, s := range changes {
-		fn(s)
-	}
-	w.last = now
-	return len(changes) > 0, nil
+	return now, nil
 }
 
 // files are the suffixes of files that tell of a job.
@@ -151,10 +127,19 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 		if s.Starts > 0 {
 			s.Message, s.Dead = w.restarted(e)
 		}
-		if job := w.noted(e.name); job != nil && e.restarts > job.Retries {
+		job := w.noted(e.name)
+		if job != nil && e.restarts > job.Retries {
 			s.State, s.Reason, s.Message = cluster.Failed, "TooManyRestarts", fmt.Sprintf("it was started %d times: %s", e.restarts, w.printed(e.name))
 			_, _ = call(ctx, "", "scancel", e.id) // tried again next time
 			return s
+		}
+		if s.Final = w.never(ctx, e); s.Final {
+			asks := ""
+			if job != nil {
+				asks = strings.Join(w.limits(*job), " ")
+			}
+			s.Message = fmt.Sprintf("Slurm never starts it as it is (%s); change resources or timeout of the step, or "+
+				"partition, account, qos, constraint, reservation or spare in the cluster file", asks)
 		}
 		w.release(ctx, e)
 		w.unhold(ctx, e)
@@ -166,6 +151,38 @@ func (w *watcher) status(ctx context.Context, e entry) cluster.Status {
 		return s
 	}
 	return w.finish(s, e)
+}
+
+// The reasons of pending jobs which no end of another job changes, as Slurm 22.05 to 25.11 has
+// them: the first concern the job, the others the partition that Slurm looked at, which may be
+// one of several. Limits of a user, an account or a group pass when other jobs end, usage
+// when it is forgotten; what a person holds or has stopped waits for that person. Any other
+// reason is waited for.
+var (
+	neverStarts = pattern.New(`^(?:BadConstraints|Invalid(?:Account|QOS)|Reservation(?:Deleted|Invalid)|` +
+		`DependencyNeverSatisfied|DeadLine|JobHoldMaxRequeue|AssocMax\w+Per(?:Job|Node)(?:Limit)?)$`)
+	neverThere = pattern.New(`^(?:Partition(?:TimeLimit|NodeLimit|Config)|(?:Account|QOS)NotAllowed|` +
+		`QOSMax\w+Per(?:Job|Node)(?:Limit)?|QOSMin\w+|MaxMemPerLimit)$`)
+)
+
+// never reports whether a waiting job can never start. Slurm says PartitionNodeLimit of
+// nodes that are down or drained, too.
+func (w *watcher) never(ctx context.Context, e entry) bool {
+	if neverStarts.Regexp().MatchString(e.reason) {
+		return true
+	}
+	if strings.Contains(e.partition, ",") || !neverThere.Regexp().MatchString(e.reason) {
+		return false
+	}
+	return e.reason != "PartitionNodeLimit" || slices.ContainsFunc(w.nodesNow(ctx), func(n cluster.Node) bool { return n.Ready })
+}
+
+// nodesNow returns the nodes as of this look; none if they cannot be listed.
+func (w *watcher) nodesNow(ctx context.Context) []cluster.Node {
+	if w.free == nil {
+		w.free, _ = w.Nodes(ctx) // asked again next time
+	}
+	return w.free
 }
 
 const scriptKilled = "to be started again: its batch script was killed: "
@@ -243,11 +260,9 @@ func (w *watcher) idle(ctx context.Context, e entry) bool {
 	if job == nil || !slices.ContainsFunc(w.has[job.Near], func(node string) bool { return node != e.required }) {
 		return false
 	}
-	if w.free == nil {
-		w.free, _ = w.Nodes(ctx) // asked again next time
-	}
-	for i := range w.free {
-		n := &w.free[i]
+	free := w.nodesNow(ctx)
+	for i := range free {
+		n := &free[i]
 		if n.Ready && n.Name != e.required && slices.Contains(w.has[job.Near], n.Name) && n.Free.CPUs >= max(1, job.Needs.CPUs) && n.Free.GPUs >= job.Needs.GPUs &&
 			(n.Has.MemoryBytes == 0 || n.Free.MemoryBytes >= job.Needs.MemoryBytes) {
 			n.Free.CPUs -= max(1, job.Needs.CPUs)
@@ -311,7 +326,11 @@ func (w *watcher) why(e entry, exit int) (message string, final bool) {
 	case e.state == "CANCELLED" && err != nil:
 		return "it was cancelled from outside, such as by scancel; the next apply starts it again", true
 	case e.state == "TIMEOUT":
-		return strings.TrimSuffix(cluster.Late+": "+message, ": "), false
+		late := cluster.Late
+		if job := w.noted(e.name); job != nil && job.Deadline == 0 {
+			late = "it reached the time limit of the site, which the cluster file leaves to it"
+		}
+		return strings.TrimSuffix(late+": "+message, ": "), false
 	case e.state != "FAILED":
 		return message, false
 	case exit == cluster.ExitNotRun || exit == cluster.ExitNotFound:

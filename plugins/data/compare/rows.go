@@ -128,7 +128,7 @@ func (t *rows) json(r io.Reader, lines bool) {
 			}
 			return nil, io.EOF
 		}
-		var object map[string]json.RawMessage
+		var object map[string]any
 		if err := dec.Decode(&object); err != nil {
 			return nil, jsonError(err)
 		}
@@ -139,36 +139,23 @@ func (t *rows) json(r io.Reader, lines bool) {
 		}
 		row := make([]string, len(t.names))
 		for key, value := range object {
-			row[place[key]] = canonicalJSON(value)
+			spelled, err := json.Marshal(value) // no spaces, keys sorted; strings keep their quotes, so that "1" is not 1
+			if err != nil {
+				return nil, err
+			}
+			row[place[key]] = string(spelled)
 		}
 		return row, nil
 	}
 }
 
 func jsonError(err error) error {
-	var syntax *json.SyntaxError
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &syntax) || errors.As(err, &wrong) || errors.Is(err, io.ErrUnexpectedEOF) {
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, wrong := errors.AsType[*json.UnmarshalTypeError](err)
+	if syntax || wrong || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %w", errNotTable, err)
 	}
 	return err
-}
-
-// canonicalJSON writes a value in one spelling: no spaces, keys sorted. Strings
-// keep their quotes, so that "1" is not 1.
-func canonicalJSON(raw json.RawMessage) string {
-	if !bytes.ContainsAny(raw[:1], `{["`) {
-		return string(raw)
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	var v any
-	if dec.Decode(&v) == nil {
-		if out, err := json.Marshal(v); err == nil {
-			return string(out)
-		}
-	}
-	return string(raw)
 }
 
 // Form describes a table's bytes as far as its reader does not see them.

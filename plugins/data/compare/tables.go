@@ -10,7 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 )
 
 // against says how two summarised tables differ.
@@ -39,7 +42,7 @@ func (t *Table) against(got *Table) Difference {
 	if len(ways) == 0 {
 		ways = append(ways, "quoting, layout, or the spelling of numbers or missing values")
 	}
-	text := "the content is equal, the bytes differ in " + listed(ways)
+	text := "the content is equal, the bytes differ in " + english.WordSeries(ways, "and")
 	if len(details) > 0 {
 		text += " (" + strings.Join(details, "; ") + ")"
 	}
@@ -80,15 +83,15 @@ func (t *Table) columns(got *Table) (changed, missing, extra []string) {
 func tableNews(want, got *Table) (parts []string) {
 	changed, missing, extra := want.columns(got)
 	if len(missing) > 0 {
-		parts = append(parts, count(int64(len(missing)), "column")+" missing: "+some(missing))
+		parts = append(parts, english.Plural(len(missing), "column", "")+" missing: "+some(missing))
 	}
 	if len(extra) > 0 {
-		parts = append(parts, count(int64(len(extra)), "extra column")+": "+some(extra))
+		parts = append(parts, english.Plural(len(extra), "extra column", "")+": "+some(extra))
 	}
 	if want.Rows != got.Rows {
-		parts = append(parts, fmt.Sprintf("want %s, got %s", count(want.Rows, "row"), humanize.Comma(got.Rows)))
+		parts = append(parts, fmt.Sprintf("want %s, got %s", english.Plural(int(want.Rows), "row", ""), humanize.Comma(got.Rows)))
 	} else if len(changed) > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s differ: %s", len(changed), count(int64(want.Count), "column"), some(changed)))
+		parts = append(parts, fmt.Sprintf("%d of %s differ: %s", len(changed), english.Plural(want.Count, "column", ""), some(changed)))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "the tables differ in columns that are not listed")
@@ -136,10 +139,8 @@ func walkTables(ctx context.Context, format string, want, got Opener) (*tableWal
 // row compares two rows.
 func (c *tableWalk) row(names, others, want, got []string) {
 	if len(c.place) != len(names) || c.known != len(others) {
-		c.place, c.known = c.place[:0], len(others)
-		for _, name := range names {
-			c.place = append(c.place, slices.Index(others, name))
-		}
+		c.known = len(others)
+		c.place = lists.Of(names, func(name string) int { return slices.Index(others, name) })
 	}
 	c.rows++
 	differs := false
@@ -182,38 +183,27 @@ func (c *tableWalk) news(want, got int64) (parts []string) {
 	case c.first > 0:
 		parts = append(parts, c.text)
 		if want == got {
-			parts = append(parts, fmt.Sprintf("%s of %s differ", humanize.Comma(c.differing), count(want, "row")))
+			parts = append(parts, fmt.Sprintf("%s of %s differ", humanize.Comma(c.differing), english.Plural(int(want), "row", "")))
 		}
 		if want == got && c.numbersOnly && c.largest < 1e-6 {
 			parts = append(parts, fmt.Sprintf("all are numbers that are equal but for rounding, by at most %.1e of their size", c.largest))
 		}
 	case want > got:
-		parts = append(parts, count(want-got, "row")+" missing at the end")
+		parts = append(parts, english.Plural(int(want-got), "row", "")+" missing at the end")
 	case want < got:
-		parts = append(parts, count(got-want, "extra row")+" at the end")
+		parts = append(parts, english.Plural(int(got-want), "extra row", "")+" at the end")
 	}
 	return parts
-}
-
-// listed writes a list as people do: a, b and c.
-func listed(items []string) string {
-	if n := len(items); n > 1 {
-		return strings.Join(items[:n-1], ", ") + " and " + items[n-1]
-	}
-	return strings.Join(items, "")
 }
 
 // some lists the first names and says how many more there are.
 func some(names []string) string {
 	const most = 5
-	var quoted []string
-	for _, name := range names[:min(len(names), most)] {
-		quoted = append(quoted, show(name))
-	}
+	quoted := lists.Of(names[:min(len(names), most)], show)
 	if len(names) > most {
 		quoted = append(quoted, fmt.Sprintf("%d more", len(names)-most))
 	}
-	return listed(quoted)
+	return english.WordSeries(quoted, "and")
 }
 
 // show quotes a cell, cut to fit a line.
@@ -223,12 +213,4 @@ func show(cell string) string {
 		return strconv.Quote(cell[:longest]) + "…"
 	}
 	return strconv.Quote(cell)
-}
-
-// count writes a number with its noun.
-func count(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return humanize.Comma(n) + " " + noun
 }

@@ -35,7 +35,7 @@ var starts = wordSet("assert break class continue def del import raise return tr
 
 func wordSet(words string) map[string]bool {
 	set := map[string]bool{}
-	for _, w := range strings.Fields(words) {
+	for w := range strings.FieldsSeq(words) {
 		set[w] = true
 	}
 	return set

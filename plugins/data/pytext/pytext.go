@@ -11,9 +11,7 @@ import (
 )
 
 // IsSpace reports whether Python's str.isspace holds for r.
-func IsSpace(r rune) bool {
-	return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
-}
+func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // Fields splits a string as str.split does: at runs of Unicode white space, to
 // which Python counts U+001C to U+001F.
@@ -100,17 +98,11 @@ func digitValue(r rune) (byte, bool) {
 	if !unicode.Is(unicode.Nd, r) {
 		return 0, false
 	}
-	for _, run := range unicode.Nd.R16 {
-		if uint32(r) >= uint32(run.Lo) && uint32(r) <= uint32(run.Hi) {
-			return byte((uint32(r) - uint32(run.Lo)) % 10), true
-		}
+	before := rune(1) // digits of this run and of those that end where it begins
+	for unicode.Is(unicode.Nd, r-before) {
+		before++
 	}
-	for _, run := range unicode.Nd.R32 {
-		if uint32(r) >= run.Lo && uint32(r) <= run.Hi {
-			return byte((uint32(r) - run.Lo) % 10), true
-		}
-	}
-	return 0, false
+	return byte((before - 1) % 10), true
 }
 
 // Float reads s as Python's float(s) does: white space around,

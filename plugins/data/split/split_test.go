@@ -13,7 +13,7 @@ import (
 // memory.
 func TestPartsDoNotOverlap(t *testing.T) {
 	for _, unshuffled := range []bool{false, true} {
-		train, test, err := TrainTestSplit(10, Options{Test: Count(3), Train: Count(4), Unshuffled: unshuffled})
+		train, test, err := TrainTestSplit(10, Options{Test: Size(3), Train: Size(4), Unshuffled: unshuffled})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,10 +31,10 @@ func TestErrors(t *testing.T) {
 		options Options
 		want    string // part of the message
 	}{
-		{Options{Test: Count(8)}, "there are only 8 rows"},
-		{Options{Test: Share(1.5)}, "strictly between 0 and 1"},
-		{Options{Test: Share(math.NaN())}, "strictly between 0 and 1"},
-		{Options{Train: Count(0)}, "train_size = 0"},
+		{Options{Test: Size(8)}, "there are only 8 rows"},
+		{Options{Test: Size(1.5)}, "strictly between 0 and 1"},
+		{Options{Test: Size(math.NaN())}, "strictly between 0 and 1"},
+		{Options{Train: Size(-1)}, "train_size = -1"},
 		{Options{Seed: -1}, "random_state = -1"},
 		{Options{Stratify: eight[1:]}, "7 classes for 8 rows"},
 		{Options{Stratify: eight, Unshuffled: true}, "drop shuffle = false"},
@@ -54,7 +54,7 @@ func TestErrors(t *testing.T) {
 func TestNothingToSplit(t *testing.T) {
 	for n := range 4 {
 		for _, o := range []Options{
-			{}, {Stratify: make([]int, n)}, {Test: Share(0.5)}, {Test: Share(math.Inf(1)), Train: Count(math.MinInt)},
+			{}, {Stratify: make([]int, n)}, {Test: Size(0.5)}, {Test: Size(math.Inf(1)), Train: Size(math.Inf(-1))},
 		} {
 			train, test, err := TrainTestSplit(n, o)
 			if err != nil {
@@ -77,7 +77,7 @@ func BenchmarkTrainTestSplit(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := TrainTestSplit(c.rows, Options{Test: Share(0.1)}); err != nil {
+				if _, _, err := TrainTestSplit(c.rows, Options{Test: Size(0.1)}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -89,7 +89,7 @@ func BenchmarkStratified(b *testing.B) {
 	classes := labels(1_000_000, 120, true)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := TrainTestSplit(len(classes), Options{Test: Share(0.1), Stratify: classes}); err != nil {
+		if _, _, err := TrainTestSplit(len(classes), Options{Test: Size(0.1), Stratify: classes}); err != nil {
 			b.Fatal(err)
 		}
 	}

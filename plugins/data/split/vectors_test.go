@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"testing"
 
@@ -27,7 +26,6 @@ type vectorArgs struct {
 	RandomState int64    `json:"random_state"`
 	TestSize    *float64 `json:"test_size"`
 	TrainSize   *float64 `json:"train_size"`
-	Share       bool     // the sizes are shares even where they are whole
 	Shuffle     *bool
 	Stratify    []any
 }
@@ -72,7 +70,7 @@ func (c vectorCase) run() string {
 
 func (a vectorArgs) decode() Options {
 	o := Options{
-		Test: a.size(a.TestSize), Train: a.size(a.TrainSize), Seed: a.RandomState,
+		Test: sizeOf(a.TestSize), Train: sizeOf(a.TrainSize), Seed: a.RandomState,
 		Unshuffled: a.Shuffle != nil && !*a.Shuffle,
 	}
 	if a.Stratify != nil {
@@ -81,17 +79,12 @@ func (a vectorArgs) decode() Options {
 	return o
 }
 
-// size reads a size written as one number: a whole one counts rows, unless
-// the case says otherwise.
-func (a vectorArgs) size(v *float64) Size {
-	switch {
-	case v == nil:
-		return Size{}
-	case a.Share || *v != math.Trunc(*v):
-		return Share(*v)
-	default:
-		return Count(int(*v))
+// sizeOf is a size, unset if there is none.
+func sizeOf(v *float64) Size {
+	if v == nil {
+		return 0
 	}
+	return Size(*v)
 }
 
 // labels is the function of the same name in vectors.py.

@@ -3,6 +3,8 @@ package table
 import (
 	"math"
 	"slices"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // Ints returns all cells as Int does. The slice must not be changed.
@@ -128,4 +130,173 @@ func each[T any](c *Column, into func(*Column, []T) []T, do func(at int, cells [
 func EachPair[T any](a, b *Column, into func(*Column, []T) []T, do func(at int, x, y []T) bool) {
 	memory := make([]T, 0, min(fewRows, a.n))
 	each(a, into, func(at int, x []T) bool { return do(at, x, into(b.Slice(at, at+len(x)), memory)) })
+}
+
+// FromInts returns an Int64 column that owns v.
+func FromInts(name string, v []int64) *Column { return wrap(name, intVector(v)) }
+
+// FromUints returns a Uint64 column that owns v.
+func FromUints(name string, v []uint64) *Column { return wrap(name, uintVector(v)) }
+
+// FromFloats returns a Float64 column that owns v; NaN is missing.
+func FromFloats(name string, v []float64) *Column { return wrap(name, floatVector(v)) }
+
+// FromBools returns a Bool column; valid tells which cells are there, nil
+// means all.
+func FromBools(name string, v, valid []bool) *Column {
+	return wrap(name, boolVector(packBits(v), packValid(valid), len(v)))
+}
+
+// FromTexts returns a Text column with copies of the strings; valid tells which
+// cells are there, nil means all.
+func FromTexts(name string, v []string, valid []bool) *Column {
+	size := 0
+	for _, s := range v {
+		size += len(s)
+	}
+	ends, text := make([]int, 0, len(v)), make([]byte, 0, size)
+	for i, s := range v {
+		if valid == nil || valid[i] {
+			text = append(text, s...)
+		}
+		ends = append(ends, len(text))
+	}
+	return wrap(name, textVector(ends, text, packValid(valid), !special(text)))
+}
+
+// FromValues returns the column pandas builds from a list of these values, of
+// the kind CommonKind.
+func FromValues(name string, v []Value) *Column { return FromKind(name, CommonKind(v), v) }
+
+// FromObjects returns a Mixed column, whatever the values are.
+func FromObjects(name string, v []Value) *Column { return wrap(name, mixedVector(v)) }
+
+// Collect returns the results of calling cell with 0 to n-1.
+func Collect[T any](n int, cell func(int) T) []T {
+	v := make([]T, n)
+	for k := range v {
+		v[k] = cell(k)
+	}
+	return v
+}
+
+// TryCollect is Collect until there is an error.
+func TryCollect[T any](n int, cell func(int) (T, error)) ([]T, error) {
+	v := make([]T, n)
+	for k := range v {
+		var err error
+		if v[k], err = cell(k); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+func validOf(v []Value) []bool {
+	for _, x := range v {
+		if x.IsMissing() {
+			return lists.Of(v, func(x Value) bool { return !x.IsMissing() })
+		}
+	}
+	return nil
+}
+
+// CommonKind returns the kind of a list of values to pandas: all integers Int64
+// (Uint64 where one needs it, Mixed where another is negative), numbers and gaps
+// Float64, booleans with or without gaps Bool, strings with or without gaps Text,
+// no value at all Float64, anything else Mixed.
+func CommonKind(v []Value) Kind {
+	var seen [Mixed]int
+	signed := false
+	for _, x := range v {
+		seen[x.kind]++
+		signed = signed || x.kind == Int64 && int64(x.bits) < 0
+	}
+	ints := seen[Int64] + seen[Uint64]
+	switch n := len(v) - seen[Missing]; {
+	case n == seen[Bool] && n > 0:
+		return Bool
+	case n == seen[Text] && n > 0:
+		return Text
+	case n != ints+seen[Float64], signed && seen[Uint64] > 0:
+		return Mixed
+	case ints < len(v) || n == 0:
+		return Float64
+	case seen[Uint64] > 0:
+		return Uint64
+	}
+	return Int64
+}
+
+func packBits(v []bool) []byte {
+	out := make([]byte, (len(v)+7)/8)
+	for i, x := range v {
+		if x {
+			out[i>>3] |= 1 << (i & 7)
+		}
+	}
+	return out
+}
+
+func packValid(valid []bool) []byte {
+	for _, ok := range valid {
+		if !ok {
+			return packBits(valid)
+		}
+	}
+	return nil
+}
+
+func wrap(name string, v *vector) *Column {
+	return &Column{name: name, kind: v.kind, vecs: []*vector{v}, shift: oneVector, n: v.n}
+}
+
+func intVector(v []int64) *vector { return &vector{kind: Int64, n: len(v), ints: v} }
+
+func uintVector(v []uint64) *vector { return &vector{kind: Uint64, n: len(v), uints: v} }
+
+func floatVector(v []float64) *vector { return &vector{kind: Float64, n: len(v), floats: v} }
+
+func boolVector(bits, valid []byte, n int) *vector {
+	return &vector{kind: Bool, n: n, bits: bits, valid: valid}
+}
+
+// textVector returns a vector of strings that end at the given places of text,
+// which is plain if none of them needs quotes.
+func textVector(ends []int, text, valid []byte, plain bool) *vector {
+	v := &vector{kind: Text, n: len(ends), text: text, plain: plain, valid: valid}
+	if len(text) > math.MaxInt32 {
+		v.wide = offsets[int64](ends)
+	} else {
+		v.offs = offsets[int32](ends)
+	}
+	return v
+}
+
+// offsets returns where the strings that end at these places begin, and the last end.
+func offsets[T int32 | int64](ends []int) []T {
+	out := make([]T, len(ends)+1)
+	for i, e := range ends {
+		out[i+1] = T(e)
+	}
+	return out
+}
+
+// mixedVector stores the values by kind.
+func mixedVector(v []Value) *vector {
+	out := &vector{kind: Mixed, n: len(v), tags: make([]int8, len(v)), slots: make([]int32, len(v))}
+	var byKind [Mixed][]Value
+	for i, x := range v {
+		out.tags[i], out.slots[i] = int8(x.kind), int32(len(byKind[x.kind]))
+		byKind[x.kind] = append(byKind[x.kind], x)
+	}
+	out.union = [Mixed]*vector{
+		Missing: floatVector(lists.Of(byKind[Missing], func(Value) float64 { return nan() })),
+		Int64:   intVector(lists.Of(byKind[Int64], Value.Int)),
+		Uint64:  uintVector(lists.Of(byKind[Uint64], func(x Value) uint64 { return x.bits })),
+		Float64: floatVector(lists.Of(byKind[Float64], Value.Float)),
+		Bool:    FromBools("", lists.Of(byKind[Bool], Value.Bool), nil).vecs[0],
+		Text:    FromTexts("", lists.Of(byKind[Text], Value.String), nil).vecs[0],
+	}
+	return out
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // chunk is a part of a file whose columns are typed on their own, with the result.
@@ -83,10 +85,7 @@ func (p *parser) parse(c *chunk) {
 		p.retains.Store(false)
 		c.cols, c.filled, c.err = nil, 0, nil
 	}
-	builders := make([]builder, p.width)
-	for i := range builders {
-		builders[i] = p.builder(i, c)
-	}
+	builders := Collect(p.width, func(i int) builder { return p.builder(i, c) })
 	if !p.pieces || !p.cellwise(c, builders) {
 		p.build(c, builders)
 	}
@@ -119,16 +118,24 @@ func (p *parser) parse(c *chunk) {
 	}
 }
 
-// builder returns a builder for column i of a chunk, nil if there is none.
+// builder returns a builder of the guessed kind for column i of a chunk, nil if there is
+// none.
 func (p *parser) builder(i int, c *chunk) builder {
 	if p.forced[i] != Missing {
 		return nil
 	}
-	if p.guesses[i] == Text {
-		p.texts[i].reserve(c.rows, len(c.raw))
-		p.texts[i].bare = p.bare(c)
+	switch p.guesses[i] {
+	case Int64:
+		return &intGuess{intList{small: make([]int8, 0, c.rows), n: c.rows}}
+	case Float64:
+		return &floatGuess{r: p.rules, out: newFloatList(c.rows, p.wide[i])}
+	case Text:
+		texts := &p.texts[i]
+		texts.reserve(c.rows, len(c.raw))
+		texts.text, texts.ends, texts.missing, texts.bare = texts.text[:0], texts.ends[:0], texts.missing[:0], p.bare(c)
+		return &textGuess{r: p.rules, b: texts}
 	}
-	return newBuilder(p.guesses[i], p.rules, c.rows, p.wide[i], &p.texts[i])
+	return nil
 }
 
 // sampleRows is the least number of rows for which a guess from the first few
@@ -142,15 +149,13 @@ func (p *parser) sample(c *chunk) {
 	if !p.nextBatch(&t, &chunk{}, true) {
 		return
 	}
-	all, spans := fieldTable{width: p.width}, p.batch.spans
+	spans := p.batch.spans
 	if p.pieces {
 		spans = spans[:min(len(spans), pieceSample*p.width)]
 	}
-	for _, s := range spans {
-		all.cells = append(all.cells, p.batch.cell(s))
-	}
+	all := lists.Of(spans, p.batch.cell)
 	for i := range p.guesses {
-		v := p.infer(fieldColumn{&all, i})
+		v := p.infer(cells{all, p.width, i})
 		p.guesses[i] = v.kind
 		p.texts[i].share = float64(len(v.text)) / float64(t.pos) * float64(len(p.batch.spans)) / float64(len(spans))
 	}
@@ -202,8 +207,8 @@ func (p *parser) nextBatch(t *tokenizer, c *chunk, first bool) bool {
 		n := len(b.spans) - start
 		if first {
 			c.fields, c.long, first = n, nil, false
-		} else if n > min(c.fields, p.width) {
-			c.noteLong(c.firstLine+t.lines, n)
+		} else if k := len(c.long); n > min(c.fields, p.width) && (k == 0 || n > c.long[k-1].fields) {
+			c.long = append(c.long, longRow{c.firstLine + t.lines, n})
 		}
 		for ; n < p.width; n++ {
 			c.filled++
@@ -216,33 +221,13 @@ func (p *parser) nextBatch(t *tokenizer, c *chunk, first bool) bool {
 	return b.rows > 0
 }
 
-func (c *chunk) noteLong(line, fields int) {
-	if k := len(c.long); k == 0 || fields > c.long[k-1].fields {
-		c.long = append(c.long, longRow{line, fields})
-	}
-}
-
-// fieldTable holds all fields of a chunk.
-type fieldTable struct {
-	cells [][]byte
-	width int
-}
-
-type fieldColumn struct {
-	*fieldTable
-	col int
-}
-
-func (f fieldColumn) len() int        { return len(f.cells) / f.width }
-func (f fieldColumn) at(i int) []byte { return f.cells[i*f.width+f.col] }
-
 // inferRest types the columns that have no vector yet from all their fields.
 func (p *parser) inferRest(c *chunk) {
-	all := fieldTable{width: p.width, cells: make([][]byte, 0, c.rows*p.width)}
+	all := make([][]byte, 0, c.rows*p.width)
 	t := p.tokenizer(c)
 	for p.nextBatch(&t, &chunk{}, true) {
 		for _, s := range p.batch.spans {
-			all.cells = append(all.cells, p.batch.cell(s))
+			all = append(all, p.batch.cell(s))
 		}
 		p.batch.side = nil // the cells keep it
 	}
@@ -250,7 +235,7 @@ func (p *parser) inferRest(c *chunk) {
 		if c.cols[i] != nil {
 			continue
 		}
-		col := fieldColumn{&all, i}
+		col := cells{all, p.width, i}
 		if kind := p.forced[i]; kind != Missing {
 			if c.cols[i], c.err = p.as(kind, col); c.err != nil {
 				c.err = fmt.Errorf("column %q: after line %d: %w", p.columnName(i), c.firstLine, c.err)

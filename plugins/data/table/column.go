@@ -2,9 +2,8 @@ package table
 
 import (
 	"math"
+	"slices"
 	"unsafe"
-
-	"github.com/apache/arrow/go/v17/arrow"
 )
 
 // A Column is a named, immutable sequence of cells of one Kind.
@@ -24,11 +23,9 @@ type Column struct {
 }
 
 // vector is a piece of stored data that columns share. Which of the views is
-// set follows from kind; array owns the memory they look at. The vectors of a
-// Mixed column may be of any kind.
+// set follows from kind. The vectors of a Mixed column may be of any kind.
 type vector struct {
 	kind     Kind
-	array    arrow.Array // nil where n says how many values there are
 	n        int
 	ints     []int64
 	small    []int8 // Int64: in place of ints
@@ -54,7 +51,7 @@ type vector struct {
 // size returns about how much memory the vector takes at most: as if numbers
 // were not compact, so that limits do not depend on their digits.
 func (v *vector) size() int64 {
-	const header = 512 // with its Arrow array
+	const header = 512
 	n := header + 8*(len(v.ints)+len(v.small)+len(v.uints)+len(v.floats)+len(v.decimals)+len(v.wide)) + 4*(len(v.offs)+len(v.slots)) +
 		len(v.bits) + len(v.text) + len(v.valid) + len(v.tags)
 	if v.hex != nil {
@@ -176,13 +173,6 @@ func (c *Column) Rename(name string) *Column {
 	return &d
 }
 
-func (v *vector) len() int {
-	if v.array == nil {
-		return v.n
-	}
-	return v.array.Len()
-}
-
 func (v *vector) missing(r int) bool {
 	switch v.kind {
 	case Float64:
@@ -235,12 +225,8 @@ func (v *vector) value(r int) Value {
 // over returns the column's data seen through rows.
 func (c *Column) over(rows []int32) *Column {
 	d := &Column{name: c.name, kind: c.kind, vecs: c.vecs, retained: c.retained, shift: c.shift, rows: rows, n: len(rows), as: c.as}
-	if c.kind == Int64 || c.kind == Uint64 {
-		for _, r := range rows {
-			if r < 0 {
-				return FromFloats(c.name, d.Floats())
-			}
-		}
+	if (c.kind == Int64 || c.kind == Uint64) && slices.ContainsFunc(rows, func(r int32) bool { return r < 0 }) {
+		return FromFloats(c.name, d.Floats())
 	}
 	return d
 }

@@ -34,26 +34,6 @@ func (v *vector) float(r int) float64 {
 	return nan()
 }
 
-// allInts returns the vector's integers.
-func (v *vector) allInts() []int64 {
-	if v.small == nil {
-		return v.ints
-	}
-	out := make([]int64, len(v.small))
-	v.spreadInts(out, 0)
-	return out
-}
-
-// allFloats returns the vector's doubles.
-func (v *vector) allFloats() []float64 {
-	if v.decimals == nil {
-		return v.floats
-	}
-	out := make([]float64, len(v.decimals))
-	v.spreadFloats(out, 0)
-	return out
-}
-
 // spreadInts copies integers from place lo on.
 func (v *vector) spreadInts(out []int64, lo int) {
 	if v.small == nil {

@@ -15,15 +15,15 @@
 //
 // # Memory
 //
-// Column data are in Apache Arrow arrays (text as 64-bit offsets and bytes).
+// Column data are slices (strings as offsets and bytes).
 // Take, Slice, Select, Rename and With share them: a table made by Take costs
 // one 4-byte row number per row and nothing per column. Bulk accessors (Ints,
 // Floats, …) return the stored slice where the column is a plain view and a
 // copy otherwise; callers never write to either.
 //
 // ReadCSV stores integers that fit a byte, decimals of a few digits, and
-// identifiers of hexadecimal digits in one, four, and eight or sixteen bytes
-// outside of Arrow; accessors return them at full width. It reads large files of few
+// identifiers of hexadecimal digits in one, four, and eight or sixteen bytes;
+// accessors return them at full width. It reads large files of few
 // columns in small pieces, and again if pandas' chunks might give other kinds.
 //
 // ReadCSV with RetainLines holds the lines of a file as WriteCSV writes them, and makes

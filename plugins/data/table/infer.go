@@ -1,16 +1,22 @@
 package table
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
-// cells are the fields of one column in one chunk.
-type cells interface {
-	len() int
-	at(i int) []byte
+// cells are the fields of one column in one chunk, whose columns all have the same fields.
+type cells struct {
+	fields     [][]byte
+	width, col int
 }
+
+func (c cells) len() int        { return len(c.fields) / c.width }
+func (c cells) at(i int) []byte { return c.fields[i*c.width+c.col] }
 
 // rules are the settings that decide the meaning of a cell.
 type rules struct {
@@ -18,7 +24,7 @@ type rules struct {
 	keepNA bool // no string stands for a missing value
 }
 
-func (r rules) missing(b []byte) bool { return !r.keepNA && isNA(b) }
+func (r rules) missing(b []byte) bool { return !r.keepNA && IsNA(b) }
 
 func (r rules) float(b []byte) (f float64, whole, ok bool) {
 	if r.fast {
@@ -132,9 +138,8 @@ func (r rules) tryFloats(c cells) *vector {
 }
 
 func (r rules) tryBools(c cells) *vector {
-	n := c.len()
-	b := newBoolBuilder(n)
-	for i := range n {
+	var b boolBuilder
+	for i := range c.len() {
 		if !b.add(r, c.at(i)) {
 			return nil
 		}
@@ -193,7 +198,7 @@ func (r rules) forcedBools(c cells) *vector {
 	if v == nil || v.kind != Int64 || slices.ContainsFunc(v.ints, func(n int64) bool { return n&^1 != 0 }) {
 		return nil
 	}
-	return boolVector(packBits(mapValues(v.values(), Value.Bool)), nil, c.len())
+	return boolVector(packBits(lists.Of(v.values(), Value.Bool)), nil, c.len())
 }
 
 // forcedInts reads integers as pandas does where dtype=int is asked: floats
@@ -216,12 +221,8 @@ func (r rules) forcedInts(c cells) *vector {
 	}
 	out := make([]int64, c.len())
 	for i := range out {
-		switch {
-		case v.kind == Float64 && v.floats[i] == math.Trunc(v.floats[i]) && math.Abs(v.floats[i]) < 1<<63:
-			out[i] = int64(v.floats[i])
-		case v.kind == Bool && v.valid == nil:
-			out[i] = int64(v.bits[i>>3] >> (i & 7) & 1)
-		default:
+		f := v.value(i).Float()
+		if out[i] = int64(f); f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
 			return nil
 		}
 	}
@@ -255,36 +256,17 @@ func (r rules) firstBad(kind Kind, c cells) int {
 }
 
 // boolBuilder collects booleans, some of which may be missing.
-type boolBuilder struct {
-	bits, valid []byte
-	n           int
-	gap         bool
-}
-
-func newBoolBuilder(n int) *boolBuilder {
-	return &boolBuilder{bits: make([]byte, (n+7)/8), valid: make([]byte, (n+7)/8)}
-}
+type boolBuilder struct{ values, valid []bool }
 
 func (b *boolBuilder) add(r rules, cell []byte) bool {
-	i := b.n
-	b.n++
-	if r.missing(cell) {
-		b.gap = true
-		return true
-	}
 	v, ok := parseBool(cell)
-	if v {
-		b.bits[i>>3] |= 1 << (i & 7)
-	}
-	b.valid[i>>3] |= 1 << (i & 7)
-	return ok
+	missing := !ok && r.missing(cell)
+	b.values, b.valid = append(b.values, v && ok), append(b.valid, !missing)
+	return ok || missing
 }
 
 func (b *boolBuilder) vector() *vector {
-	if !b.gap {
-		b.valid = nil
-	}
-	return boolVector(b.bits, b.valid, b.n)
+	return boolVector(packBits(b.values), packValid(b.valid), len(b.values))
 }
 
 // textBuilder collects strings, some of which may be missing.
@@ -333,15 +315,8 @@ func (b *textBuilder) reserve(rows, bytes int) {
 	}
 }
 
-func (b *textBuilder) reset() {
-	b.text, b.ends, b.missing = b.text[:0], b.ends[:0], b.missing[:0]
-}
-
 func allBits(n int) []byte {
-	b := make([]byte, (n+7)/8)
-	for i := range b {
-		b[i] = 0xff
-	}
+	b := bytes.Repeat([]byte{0xff}, (n+7)/8)
 	if n&7 != 0 {
 		b[len(b)-1] = 1<<(n&7) - 1
 	}

@@ -24,12 +24,7 @@ const (
 var kindNames = [...]string{"missing", "int64", "uint64", "float64", "bool", "text", "mixed"}
 
 // String returns the kind's name in lower case.
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return "Kind(" + strconv.Itoa(int(k)) + ")"
-}
+func (k Kind) String() string { return kindNames[k] }
 
 // IsNumber reports whether k is Int64, Uint64 or Float64.
 func (k Kind) IsNumber() bool { return k == Int64 || k == Uint64 || k == Float64 }
@@ -200,4 +195,21 @@ func appendBool(b []byte, v bool) []byte {
 		return append(b, "True"...)
 	}
 	return append(b, "False"...)
+}
+
+// A Lookup says how pandas finds cells among others, as in merge and isin.
+type Lookup struct {
+	Floats bool // numbers are compared as doubles, not exactly
+}
+
+// LookupIn returns how cells of two columns of these kinds are found in one
+// another: numbers of two types as doubles.
+func LookupIn(a, b Kind) Lookup { return Lookup{a != b && a.IsNumber() && b.IsNumber()} }
+
+// Key returns the same value for cells that are equal.
+func (l Lookup) Key(v Value) Value {
+	if l.Floats && v.kind.IsNumber() {
+		v = FloatValue(v.Float())
+	}
+	return v.Exact()
 }

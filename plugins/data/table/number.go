@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unsafe"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // outcome of reading a number from a cell.
@@ -128,6 +132,9 @@ func parseRoundTrip(b []byte) (f float64, whole bool, ok bool) {
 		return d.f, d.whole, true
 	}
 	number := bytes.TrimRight(trimLeft(b), " \t\n\v\f\r")
+	if len(number) == 0 { // strconv would allocate an error for each missing cell
+		return 0, false, false
+	}
 	whole = true
 	for _, c := range number {
 		switch {
@@ -223,7 +230,7 @@ var infinities = [...]string{"inf", "+inf", "-inf", "infinity", "+infinity", "-i
 // infinity reads the spellings of infinity, in any case.
 func infinity(b []byte) (float64, bool) {
 	for _, s := range infinities {
-		if len(b) == len(s) && equalFold(b, s) {
+		if equalFold(b, s) {
 			if s[0] == '-' {
 				return math.Inf(-1), true
 			}
@@ -233,32 +240,18 @@ func infinity(b []byte) (float64, bool) {
 	return 0, false
 }
 
-// equalFold compares b, of the length of s, with the lower-case ASCII s.
-func equalFold(b []byte, s string) bool {
-	for i, c := range b {
-		if c-'A' < 26 {
-			c |= 0x20
-		}
-		if c != s[i] {
-			return false
-		}
-	}
-	return true
-}
+// equalFold compares a text with one of ASCII letters, in any case. Of the same length,
+// it can have no others that are equal to them.
+func equalFold(b []byte, s string) bool { return len(b) == len(s) && strings.EqualFold(string(b), s) }
 
 // parseBool reads true and false in any case.
 func parseBool(b []byte) (v, ok bool) {
-	switch len(b) {
-	case 4:
-		return true, equalFold(b, "true")
-	case 5:
-		return false, equalFold(b, "false")
-	}
-	return false, false
+	v = equalFold(b, "true")
+	return v, v || equalFold(b, "false")
 }
 
-// isNA reports whether b is one of the strings pandas reads as missing.
-func isNA(b []byte) bool {
+// IsNA reports whether b is one of the strings pandas reads as missing.
+func IsNA(b []byte) bool {
 	if len(b) == 0 {
 		return true
 	}
@@ -276,4 +269,85 @@ func isNA(b []byte) bool {
 		return true
 	}
 	return false
+}
+
+// ToNumeric returns a column of strings, or of strings and numbers, as the
+// numbers that pandas.to_numeric reads in them; other columns it returns as
+// they are. Texts are read by pandas' fast parser. Integers stay integers if
+// all cells are, unless some are negative and others beyond int64: such a
+// column stays as it is. A missing cell and the empty text are NaN. An error
+// names the first cell that pandas refuses: no number, or an integer that
+// neither int64 nor uint64 holds.
+func (c *Column) ToNumeric() (*Column, error) {
+	if c.kind != Text && c.kind != Mixed {
+		return c, nil
+	}
+	r := numericReader{floats: make([]float64, c.n), ints: make([]uint64, c.n)}
+	for i := range c.n {
+		if what := r.add(i, c.Value(i)); what != "" {
+			return nil, fmt.Errorf("row %d: %.40q %s", i+1, c.Text(i), what)
+		}
+	}
+	switch {
+	case r.fraction:
+		return FromFloats(c.name, r.floats), nil
+	case r.large && r.negative:
+		return c, nil
+	case r.large:
+		return FromUints(c.name, r.ints), nil
+	}
+	return FromInts(c.name, lists.Of(r.ints, func(v uint64) int64 { return int64(v) })), nil
+}
+
+// numericReader collects the cells of a column as doubles and as 64 bits.
+type numericReader struct {
+	floats                    []float64
+	ints                      []uint64
+	fraction, large, negative bool // some cell is not an integer, is beyond int64, is negative
+}
+
+// add adds cell i and returns the mistake in it; "" if there is none.
+func (r *numericReader) add(i int, v Value) string {
+	r.floats[i] = v.Float()
+	switch v.Kind() {
+	case Int64, Uint64, Bool:
+		r.whole(i, uint64(v.Int()), v.Kind() != Uint64 && v.Int() < 0)
+		return ""
+	case Text:
+		return r.text(i, []byte(v.String()))
+	}
+	r.fraction = true // Missing cells are NaN already.
+	return ""
+}
+
+func (r *numericReader) whole(i int, bits uint64, negative bool) {
+	r.ints[i] = bits
+	r.negative = r.negative || negative
+	r.large = r.large || !negative && bits > math.MaxInt64
+}
+
+func (r *numericReader) text(i int, b []byte) string {
+	if len(b) == 0 {
+		r.floats[i], r.fraction = math.NaN(), true
+		return ""
+	}
+	f, whole, ok := parseFast(b)
+	switch {
+	case !ok:
+		return "is not a number"
+	case !whole:
+		r.floats[i], r.fraction = f, true
+		return ""
+	}
+	r.floats[i] = f
+	if n, res := parseInt(b); res == okay {
+		r.whole(i, uint64(n), n < 0)
+		return ""
+	}
+	u, negative, res := parseUint(b)
+	if res != okay || negative {
+		return "is an integer beyond 64 bits"
+	}
+	r.whole(i, u, false)
+	return ""
 }

@@ -1,11 +1,11 @@
 package table
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/apache/arrow/go/v17/arrow"
@@ -46,20 +46,16 @@ func columnsOf(in *file.Reader) []parquetColumn {
 // storedSchema says which columns were of types that Parquet does not know,
 // such as durations, which are written as integers.
 func storedSchema(in *file.Reader) map[string]error {
-	strange := make(map[string]error)
 	text := in.MetaData().KeyValueMetadata().FindValue("ARROW:schema")
 	if text == nil {
 		return nil
 	}
-	data, err := base64.StdEncoding.DecodeString(*text)
-	if err != nil {
-		return nil
-	}
-	r, err := ipc.NewReader(bytes.NewReader(data))
+	r, err := ipc.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(*text)))
 	if err != nil {
 		return nil
 	}
 	defer r.Release()
+	strange := make(map[string]error)
 	for _, f := range r.Schema().Fields() {
 		t := f.Type
 		if d, ok := t.(*arrow.DictionaryType); ok {
@@ -78,32 +74,23 @@ func arrowType(c *pschema.Column) (arrow.DataType, error) {
 	none := logical == nil || logical.IsNone() || !logical.IsValid()
 	integer, isInteger := logical.(*pschema.IntLogicalType)
 	_, isText := logical.(pschema.StringLogicalType)
-	switch c.PhysicalType() {
-	case parquet.Types.Int32:
-		switch {
-		case isInteger && integer.BitWidth() == 32 && !integer.IsSigned():
-			return arrow.PrimitiveTypes.Uint32, nil
-		case isInteger || none:
-			return arrow.PrimitiveTypes.Int32, nil
-		}
-	case parquet.Types.Int64:
-		switch {
-		case isInteger && !integer.IsSigned():
-			return arrow.PrimitiveTypes.Uint64, nil
-		case isInteger || none:
-			return arrow.PrimitiveTypes.Int64, nil
-		}
-	case parquet.Types.Double:
+	switch stored := c.PhysicalType(); {
+	case stored == parquet.Types.Int32 && isInteger && integer.BitWidth() == 32 && !integer.IsSigned():
+		return arrow.PrimitiveTypes.Uint32, nil
+	case stored == parquet.Types.Int32 && (isInteger || none):
+		return arrow.PrimitiveTypes.Int32, nil
+	case stored == parquet.Types.Int64 && isInteger && !integer.IsSigned():
+		return arrow.PrimitiveTypes.Uint64, nil
+	case stored == parquet.Types.Int64 && (isInteger || none):
+		return arrow.PrimitiveTypes.Int64, nil
+	case stored == parquet.Types.Double:
 		return arrow.PrimitiveTypes.Float64, nil
-	case parquet.Types.Boolean:
+	case stored == parquet.Types.Boolean:
 		return arrow.FixedWidthTypes.Boolean, nil
-	case parquet.Types.ByteArray:
-		if isText {
-			return arrow.BinaryTypes.String, nil
-		}
-	}
-	if none {
-		return nil, fmt.Errorf("it holds %s", c.PhysicalType())
+	case stored == parquet.Types.ByteArray && isText:
+		return arrow.BinaryTypes.String, nil
+	case none:
+		return nil, fmt.Errorf("it holds %s", stored)
 	}
 	return nil, fmt.Errorf("it holds %s", logical)
 }

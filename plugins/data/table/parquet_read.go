@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
 	"github.com/apache/arrow/go/v17/parquet/file"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // parquetRows is how many rows Scan gives out at once.
@@ -144,28 +145,23 @@ func (p *Parquet) Len() int { return p.rows }
 
 // Names returns the names of the columns.
 func (p *Parquet) Names() []string {
-	names := make([]string, len(p.columns))
-	for i, c := range p.columns {
-		names[i] = c.name
-	}
-	return names
+	return lists.Of(p.columns, func(c parquetColumn) string { return c.name })
 }
 
 func (p *Parquet) has(name string) bool { return slices.Contains(p.Names(), name) }
 
 // find returns the columns of those names.
 func (p *Parquet) find(names []string) ([]parquetColumn, error) {
-	out := make([]parquetColumn, len(names))
-	for i, name := range names {
-		at := slices.IndexFunc(p.columns, func(c parquetColumn) bool { return c.name == name })
+	return TryCollect(len(names), func(i int) (c parquetColumn, err error) {
+		at := slices.IndexFunc(p.columns, func(c parquetColumn) bool { return c.name == names[i] })
 		if at < 0 {
-			return nil, &NoColumnError{Name: name, Have: p.Names()}
+			return c, &NoColumnError{Name: names[i], Have: p.Names()}
 		}
-		if out[i] = p.columns[at]; out[i].err != nil {
-			return nil, fmt.Errorf("column %q: %w, which tables do not", name, out[i].err)
+		if c = p.columns[at]; c.err != nil {
+			err = fmt.Errorf("column %q: %w, which tables do not", c.name, c.err)
 		}
-	}
-	return out, nil
+		return c, err
+	})
 }
 
 // Scan gives out the rows of the named columns, in order, as tables of at most
@@ -265,6 +261,5 @@ func (p *Parquet) Empty(names []string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	cols := Collect(len(columns), func(i int) *Column { return FromKind(columns[i].name, columns[i].kind, nil) })
-	return New(cols...)
+	return New(lists.Of(columns, func(c parquetColumn) *Column { return FromKind(c.name, c.kind, nil) })...)
 }

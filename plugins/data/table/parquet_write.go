@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/apache/arrow/go/v17/parquet/metadata"
 	pschema "github.com/apache/arrow/go/v17/parquet/schema"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // groupRows is the number of rows of a row group that ParquetWriter writes.
@@ -48,13 +49,11 @@ func (k *keepError) Write(p []byte) (int, error) {
 
 // NewParquetWriter begins a file with the columns of t, of which no rows are
 // written. Mixed columns are refused.
-func NewParquetWriter(w io.Writer, t *Table) (*ParquetWriter, error) {
+func NewParquetWriter(w io.Writer, t *Table) (_ *ParquetWriter, err error) {
+	defer doing("write Parquet", &err)
 	to := &keepError{w: w}
 	out, err := newParquetFile(to, t, parquet.WithCompression(compress.Codecs.Snappy), parquet.WithMaxRowGroupLength(groupRows))
-	if err = errors.Join(to.err, err); err != nil {
-		return nil, fmt.Errorf("write Parquet: %w", err)
-	}
-	return &ParquetWriter{out: out, to: to, column: t.Columns()}, nil
+	return &ParquetWriter{out: out, to: to, column: t.Columns()}, errors.Join(to.err, err)
 }
 
 // Write writes rows; the columns must be those of the writer.
@@ -82,28 +81,23 @@ func (p *ParquetWriter) Write(t *Table) error {
 }
 
 // flush writes a row group.
-func (p *ParquetWriter) flush() error {
+func (p *ParquetWriter) flush() (err error) {
+	defer doing("write Parquet", &err)
 	if p.rows == 0 {
 		return nil
 	}
 	t, err := Concat(p.parts...)
 	if err != nil {
-		return fmt.Errorf("write Parquet: %w", err)
+		return err
 	}
 	p.parts, p.rows = nil, 0
-	if err := errors.Join(writeGroup(p.out, t), p.to.err); err != nil {
-		return fmt.Errorf("write Parquet: %w", err)
-	}
-	return nil
+	return errors.Join(writeGroup(p.out, t), p.to.err)
 }
 
 // Close writes the remaining rows and the footer.
-func (p *ParquetWriter) Close() error {
-	err := p.flush()
-	if err = errors.Join(err, p.out.Close(), p.to.err); err != nil {
-		return fmt.Errorf("write Parquet: %w", err)
-	}
-	return nil
+func (p *ParquetWriter) Close() (err error) {
+	defer doing("write Parquet", &err)
+	return errors.Join(p.flush(), p.out.Close(), p.to.err)
 }
 
 // newParquetFile begins a file with the columns of t, all of them optional.
@@ -214,10 +208,7 @@ func ParquetContent(ctx context.Context, r io.ReaderAt, size int64) (string, err
 	if err != nil {
 		return "", err
 	}
-	sums := make([]hash.Hash, len(p.columns))
-	for i := range sums {
-		sums[i] = sha256.New()
-	}
+	sums := lists.Of(p.columns, func(parquetColumn) hash.Hash { return sha256.New() })
 	err = p.Scan(ctx, p.Names(), func(t *Table) error {
 		var buf []byte
 		for i, c := range t.Columns() {

@@ -1,79 +1,90 @@
 package table
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/bits"
+	"os"
 	"runtime"
+	"slices"
 	"sync"
 )
 
-// job is a chunk on its way through the parsers.
-type job struct {
-	*chunk
-	done chan struct{}
+// InOrder makes a result of each job, on all cores, and passes the results on in the order
+// of the jobs until one is refused. Each goroutine gets a function of its own from worker.
+// The error of pass comes before that of jobs, which must end when yield returns false.
+func InOrder[J, R any](jobs func(yield func(J) bool) error, worker func() func(J) R, pass func(R) error) error {
+	type task struct {
+		job  J
+		done chan R
+	}
+	workers := runtime.GOMAXPROCS(0)
+	todo, order := make(chan task), make(chan task, workers)
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			work := worker()
+			for t := range todo {
+				t.done <- work(t.job)
+			}
+		})
+	}
+	var jobsErr, err error
+	wg.Go(func() {
+		defer close(order)
+		defer close(todo)
+		jobsErr = jobs(func(j J) bool {
+			t := task{j, make(chan R, 1)}
+			select {
+			case order <- t:
+			case <-stop:
+				return false
+			}
+			todo <- t
+			return true
+		})
+	})
+	for t := range order {
+		if r := <-t.done; err == nil {
+			if err = pass(r); err != nil {
+				close(stop)
+			}
+		}
+	}
+	wg.Wait()
+	return cmp.Or(err, jobsErr)
 }
 
 // each cuts the stream into chunks, parses them on all cores and gives them
 // out in order, until the stream ends or there is an error.
 func (s *schema) each(sp *splitter, give func(*chunk) error) error {
-	workers := runtime.GOMAXPROCS(0)
-	jobs, order := make(chan job), make(chan job, workers)
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			p := newParser(s)
-			for j := range jobs {
-				p.parse(j.chunk)
-				sp.recycle(j.raw)
-				j.raw = nil
-				close(j.done)
+	cut := func(yield func(*chunk) bool) error {
+		for {
+			p, err := sp.next(s.rows)
+			if err != nil || p.rows == 0 || !yield(&chunk{piece: p}) {
+				return err
 			}
-		})
+		}
 	}
-	var readErr error
-	wg.Go(func() {
-		defer close(order)
-		defer close(jobs)
-		readErr = s.produce(sp, func(j job) bool {
-			select {
-			case order <- j:
-			case <-stop:
-				return false
-			}
-			jobs <- j
-			return true
-		})
+	worker := func() func(*chunk) *chunk {
+		p := newParser(s)
+		return func(c *chunk) *chunk {
+			p.parse(c)
+			sp.recycle(c.raw)
+			c.raw = nil
+			return c
+		}
+	}
+	return InOrder(cut, worker, func(c *chunk) error {
+		if c.err != nil {
+			return c.err
+		}
+		return give(c)
 	})
-	var err error
-	for j := range order {
-		<-j.done
-		if err != nil {
-			continue
-		}
-		if err = j.err; err == nil {
-			err = give(j.chunk)
-		}
-		if err != nil {
-			close(stop)
-		}
-	}
-	wg.Wait()
-	if err == nil {
-		err = readErr
-	}
-	return err
-}
-
-// produce cuts the stream into chunks until it ends or give returns false.
-func (s *schema) produce(sp *splitter, give func(job) bool) error {
-	for {
-		p, err := sp.next(s.rows)
-		if err != nil {
-			return err
-		}
-		if p.rows == 0 || !give(job{&chunk{piece: p}, make(chan struct{})}) {
-			return nil
-		}
-	}
 }
 
 // assemble makes the table of the chunks' vectors.
@@ -82,29 +93,28 @@ func (s *schema) assemble(chunks []*chunk) (*Table, error) {
 	for _, c := range chunks {
 		n += c.rows
 	}
+	shift := uint8(bits.Len(uint(s.rows - 1)))
+	if len(chunks) == 1 {
+		shift = oneVector
+	}
 	all, lines := make([]*Column, s.width), s.lines(chunks)
 	for i := range all {
+		c := &Column{name: s.columnName(i), shift: shift, n: n}
+		all[i] = c
 		if lines != nil && lines.kinds[i] != Missing {
-			all[i] = &Column{name: s.columnName(i), kind: lines.kinds[i], retained: &retainedColumn{retained: lines, field: i}, shift: s.shift(), n: n}
-			if len(chunks) == 1 {
-				all[i].shift = oneVector
-			}
+			c.kind, c.retained = lines.kinds[i], &retainedColumn{retained: lines, field: i}
 			continue
 		}
 		var t tally
-		for _, c := range chunks {
-			t.add(c.cols[i])
+		for _, ch := range chunks {
+			t.add(ch.cols[i])
 		}
 		m := s.merger(i, &t, n)
-		c := &Column{name: s.columnName(i), kind: m.kind, shift: s.shift(), n: n}
-		if len(chunks) == 1 {
-			c.shift = oneVector
-		}
+		c.kind = m.kind
 		for _, ch := range chunks {
 			c.vecs = append(c.vecs, m.adapt(ch.cols[i]))
 			ch.cols[i] = nil
 		}
-		all[i] = c
 	}
 	return build(all[s.leading:], all[:s.leading], n)
 }
@@ -121,11 +131,124 @@ func (s *schema) merger(i int, t *tally, n int) merger {
 	return merger{kind: Text}
 }
 
-// shift returns the logarithm of the rows in a chunk.
-func (s *schema) shift() uint8 {
-	shift := uint8(0)
-	for 1<<shift < s.rows {
-		shift++
+// Pandas types a column again in each chunk of some hundred thousand rows. Most
+// large files of few columns need no such chunks: each record has a field for each column, and
+// all cells of a column have one kind, whichever of them are looked at together.
+// Such a file is read in pieces that fit the processor's cache, in a few buffers
+// that are used again and again. Any other file is read a second time, in chunks.
+
+const (
+	piecesFile = 1 << 20 // the least file that is read so
+	pieceBytes = 1 << 19 // about the size of a piece
+	pieceRead  = 1 << 17 // read at once
+	// pieceColumns is the greatest number of columns: each has a vector in each piece.
+	pieceColumns = 8
+	// pieceRows is the least number of rows of a piece: a vector has a header.
+	pieceRows   = 1 << 11
+	pieceSample = 1 << 8 // rows from which kinds are guessed
+)
+
+// errUneven says that a file is to be read in chunks.
+var errUneven = errors.New("not all pieces of the file are alike")
+
+// readPieces reads a large regular file in pieces. It returns no table, and the
+// file as it was, unless the table is that of the chunks.
+func readPieces(f *os.File, o ReadOptions) (*Table, error) {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() < piecesFile {
+		return nil, nil // the file says so itself when it is read
 	}
-	return shift
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, err
+	}
+	o.pieces = true
+	t, err := o.read(f)
+	if err == nil {
+		return t, nil
+	}
+	_, err = f.Seek(at, io.SeekStart)
+	return nil, err
+}
+
+// uneven reports whether some record of a piece lacks fields or has too many, or
+// some line is blank.
+func (c *chunk) uneven() bool {
+	return c.fields != len(c.cols) || len(c.long) > 0 || c.filled > 0 || c.cols[0].n != c.rows
+}
+
+// sameKinds reports whether two pieces may be parts of one chunk of their kinds.
+func sameKinds(a, b *chunk) bool {
+	return slices.EqualFunc(a.cols, b.cols, func(v, w *vector) bool { return v.kind == w.kind })
+}
+
+// cellwise reads a piece of a narrow table cell by cell, each into its column at
+// once. It takes plain text only and returns false, with new builders, if there is
+// something else in it.
+func (p *parser) cellwise(c *chunk, builders []builder) bool {
+	n := len(c.raw)
+	if !p.bare(c) || c.raw[n-1] != '\n' || cap(c.raw) < n+wordBytes || bytes.IndexByte(c.raw, 0) >= 0 || slices.Contains(builders, nil) {
+		return false
+	}
+	if p.cellwiseRows(c, builders) {
+		return true
+	}
+	for i := range builders {
+		builders[i] = p.builder(i, c)
+	}
+	return false
+}
+
+func (p *parser) cellwiseRows(c *chunk, builders []builder) bool {
+	raw, at, rows := c.raw[:len(c.raw)+wordBytes], 0, 0
+	t := tokenizer{dialect: p.dialect, raw: c.raw}
+	last := len(builders) - 1
+	for ; at < len(c.raw); rows++ {
+		if raw[at] <= ' ' {
+			return false
+		}
+		for i, b := range builders {
+			end, ok := at, false
+			switch b := b.(type) {
+			case *intGuess:
+				end, ok = b.out.read(raw, at)
+			case *floatGuess:
+				end = t.fieldEnd(t.raw, at)
+				ok = b.addCell(raw[at:end])
+			case *textGuess:
+				end, ok = b.read(&t, at, c.rows)
+			}
+			if !ok || raw[end] != ',' && i < last || raw[end] != '\n' && i == last {
+				return false
+			}
+			at = end + 1
+		}
+	}
+	c.fields = len(builders)
+	return rows == c.rows
+}
+
+// read adds the integer at raw[at:], of which eight bytes can be read, and
+// returns where it ends.
+func (l *intList) read(raw []byte, at int) (end int, ok bool) {
+	x := binary.LittleEndian.Uint64(raw[at:]) ^ zeros
+	other := (x&^highBits + (0x80-10)*lowBits | x) & highBits
+	n := bits.TrailingZeros64(other) / 8
+	switch {
+	case n == 1 && l.wide == nil:
+		l.small = append(l.small, int8(x))
+	case n > 0 && n < 8:
+		l.add(int64(sumDigits(x << (64 - 8*n))))
+	default:
+		n = 0
+		for c := raw[at]; isDigit(c) || c == '-' && n == 0; c = raw[at+n] {
+			n++
+		}
+		v, res := parseInt(raw[at : at+n])
+		if res != okay {
+			return at, false
+		}
+		l.add(v)
+	}
+	return at + n, true
 }

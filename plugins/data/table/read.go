@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // FloatParser says how ReadCSV turns digits into doubles.
@@ -50,9 +54,7 @@ const chunkCells = 1 << 20
 const maxColumns = 1 << 18
 
 // tooWide is the error of a line with too many fields.
-func tooWide(line int) error {
-	return fmt.Errorf("line %d: more than %d fields", line, maxColumns)
-}
+func tooWide(line int) error { return fmt.Errorf("line %d: more than %d fields", line, maxColumns) }
 
 // meter adds up the memory of the columns.
 type meter struct{ most, used int64 }
@@ -83,17 +85,21 @@ func (m *meter) add(c *chunk) error {
 // It differs from pandas in two rare cases: a line with leading blanks in a
 // file with bare carriage returns for line ends, and one across the edge of
 // pandas' 256 Ki character buffer; pandas garbles both.
-func ReadCSV(r io.Reader, o ReadOptions) (*Table, error) {
-	t, err := readCSV(r, o)
-	if err != nil {
-		return nil, fmt.Errorf("read CSV: %w", err)
+func ReadCSV(r io.Reader, o ReadOptions) (_ *Table, err error) {
+	defer doing("read CSV", &err)
+	return readCSV(r, o)
+}
+
+// doing says in an error what failed.
+func doing(what string, err *error) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", what, *err)
 	}
-	return t, nil
 }
 
 // ReadCSVFile reads a table from the regular file at path. Anything else, such
 // as a folder or a pipe, is an error at once.
-func ReadCSVFile(path string, o ReadOptions) (*Table, error) {
+func ReadCSVFile(path string, o ReadOptions) (_ *Table, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -106,11 +112,8 @@ func ReadCSVFile(path string, o ReadOptions) (*Table, error) {
 		return nil, err
 	}
 	defer f.Close()
-	t, err := readCSV(f, o)
-	if err != nil {
-		return nil, fmt.Errorf("read CSV %s: %w", path, err)
-	}
-	return t, nil
+	defer doing("read CSV "+path, &err)
+	return readCSV(f, o)
 }
 
 func (o ReadOptions) dialect() (dialect, error) {
@@ -137,7 +140,15 @@ func readCSV(r io.Reader, o ReadOptions) (*Table, error) {
 }
 
 func (o ReadOptions) read(r io.Reader) (*Table, error) {
-	sp, sch, rag, err := o.start(r)
+	d, err := o.dialect()
+	if err != nil {
+		return nil, err
+	}
+	sp, err := newSplitter(r, d)
+	if err != nil {
+		return nil, err
+	}
+	sch, rag, err := o.schema(sp)
 	if err != nil {
 		return nil, err
 	}
@@ -162,20 +173,6 @@ func (o ReadOptions) read(r io.Reader) (*Table, error) {
 		return nil, err
 	}
 	return sch.assemble(g.finish())
-}
-
-// start reads as far as the first record.
-func (o ReadOptions) start(r io.Reader) (*splitter, *schema, *ragged, error) {
-	d, err := o.dialect()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	sp, err := newSplitter(r, d)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	sch, rag, err := o.schema(sp)
-	return sp, sch, rag, err
 }
 
 // schema reads the header and looks at the first record.
@@ -242,9 +239,7 @@ func (o ReadOptions) header(s *splitter) (names []string, fields int, err error)
 	if t.open {
 		return nil, 0, fmt.Errorf("line %d: a quoted field of the header is not closed", s.lines)
 	}
-	for _, sp := range b.spans {
-		names = append(names, string(b.cell(sp)))
-	}
+	names = lists.Of(b.spans, func(s span) string { return string(b.cell(s)) })
 	return headerNames(names), len(names), nil
 }
 
@@ -338,3 +333,44 @@ func (r *ragged) check(c *chunk) error {
 	}
 	return nil
 }
+
+// headerNames turns the fields of a header line into column names as pandas
+// does: empty ones become "Unnamed: i", repeated ones get ".1", ".2", ….
+func headerNames(fields []string) []string {
+	names, taken, counts := slices.Clone(fields), map[string]bool{}, map[string]int{}
+	var order, unnamed []int
+	for i, name := range names {
+		if name == "" {
+			names[i] = "Unnamed: " + strconv.Itoa(i)
+			unnamed = append(unnamed, i)
+		} else {
+			order = append(order, i)
+		}
+		taken[names[i]] = true
+	}
+	for _, i := range append(order, unnamed...) {
+		dedupe(names, i, counts, taken)
+	}
+	return names
+}
+
+// dedupe renames column i if its name was seen before.
+func dedupe(names []string, i int, counts map[string]int, taken map[string]bool) {
+	name := names[i]
+	n := counts[name]
+	for n > 0 {
+		counts[names[i]] = n + 1
+		name = names[i] + "." + strconv.Itoa(n)
+		if taken[name] {
+			n++
+		} else {
+			n = counts[name]
+		}
+	}
+	names[i] = name
+	taken[name] = true
+	counts[name] = n + 1
+}
+
+// numberNames returns "0", "1", …, the names of columns without a header.
+func numberNames(n int) []string { return Collect(n, strconv.Itoa) }

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"math/bits"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"golang.org/x/sync/errgroup"
 )
 
 // retainedLines are the records of a chunk as WriteCSV writes them by default. A
@@ -117,11 +121,10 @@ func (l *retainedLines) vectors(kinds []Kind, fields []int, keepNA bool) []*vect
 	if l.inFile != nil {
 		l = l.inFile.load()
 	}
-	r := rules{keepNA: keepNA}
-	n := l.rows()
-	sinks := make([]sink, len(fields))
+	r, n := rules{keepNA: keepNA}, l.rows()
+	add, finish := make([]func([]byte), len(fields)), make([]func() *vector, len(fields))
 	for i, f := range fields {
-		sinks[i] = newSink(kinds[f], n)
+		add[i], finish[i] = r.sink(kinds[f], n)
 	}
 	for row := range n {
 		line, at := l.text[l.starts[row]:l.starts[row+1]], 0
@@ -130,14 +133,10 @@ func (l *retainedLines) vectors(kinds []Kind, fields []int, keepNA bool) []*vect
 			for ; at <= f; at++ {
 				cell, line = cutField(line)
 			}
-			sinks[i].add(r, unquoted(cell))
+			add[i](unquoted(cell))
 		}
 	}
-	out := make([]*vector, len(fields))
-	for i := range sinks {
-		out[i] = sinks[i].vector()
-	}
-	return out
+	return lists.Of(finish, func(finish func() *vector) *vector { return finish() })
 }
 
 // cutField returns the first field of a retained line, with its quotes, and the rest.
@@ -172,56 +171,31 @@ func unquoted(field []byte) []byte {
 	return bytes.ReplaceAll(field, []byte(`""`), []byte(`"`))
 }
 
-// sink collects the values of one column.
-type sink struct {
-	kind   Kind
-	ints   []int64
-	floats []float64
-	bools  *boolBuilder
-	texts  textBuilder
-}
-
-func newSink(kind Kind, n int) sink {
-	s := sink{kind: kind}
+// sink returns a function that adds a cell of a column, of which there are n, and one that
+// returns them all.
+func (r rules) sink(kind Kind, n int) (add func(cell []byte), finish func() *vector) {
 	switch kind {
 	case Int64:
-		s.ints = make([]int64, 0, n)
+		out := make([]int64, 0, n)
+		return func(cell []byte) {
+			v, _ := parseInt(cell)
+			out = append(out, v)
+		}, func() *vector { return intVector(out) }
 	case Float64:
-		s.floats = make([]float64, 0, n)
+		out := make([]float64, 0, n)
+		return func(cell []byte) {
+			f, _, ok := parseRoundTrip(cell)
+			if !ok {
+				f = nan()
+			}
+			out = append(out, f)
+		}, func() *vector { return floatVector(out) }
 	case Bool:
-		s.bools = newBoolBuilder(n)
+		var b boolBuilder
+		return func(cell []byte) { b.add(r, cell) }, b.vector
 	}
-	return s
-}
-
-func (s *sink) add(r rules, cell []byte) {
-	switch s.kind {
-	case Int64:
-		v, _ := parseInt(cell)
-		s.ints = append(s.ints, v)
-	case Float64:
-		f, _, ok := parseRoundTrip(cell)
-		if !ok {
-			f = nan()
-		}
-		s.floats = append(s.floats, f)
-	case Bool:
-		s.bools.add(r, cell)
-	default:
-		s.texts.add(r, cell)
-	}
-}
-
-func (s *sink) vector() *vector {
-	switch s.kind {
-	case Int64:
-		return intVector(s.ints)
-	case Float64:
-		return floatVector(s.floats)
-	case Bool:
-		return s.bools.vector()
-	}
-	return s.texts.vector()
+	var b textBuilder
+	return func(cell []byte) { b.add(r, cell) }, b.vector
 }
 
 // lines returns the retained lines of all chunks, nil unless all have some. A
@@ -241,12 +215,9 @@ func (s *schema) lines(chunks []*chunk) *retained {
 		if same {
 			k.kinds[i] = chunks[0].cols[i].kind
 		}
-		for _, c := range chunks {
-			if !same || c.cols[i].kind != k.kinds[i] {
-				k.kinds[i] = Missing
-				differ = append(differ, i)
-				break
-			}
+		if !same || slices.ContainsFunc(chunks, func(c *chunk) bool { return c.cols[i].kind != k.kinds[i] }) {
+			k.kinds[i] = Missing
+			differ = append(differ, i)
 		}
 	}
 	onAllCores(len(chunks), func(n int) {
@@ -265,10 +236,7 @@ func (s *schema) lines(chunks []*chunk) *retained {
 
 // make reads columns from the chunk's lines.
 func (c *chunk) make(fields []int, keepNA bool) {
-	kinds := make([]Kind, len(c.cols))
-	for i, v := range c.cols {
-		kinds[i] = v.kind
-	}
+	kinds := lists.Of(c.cols, func(v *vector) Kind { return v.kind })
 	for i, v := range c.lines.vectors(kinds, fields, keepNA) {
 		c.cols[fields[i]] = v
 	}
@@ -276,14 +244,13 @@ func (c *chunk) make(fields []int, keepNA bool) {
 
 // onAllCores calls do with the numbers below n.
 func onAllCores(n int, do func(int)) {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				do(i)
-			}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		group.Go(func() error {
+			do(i)
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = group.Wait()
 }

@@ -145,7 +145,15 @@ func (intRewriter) add(b *batch, col, width int) bool {
 	return true
 }
 
-func (intRewriter) finish() *vector { return &vector{kind: Int64} }
+func (intRewriter) finish() *vector { return kindIf(true, Int64) }
+
+// kindIf returns a vector of a kind if the guess holds.
+func kindIf(holds bool, kind Kind) *vector {
+	if !holds {
+		return nil
+	}
+	return &vector{kind: kind}
+}
 
 // canonicalInt reports whether the text of an integer is how it is written.
 func canonicalInt(b []byte) bool {
@@ -182,12 +190,7 @@ func (g *floatRewriter) add(b *batch, col, width int) bool {
 	return true
 }
 
-func (g *floatRewriter) finish() *vector {
-	if !g.holds() {
-		return nil
-	}
-	return &vector{kind: Float64}
-}
+func (g *floatRewriter) finish() *vector { return kindIf(g.holds(), Float64) }
 
 type boolRewriter struct {
 	r    rules
@@ -213,12 +216,7 @@ func (g *boolRewriter) add(b *batch, col, width int) bool {
 	return true
 }
 
-func (g *boolRewriter) finish() *vector {
-	if !g.some {
-		return nil
-	}
-	return &vector{kind: Bool}
-}
+func (g *boolRewriter) finish() *vector { return kindIf(g.some, Bool) }
 
 type textRewriter struct {
 	textGuess
@@ -242,12 +240,7 @@ func (g *textRewriter) add(b *batch, col, width int) bool {
 	return true
 }
 
-func (g *textRewriter) finish() *vector {
-	if !g.sure {
-		return nil
-	}
-	return &vector{kind: Text}
-}
+func (g *textRewriter) finish() *vector { return kindIf(g.sure, Text) }
 
 // special reports whether a text is quoted when it is written.
 func special(b []byte) bool {

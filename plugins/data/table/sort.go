@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
 	"slices"
 )
 
@@ -11,13 +12,9 @@ import (
 // by a stable lexicographic sort. Missing values come last, strings are ordered
 // by code point.
 func (t *Table) ArgSort(names ...string) ([]int32, error) {
-	cols := make([]*Column, len(names))
-	for i, name := range names {
-		c, err := t.Column(name)
-		if err != nil {
-			return nil, fmt.Errorf("sort: %w", err)
-		}
-		cols[i] = c
+	cols, err := t.columns(names)
+	if err != nil {
+		return nil, fmt.Errorf("sort: %w", err)
 	}
 	if len(cols) == 1 {
 		return cols[0].ArgSort(false)
@@ -216,12 +213,9 @@ func (c *Column) argSortTexts() []int32 {
 // lexSort sorts by the first column, then the second, …, keeping the order of
 // equal rows.
 func lexSort(cols []*Column, n int) ([]int32, error) {
-	ranks := make([][]int32, len(cols))
-	for k, c := range cols {
-		var err error
-		if ranks[k], err = c.ranks(); err != nil {
-			return nil, err
-		}
+	ranks, err := TryCollect(len(cols), func(k int) ([]int32, error) { return cols[k].ranks() })
+	if err != nil {
+		return nil, err
 	}
 	rows := ascending(n)
 	slices.SortStableFunc(rows, func(a, b int32) int {
@@ -259,4 +253,107 @@ func (c *Column) equal(i, j int) bool {
 		return c.IsMissing(i) == c.IsMissing(j) && c.Text(i) == c.Text(j)
 	}
 	return c.Value(i).Exact() == c.Value(j).Exact()
+}
+
+const smallSort = 15 // places less one
+
+// introsort sorts order by the values it points at, leaving equal ones where
+// numpy's argsort (npy_aquicksort) leaves them: quicksort with the median of
+// three as pivot, the smaller part first, insertion sort for at most 16 places
+// and heapsort once the depth exceeds twice the logarithm of the length.
+func introsort[T cmp.Ordered](v []T, order []int32) {
+	type span struct{ lo, hi, depth int }
+	if len(order) < 2 {
+		return
+	}
+	todo := []span{{0, len(order) - 1, 2 * (bits.Len(uint(len(order))) - 1)}}
+	for len(todo) > 0 {
+		s := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if s.depth < 0 {
+			heapsort(v, order[s.lo:s.hi+1])
+			continue
+		}
+		for s.hi-s.lo > smallSort {
+			p := partition(v, order, s.lo, s.hi)
+			s.depth--
+			if p-s.lo < s.hi-p {
+				todo = append(todo, span{p + 1, s.hi, s.depth})
+				s.hi = p - 1
+			} else {
+				todo = append(todo, span{s.lo, p - 1, s.depth})
+				s.lo = p + 1
+			}
+		}
+		insertionSort(v, order, s.lo, s.hi)
+	}
+}
+
+// partition moves the median of three of order[lo:hi+1] to its final place,
+// which it returns, smaller values before and larger ones behind it.
+func partition[T cmp.Ordered](v []T, order []int32, lo, hi int) int {
+	mid := lo + (hi-lo)>>1
+	if v[order[mid]] < v[order[lo]] {
+		order[mid], order[lo] = order[lo], order[mid]
+	}
+	if v[order[hi]] < v[order[mid]] {
+		order[hi], order[mid] = order[mid], order[hi]
+	}
+	if v[order[mid]] < v[order[lo]] {
+		order[mid], order[lo] = order[lo], order[mid]
+	}
+	pivot := v[order[mid]]
+	i, j := lo, hi-1
+	order[mid], order[j] = order[j], order[mid]
+	for {
+		for i++; v[order[i]] < pivot; i++ {
+		}
+		for j--; pivot < v[order[j]]; j-- {
+		}
+		if i >= j {
+			break
+		}
+		order[i], order[j] = order[j], order[i]
+	}
+	order[i], order[hi-1] = order[hi-1], order[i]
+	return i
+}
+
+func insertionSort[T cmp.Ordered](v []T, order []int32, lo, hi int) {
+	for i := lo + 1; i <= hi; i++ {
+		x := order[i]
+		j := i
+		for ; j > lo && v[x] < v[order[j-1]]; j-- {
+			order[j] = order[j-1]
+		}
+		order[j] = x
+	}
+}
+
+func heapsort[T cmp.Ordered](v []T, order []int32) {
+	n := len(order)
+	for l := n / 2; l > 0; l-- {
+		siftDown(v, order[:n], l, order[l-1])
+	}
+	for n > 1 {
+		x := order[n-1]
+		order[n-1] = order[0]
+		n--
+		siftDown(v, order[:n], 1, x)
+	}
+}
+
+// siftDown puts x into the heap at place i, counted from one.
+func siftDown[T cmp.Ordered](v []T, heap []int32, i int, x int32) {
+	for j := 2 * i; j <= len(heap); j *= 2 {
+		if j < len(heap) && v[heap[j-1]] < v[heap[j]] {
+			j++
+		}
+		if !(v[x] < v[heap[j-1]]) {
+			break
+		}
+		heap[i-1] = heap[j-1]
+		i = j
+	}
+	heap[i-1] = x
 }

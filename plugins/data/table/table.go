@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // A Table is an immutable, ordered list of columns of one length with unique
@@ -47,13 +49,7 @@ func build(cols, index []*Column, n int) (*Table, error) {
 func (t *Table) Len() int { return t.n }
 
 // Names returns the column names in order.
-func (t *Table) Names() []string {
-	names := make([]string, len(t.cols))
-	for i, c := range t.cols {
-		names[i] = c.name
-	}
-	return names
-}
+func (t *Table) Names() []string { return lists.Of(t.cols, (*Column).Name) }
 
 // Columns returns the columns in order. The slice must not be changed.
 func (t *Table) Columns() []*Column { return t.cols }
@@ -93,25 +89,23 @@ func (t *Table) Column(name string) (*Column, error) {
 	return t.cols[i], nil
 }
 
+func (t *Table) columns(names []string) ([]*Column, error) {
+	return TryCollect(len(names), func(i int) (*Column, error) { return t.Column(names[i]) })
+}
+
 // Select returns a table of the named columns in that order.
 func (t *Table) Select(names ...string) (*Table, error) {
-	cols := make([]*Column, len(names))
-	for i, name := range names {
-		c, err := t.Column(name)
-		if err != nil {
-			return nil, err
-		}
-		cols[i] = c
+	cols, err := t.columns(names)
+	if err != nil {
+		return nil, err
 	}
 	return build(cols, t.index, t.n)
 }
 
 // Drop returns a table without the named columns. Each must be there.
 func (t *Table) Drop(names ...string) (*Table, error) {
-	for _, name := range names {
-		if _, err := t.Column(name); err != nil {
-			return nil, err
-		}
+	if _, err := t.columns(names); err != nil {
+		return nil, err
 	}
 	keep := slices.DeleteFunc(slices.Clone(t.cols), func(c *Column) bool { return slices.Contains(names, c.name) })
 	return build(keep, t.index, t.n)
@@ -186,12 +180,5 @@ func (t *Table) Slice(lo, hi int) *Table {
 
 // apply maps every column, index included, to one of n rows.
 func (t *Table) apply(n int, f func(*Column) *Column) *Table {
-	out := &Table{n: n, by: t.by, cols: make([]*Column, len(t.cols)), index: make([]*Column, len(t.index))}
-	for i, c := range t.cols {
-		out.cols[i] = f(c)
-	}
-	for i, c := range t.index {
-		out.index[i] = f(c)
-	}
-	return out
+	return &Table{n: n, by: t.by, cols: lists.Of(t.cols, f), index: lists.Of(t.index, f)}
 }

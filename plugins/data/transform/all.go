@@ -1,18 +1,28 @@
 package transform
 
-import "slices"
-
 // registry lists every verb; each is declared in the file that implements it.
-var registry = slices.Concat(basicVerbs, groupVerbs, recordVerbs, chanceVerbs, fileVerbs, pandasVerbs, streamVerbs, shapeVerbs)
-
-var basicVerbs = []Verb{
-	csvVerb, jsonVerb, jsonLinesVerb, linesVerb, filesVerb, npyVerb, tfrecordTextsVerb, pixelsVerb,
-	namesOfVerb, selectFieldsVerb, dropFieldsVerb, columnVerb,
-	trainTestSplitVerb, sampleVerb,
-	takeVerb, headVerb, tailVerb, filterVerb, whereInVerb, whereNotInVerb, isInVerb, sortVerb, sortByVerb, uniqueVerb, reverseVerb, concatVerb, takeGroupsVerb, firstFitVerb,
-	tableVerb, withVerb, selectVerb, dropVerb, renameVerb, fillVerb, fillMissingVerb, joinVerb, crossVerb, oneHotVerb, mapValuesVerb,
-	sequenceVerb, numberGroupsVerb, countWithinVerb, randomIntegersVerb,
-	textVerb, integerVerb, realVerb, lowerVerb, upperVerb, stripVerb, beforeVerb, afterVerb, partVerb, substrVerb, replaceVerb, containsTextVerb,
-	startsWithVerb, endsWithVerb, padVerb, basenameVerb, stemVerb, folderVerb, listHoldsVerb,
-	countVerb, meanVerb, sumVerb, minimumVerb, maximumVerb, listVerb,
+var registry = []Verb{
+	// of files
+	csvVerb, csvFilesVerb, jsonVerb, jsonLinesVerb, pandasJSONLinesVerb, linesVerb, streamLinesVerb, bsonVerb,
+	parquetVerb, npyVerb, tfrecordTextsVerb, filesVerb, foldersVerb, archiveFilesVerb, jsonNamesVerb, imageSizeVerb,
+	npySizeVerb, runLengthsVerb, pixelsVerb,
+	// of rows
+	takeVerb, omitVerb, headVerb, tailVerb, filterVerb, whereInVerb, whereNotInVerb, isInVerb, sortVerb, sortByVerb,
+	uniqueVerb, reverseVerb, concatVerb, repeatVerb, takeGroupsVerb, firstFitVerb, countVerb, listVerb, columnVerb,
+	// of chance
+	trainTestSplitVerb, trainTestSplitEachVerb, sampleVerb, sampleEachVerb, pythonShuffleVerb, pythonSampleVerb,
+	pythonChoiceVerb, drawClozeVerb, randomIntegersVerb, randomUniformVerb,
+	// of tables and their columns
+	tableVerb, withVerb, selectVerb, dropVerb, renameVerb, fillVerb, fillMissingVerb, isMissingVerb, joinVerb,
+	crossVerb, oneHotVerb, multiHotVerb, mapValuesVerb, positionsVerb, explodeWordsVerb, idxmaxVerb, groupFirstVerb,
+	groupJoinVerb, groupSizeVerb, numberGroupsVerb, countWithinVerb,
+	// of numbers
+	sequenceVerb, linspaceVerb, roundVerb, meanVerb, sumVerb, cumulativeSumVerb, minimumVerb, maximumVerb, textVerb,
+	integerVerb, realVerb, dateOrdinalVerb,
+	// of strings
+	lowerVerb, upperVerb, stripVerb, beforeVerb, afterVerb, partVerb, substrVerb, replaceVerb, containsTextVerb,
+	startsWithVerb, endsWithVerb, padVerb, basenameVerb, stemVerb, folderVerb, listHoldsVerb, removeWordVerb,
+	// of records
+	namesOfVerb, selectFieldsVerb, dropFieldsVerb, objectVerb, withFieldsVerb, pandasRecordsVerb, jsonPointersVerb,
+	explodeVerb,
 }

@@ -19,11 +19,7 @@ var tableVerb = Verb{
 				n = max(n, f.Value.Len())
 			}
 		}
-		empty, err := table.New()
-		if err != nil {
-			return nil, err
-		}
-		return withFields(empty, fields, max(n, 0))
+		return withFields(new(table.Table), fields, max(n, 0))
 	},
 }
 
@@ -225,15 +221,12 @@ func joinOn(left, right *table.Table, columns []string) (*table.Table, error) {
 			both[k] = stacked{upper: table.FromFloats("", both[k].upper.Floats()), lower: table.FromFloats("", both[k].lower.Floats())} // as pandas merges them
 		}
 	}
-	codes, _ := codesOf(true, both...)
-	partners := map[int][]int{}
-	for i, code := range codes[:right.Len()] {
-		partners[code] = append(partners[code], i)
-	}
+	codes, count := codesOf(true, both...)
+	partners := rowsByCode(codes[:right.Len()], count)
 	var rowsLeft, rowsRight []int
 	for i, code := range codes[right.Len():] {
 		found := partners[code]
-		if found == nil {
+		if len(found) == 0 {
 			found = []int{-1}
 		}
 		for _, j := range found {

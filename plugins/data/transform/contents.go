@@ -1,16 +1,22 @@
 package transform
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
 	"io"
 	"io/fs"
+	"iter"
+	"math"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"golang.org/x/image/tiff"
@@ -19,9 +25,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
 )
-
-// fileVerbs read something of many files: names, sizes, masks.
-var fileVerbs = []Verb{jsonNamesVerb, imageSizeVerb, npySizeVerb, runLengthsVerb, archiveFilesVerb}
 
 // eachFile calls read for every file, several at once, and returns the error
 // of the first one that fails. Not more than one file a processor is open.
@@ -55,17 +58,21 @@ var jsonNamesVerb = Verb{
 	Detail:  "member names that object in the file's top-level object. Only the names are held in memory.",
 	Source:  "separator.join(json.load(file)[member].keys())",
 	Func: func(in *Input, paths []string, member, separator string) (*table.Column, error) {
-		out := make([]string, len(paths))
-		err := eachFile(in, "json_names", paths, func(i int, f fs.File) error {
-			data, err := io.ReadAll(f)
-			if err != nil {
-				return err
-			}
-			out[i], err = jsonNames(data, member, separator)
-			return err
-		})
-		return table.FromTexts(member, out, nil), err
+		return textOfEach(in, "json_names", paths, member, func(data []byte) (string, error) { return jsonNames(data, member, separator) })
 	},
+}
+
+// textOfEach returns a column of what read makes of the content of every file.
+func textOfEach(in *Input, verb string, paths []string, column string, read func(data []byte) (string, error)) (*table.Column, error) {
+	out := make([]string, len(paths))
+	err := eachFile(in, verb, paths, func(i int, f fs.File) error {
+		data, err := io.ReadAll(f)
+		if err == nil {
+			out[i], err = read(data)
+		}
+		return err
+	})
+	return table.FromTexts(column, out, nil), err
 }
 
 func jsonNames(data []byte, member, separator string) (string, error) {
@@ -125,4 +132,223 @@ func imageConfig(f fs.File) (image.Config, error) {
 		return h.config(io.MultiReader(strings.NewReader(string(head[:n])), f))
 	}
 	return image.Config{}, errors.New("not a PNG, JPEG, GIF or TIFF image")
+}
+
+var npySizeVerb = Verb{
+	Name: "npy_size", Params: []string{"paths", "axis"},
+	Summary: "The sizes of arrays in .npy files along an axis: 0 is the first, -1 the last.",
+	Detail:  "Only headers are read; each file must be long enough for its array.",
+	Source:  "numpy.load(path).shape[axis]",
+	Func: func(in *Input, paths []string, axis int) (*table.Column, error) {
+		out := make([]int64, len(paths))
+		err := eachFile(in, "npy_size", paths, func(i int, f fs.File) error {
+			shape, err := npyShape(f)
+			if err != nil {
+				return err
+			}
+			at := axis
+			if at < 0 {
+				at += len(shape)
+			}
+			if at < 0 || at >= len(shape) {
+				return fmt.Errorf("the array has %d axes", len(shape))
+			}
+			out[i] = int64(shape[at])
+			return nil
+		})
+		return table.FromInts("size", out), err
+	},
+}
+
+func npyShape(f fs.File) ([]int, error) {
+	at, ok := f.(io.ReaderAt)
+	info, err := f.Stat()
+	if err == nil && !ok {
+		var data []byte
+		data, err = io.ReadAll(f)
+		at = bytes.NewReader(data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := Array{data: at}
+	err = a.readHeader(info.Size())
+	return a.Shape, err
+}
+
+var runLengthsVerb = Verb{
+	Name: "run_lengths", Params: []string{"paths"},
+	Summary: `The masks in .npy files as run lengths: for each file a string of "start length" pairs of runs of ones, from 1.`,
+	Detail:  "Elements count down the first axis, then along the next: column by column. Other values than 1 are background; without ones the string is empty. Integers, booleans or floats, in C or Fortran order.",
+	Source:  "the starts and lengths of the runs in (numpy.load(path) == 1).flatten(\"F\")",
+	Func: func(in *Input, paths []string) (*table.Column, error) {
+		return textOfEach(in, "run_lengths", paths, "runs", maskRuns)
+	},
+}
+
+// maskRuns returns the run lengths of the mask in a .npy file.
+func maskRuns(data []byte) (string, error) {
+	a := Array{data: bytes.NewReader(data)}
+	if err := a.readHeader(int64(len(data))); err != nil {
+		return "", err
+	}
+	one, err := oneOf(a.Descr)
+	if err != nil {
+		return "", err
+	}
+	count := 1
+	for _, n := range a.Shape {
+		if n != 0 && count > math.MaxInt32/n {
+			return "", fmt.Errorf("an array of shape %v is not a mask", a.Shape)
+		}
+		count *= n
+	}
+	return runText(data[a.start:], one, a.columnMajor), nil
+}
+
+// runText walks elements in the given order.
+func runText(elements, one []byte, walk iter.Seq[int]) string {
+	var text []byte
+	run, i := 0, 0
+	end := func() {
+		if run > 0 {
+			if text != nil {
+				text = append(text, ' ')
+			}
+			text = strconv.AppendInt(text, int64(i-run+1), 10)
+			text = strconv.AppendInt(append(text, ' '), int64(run), 10)
+		}
+		run = 0
+	}
+	for at := range walk {
+		if bytes.Equal(elements[at*len(one):(at+1)*len(one)], one) {
+			run++
+		} else {
+			end()
+		}
+		i++
+	}
+	end()
+	return string(text)
+}
+
+// columnMajor walks the places of the elements, the first axis running fastest.
+func (a *Array) columnMajor(yield func(at int) bool) {
+	stride, step := make([]int, len(a.Shape)), 1
+	for k := range stride {
+		if !a.fortran {
+			k = len(stride) - 1 - k
+		}
+		stride[k] = step
+		step *= a.Shape[k]
+	}
+	var walk func(axes, at int) bool
+	walk = func(axes, at int) bool {
+		if axes == 0 {
+			return yield(at)
+		}
+		for n := range a.Shape[axes-1] {
+			if !walk(axes-1, at+n*stride[axes-1]) {
+				return false
+			}
+		}
+		return true
+	}
+	walk(len(stride), 0)
+}
+
+// oneOf returns the bytes of 1 of an element type.
+func oneOf(descr string) ([]byte, error) {
+	switch kind := descr[1:]; kind {
+	case "b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8":
+		size := int(kind[1] - '0')
+		return binary.LittleEndian.AppendUint64(nil, 1)[:size], nil
+	case "f2":
+		return []byte{0, 0x3c}, nil
+	case "f4":
+		return binary.LittleEndian.AppendUint32(nil, math.Float32bits(1)), nil
+	case "f8":
+		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(1)), nil
+	}
+	return nil, fmt.Errorf("element type %q is not supported for a mask", descr)
+}
+
+var pixelsVerb = Verb{
+	Name: "pixels", Params: []string{"paths"},
+	Summary: "The grey values of PNG images: a table of path, row, column (from 1) and value, image after image, row by row.",
+	Detail:  "Values are grey / 255, 0 is black. Colours become (19595 R + 38470 G + 7471 B + 32768) >> 16, transparency is ignored. Of 16 bits the upper 8 count, but 16-bit grey without transparency is clipped at 255, as by Pillow.",
+	Source:  "numpy.array(PIL.Image.open(path).convert(\"L\")) / 255.0",
+	Func:    pixels,
+}
+
+func pixels(in *Input, paths []string) (*table.Table, error) {
+	var names []string
+	var rows, columns []int64
+	var values []float64
+	for _, path := range paths {
+		grey, width, err := greyPNG(in, path)
+		if err != nil {
+			return nil, fmt.Errorf("pixels %s: %w", path, err)
+		}
+		for i, g := range grey {
+			names = append(names, path)
+			rows, columns = append(rows, int64(i/width+1)), append(columns, int64(i%width+1))
+			values = append(values, float64(g)/255)
+		}
+	}
+	return table.New(table.FromTexts("path", names, nil), table.FromInts("row", rows),
+		table.FromInts("column", columns), table.FromFloats("value", values))
+}
+
+// greyPNG decodes a picture to 8-bit grey, row by row.
+func greyPNG(in *Input, path string) (grey []uint8, width int, err error) {
+	f, err := in.Raw.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	img, err := png.Decode(f)
+	if err != nil {
+		return nil, 0, err
+	}
+	b := img.Bounds()
+	grey = make([]uint8, 0, b.Dx()*b.Dy())
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			g, err := greyAt(img, x, y)
+			if err != nil {
+				return nil, 0, err
+			}
+			grey = append(grey, g)
+		}
+	}
+	return grey, b.Dx(), nil
+}
+
+// greyAt is Pillow's conversion to mode L.
+func greyAt(img image.Image, x, y int) (uint8, error) {
+	switch p := img.(type) {
+	case *image.Gray:
+		return p.GrayAt(x, y).Y, nil
+	case *image.NRGBA:
+		return luma(p.NRGBAAt(x, y)), nil
+	case *image.RGBA:
+		c := p.RGBAAt(x, y)
+		return luma(color.NRGBA{R: c.R, G: c.G, B: c.B}), nil
+	case *image.Gray16:
+		return uint8(min(p.Gray16At(x, y).Y, 255)), nil
+	case *image.RGBA64:
+		c := p.RGBA64At(x, y)
+		return luma(color.NRGBA{R: uint8(c.R >> 8), G: uint8(c.G >> 8), B: uint8(c.B >> 8)}), nil
+	case *image.NRGBA64:
+		c := p.NRGBA64At(x, y)
+		return luma(color.NRGBA{R: uint8(c.R >> 8), G: uint8(c.G >> 8), B: uint8(c.B >> 8)}), nil
+	case *image.Paletted:
+		return luma(color.NRGBAModel.Convert(p.At(x, y)).(color.NRGBA)), nil // opaque, or NRGBA
+	}
+	return 0, fmt.Errorf("images of type %T are not supported", img)
+}
+
+func luma(c color.NRGBA) uint8 {
+	return uint8((19595*uint32(c.R) + 38470*uint32(c.G) + 7471*uint32(c.B) + 32768) >> 16)
 }

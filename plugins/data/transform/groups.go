@@ -5,17 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
-
-// groupVerbs work on the groups of a table: the rows with the same cells in
-// some columns. The verbs of words and draws that go with them stand in
-// words.go and uniform.go.
-var groupVerbs = []Verb{
-	groupFirstVerb, groupJoinVerb, groupSizeVerb, sampleEachVerb,
-	explodeWordsVerb, multiHotVerb,
-	linspaceVerb, randomUniformVerb, roundVerb, dateOrdinalVerb,
-}
 
 // groupOptions are the options of group_first and group_join.
 type groupOptions struct {
@@ -37,29 +30,20 @@ var groupFirstVerb = Verb{
 			return nil, err
 		}
 		groups := groupRows(keys, !isFalse(o.Sort))
-		out := keys.Take(firstOf(groups))
-		cols := slices.Clone(out.Columns())
-		for _, c := range rest.Columns() {
-			cols = append(cols, takeColumn(c, firstPresent(c, groups)))
-		}
-		return table.New(cols...)
+		firsts := lists.Of(rest.Columns(), func(c *table.Column) *table.Column { return takeColumn(c, firstPresent(c, groups)) })
+		return table.New(slices.Concat(keys.Take(firstOf(groups)).Columns(), firsts)...)
 	},
 }
 
 // firstOf returns the first row of every group.
-func firstOf(groups [][]int) []int {
-	return table.Collect(len(groups), func(g int) int { return groups[g][0] })
-}
+func firstOf(groups [][]int) []int { return lists.Of(groups, func(rows []int) int { return rows[0] }) }
 
 // firstPresent returns, for every group, the row of its first cell that is not
 // missing, or its first row where all are.
 func firstPresent(c *table.Column, groups [][]int) []int {
-	at := make([]int, len(groups))
-	for g, rows := range groups {
-		first := slices.IndexFunc(rows, func(i int) bool { return !c.IsMissing(i) })
-		at[g] = rows[max(first, 0)]
-	}
-	return at
+	return lists.Of(groups, func(rows []int) int {
+		return rows[max(slices.IndexFunc(rows, func(i int) bool { return !c.IsMissing(i) }), 0)]
+	})
 }
 
 var groupJoinVerb = Verb{
@@ -270,10 +254,111 @@ var sampleEachVerb = Verb{
 			if err != nil {
 				return nil, fmt.Errorf("sample_each: group %s: %w", keys.Columns()[0].Text(rows[0]), err)
 			}
-			for _, i := range drawn {
-				at = append(at, rows[i])
-			}
+			at = append(at, taken(rows, drawn)...)
 		}
 		return t.Take(at), nil
 	},
+}
+
+var firstFitVerb = Verb{
+	Name: "first_fit", Params: []string{"column", "size"},
+	Summary: "A boolean column: whether a row is among the at most size rows taken group by group.",
+	Detail:  "A group is all rows with one cell, missing included. Groups are taken whole, in order of first appearance; one that would exceed size is skipped.",
+	Func: func(c *table.Column, size int) (*table.Column, error) {
+		if size < 0 {
+			return nil, fmt.Errorf("first_fit: size %d is negative", size)
+		}
+		keys, n := codesOf(true, c)
+		count := sizes(keys, n)
+		fits := make([]bool, len(count))
+		for k, n := range count {
+			if fits[k] = n <= size; fits[k] {
+				size -= n
+			}
+		}
+		return table.FromBools(c.Name(), taken(fits, keys), nil), nil
+	},
+}
+
+var explodeWordsVerb = Verb{
+	Name: "explode_words", Params: []string{"table", "column", "names"},
+	Summary: "The table with a column of strings split at white space into new last columns, names: a row for every len(names) words, other cells repeated.",
+	Detail:  "Order stays. A string without words gives no row. A missing string, or words that do not fill a row, are errors.",
+	Source:  "string.split(), words[k::n] for k in range(n)",
+	Func:    explodeWords,
+}
+
+func explodeWords(t *table.Table, column string, names []string) (*table.Table, error) {
+	c, err := t.Column(column)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("explode_words: name at least one new column")
+	}
+	var rows []int
+	cells := make([][]string, len(names))
+	for i := range c.Len() {
+		if c.IsMissing(i) || c.Kind() != table.Text {
+			return nil, fmt.Errorf("explode_words: row %d of column %q is not a string", i, column)
+		}
+		words := pytext.Fields(c.Text(i))
+		if len(words)%len(names) != 0 {
+			return nil, fmt.Errorf("explode_words: row %d of column %q has %d words, which is not a multiple of %d", i, column, len(words), len(names))
+		}
+		for k, word := range words {
+			cells[k%len(names)] = append(cells[k%len(names)], word)
+		}
+		rows = append(rows, slices.Repeat([]int{i}, len(words)/len(names))...)
+	}
+	return replaced(t.Take(rows), column, table.Collect(len(names), func(k int) *table.Column { return table.FromTexts(names[k], cells[k], nil) }))
+}
+
+// replaced returns the table with columns at its end in place of one.
+func replaced(t *table.Table, column string, by []*table.Column) (*table.Table, error) {
+	rest, err := t.Drop(column)
+	if err != nil {
+		return nil, err
+	}
+	return table.New(slices.Concat(rest.Columns(), by)...)
+}
+
+var multiHotVerb = Verb{
+	Name: "multi_hot", Params: []string{"table", "column", "classes", "separator"},
+	Summary: "The table with a column that lists classes replaced by a last column per class, in their order: 1 where the string, split at every separator, has the class, else 0.",
+	Detail:  "Items are not trimmed, other items ignored; a missing string has no class.",
+	Source:  "table[column].str.get_dummies(sep=separator).reindex(columns=classes, fill_value=0)",
+	Func: func(t *table.Table, column string, classes []string, separator string) (*table.Table, error) {
+		c, err := t.Column(column)
+		if err != nil {
+			return nil, err
+		}
+		if separator == "" {
+			return nil, fmt.Errorf("multi_hot: the separator is empty")
+		}
+		return hot(t, column, classes, func(i int) []string {
+			if c.IsMissing(i) {
+				return nil
+			}
+			return strings.Split(c.Text(i), separator)
+		})
+	},
+}
+
+// hot replaces a column by one of zeros and ones for each class.
+func hot(t *table.Table, column string, classes []string, classesOf func(row int) []string) (*table.Table, error) {
+	place := map[string]int{}
+	flags := make([][]int64, len(classes))
+	for k, class := range classes {
+		place[class] = k
+		flags[k] = make([]int64, t.Len())
+	}
+	for i := range t.Len() {
+		for _, class := range classesOf(i) {
+			if k, ok := place[class]; ok {
+				flags[k][i] = 1
+			}
+		}
+	}
+	return replaced(t, column, table.Collect(len(classes), func(k int) *table.Column { return table.FromInts(classes[k], flags[k]) }))
 }

@@ -2,8 +2,11 @@ package transform
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
+	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -167,25 +170,22 @@ func integerArithmetic[T int64 | uint64](op Op, x, y []T) ([]T, error) {
 	return out, nil
 }
 
-func (o Operand) floats(n int) []float64 {
+// cellsOf returns the cells of a column as numbers, or n times a single value.
+func cellsOf[T any](o Operand, n int, cells func(*table.Column) []T, value T) []T {
 	if o.Column != nil {
-		return o.Column.Floats()
+		return cells(o.Column)
 	}
-	return constant("", table.FloatValue(o.Value.Float()), n).Floats()
+	return slices.Repeat([]T{value}, n)
 }
 
-func (o Operand) ints(n int) []int64 {
-	if o.Column != nil {
-		return o.Column.Ints()
-	}
-	return constant("", table.IntValue(o.Value.Int()), n).Ints()
+func (o Operand) floats(n int) []float64 {
+	return cellsOf(o, n, (*table.Column).Floats, o.Value.Float())
 }
+
+func (o Operand) ints(n int) []int64 { return cellsOf(o, n, (*table.Column).Ints, o.Value.Int()) }
 
 func (o Operand) uints(n int) []uint64 {
-	if o.Column != nil {
-		return o.Column.Uints()
-	}
-	return constant("", o.Value, n).Uints()
+	return cellsOf(o, n, (*table.Column).Uints, uint64(o.Value.Int()))
 }
 
 // Negate returns the column with the sign changed; booleans are inverted, as by
@@ -205,15 +205,9 @@ func compareCells(op Op, a, b Operand, name string, n int) (*table.Column, error
 	out := make([]bool, n)
 	switch {
 	case ka == table.Int64 && kb == table.Int64:
-		x, y := a.ints(n), b.ints(n)
-		for i := range out {
-			out[i] = decide(op, cmp.Compare(x[i], y[i]), true)
-		}
+		compareNumbers(op, out, a.ints(n), b.ints(n))
 	case isNumeric(ka) && isNumeric(kb) && (ka == table.Float64 || kb == table.Float64):
-		x, y := a.floats(n), b.floats(n)
-		for i := range out {
-			out[i] = decide(op, cmp.Compare(x[i], y[i]), !math.IsNaN(x[i]) && !math.IsNaN(y[i]))
-		}
+		compareNumbers(op, out, a.floats(n), b.floats(n))
 	default:
 		for i := range out {
 			x, y := a.at(i), b.at(i)
@@ -225,6 +219,13 @@ func compareCells(op Op, a, b Operand, name string, n int) (*table.Column, error
 		}
 	}
 	return table.FromBools(name, out, nil), nil
+}
+
+// compareNumbers compares cell by cell; NaN is not comparable.
+func compareNumbers[T int64 | float64](op Op, out []bool, x, y []T) {
+	for i := range out {
+		out[i] = decide(op, cmp.Compare(x[i], y[i]), x[i] <= y[i] || x[i] > y[i])
+	}
 }
 
 // compareObjects compares two cells as Python does; strings and numbers are not
@@ -330,4 +331,71 @@ func Join(parts []Operand) (*table.Column, error) {
 		out[i] = string(buf)
 	}
 	return table.FromTexts(name, out, nil), nil
+}
+
+// objectArithmetic computes with Python's numbers, as pandas does in columns of
+// objects. Missing cells stay missing.
+func objectArithmetic(op Op, a, b Operand, name string, n int) (*table.Column, error) {
+	out := make([]table.Value, n)
+	for i := range out {
+		x, y := a.at(i), b.at(i)
+		if x.IsMissing() || y.IsMissing() {
+			continue
+		}
+		var err error
+		if out[i], err = pythonArithmetic(op, x, y); err != nil {
+			return nil, fmt.Errorf("operator %s: row %d: %w", op, i, err)
+		}
+	}
+	return table.FromObjects(name, out), nil
+}
+
+func pythonArithmetic(op Op, x, y table.Value) (table.Value, error) {
+	switch {
+	case x.Kind() == table.Text || y.Kind() == table.Text:
+		return x, fmt.Errorf("it works on numbers, not on %s and %s cells", x.Kind(), y.Kind())
+	case (op == Divide || op == Modulo) && y.Float() == 0:
+		return x, errors.New("division by zero")
+	case x.Kind() != table.Float64 && y.Kind() != table.Float64:
+		return pythonIntegers(op, bigOf(x), bigOf(y))
+	case op == Modulo:
+		return x, errors.New("it works on integers")
+	}
+	return table.FloatValue(computed(op, []float64{x.Float()}, []float64{y.Float()})[0]), nil
+}
+
+func bigOf(v table.Value) *big.Int {
+	if v.Kind() == table.Uint64 {
+		return new(big.Int).SetUint64(uint64(v.Int()))
+	}
+	return big.NewInt(v.Int())
+}
+
+func pythonIntegers(op Op, x, y *big.Int) (table.Value, error) {
+	out := new(big.Int)
+	switch op {
+	case Add:
+		out.Add(x, y)
+	case Subtract:
+		out.Sub(x, y)
+	case Multiply:
+		out.Mul(x, y)
+	case Modulo:
+		if out.Mod(x, y); out.Sign() != 0 && y.Sign() < 0 {
+			out.Add(out, y)
+		}
+	case Divide:
+		f, _ := new(big.Rat).SetFrac(x, y).Float64()
+		if x.Sign() == 0 && y.Sign() < 0 {
+			f = math.Copysign(0, -1)
+		}
+		return table.FloatValue(f), nil
+	}
+	switch {
+	case out.IsInt64():
+		return table.IntValue(out.Int64()), nil
+	case out.IsUint64():
+		return table.UintValue(out.Uint64()), nil
+	}
+	return table.Value{}, fmt.Errorf("%d is beyond 64 bits", out)
 }

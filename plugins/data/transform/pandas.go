@@ -4,19 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
 	"github.com/mleflow/mleflow/plugins/data/table/ujson"
 )
-
-// pandasVerbs read and make tables with the types that pandas gives JSON, and
-// tables of many files.
-var pandasVerbs = []Verb{
-	foldersVerb, csvFilesVerb, pandasJSONLinesVerb, jsonPointersVerb, explodeVerb, repeatVerb, isMissingVerb,
-}
 
 // WriteJSONLines writes rows as DataFrame.to_json(orient="records",
 // lines=True) does: records, the rows of pandas_json_lines or a table.
@@ -87,11 +84,7 @@ func jsonPointers(rows Rows, columns Fields) (*table.Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("json_pointers: %w", err)
 	}
-	out := make([]*table.Column, len(columns))
-	for k, f := range columns {
-		out[k] = table.FromValues(f.Name, cells[k])
-	}
-	return table.New(out...)
+	return table.New(table.Collect(len(cells), func(k int) *table.Column { return table.FromValues(columns[k].Name, cells[k]) })...)
 }
 
 // walkRecords calls do for every record with a function that gives a member,
@@ -121,11 +114,7 @@ func parsePointer(o Operand) ([]string, error) {
 	if o.Column != nil || o.Value.Kind() != table.Text || !strings.HasPrefix(pointer, "/") {
 		return nil, errors.New("a JSON Pointer is a string such as \"/answers/0/text\"")
 	}
-	parts := strings.Split(pointer[1:], "/")
-	for i, part := range parts {
-		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-	}
-	return parts, nil
+	return lists.Of(strings.Split(pointer[1:], "/"), strings.NewReplacer("~1", "/", "~0", "~").Replace), nil
 }
 
 // follow returns the value at the rest of a pointer; null if there is none.
@@ -158,10 +147,6 @@ func explode(r Records, members []string) (*table.Table, error) {
 	}
 	names := r[0].Names()
 	cells := make([][]table.Value, len(names))
-	listed := map[string]bool{}
-	for _, name := range members {
-		listed[name] = true
-	}
 	for i, record := range r {
 		n, err := explodedRows(record, members)
 		if err != nil {
@@ -169,16 +154,12 @@ func explode(r Records, members []string) (*table.Table, error) {
 		}
 		for k, name := range names {
 			v, _ := record.Get(name)
-			if cells[k], err = appendExploded(cells[k], v, listed[name], n); err != nil {
+			if cells[k], err = appendExploded(cells[k], v, slices.Contains(members, name), n); err != nil {
 				return nil, fmt.Errorf("explode: record %d: member %q: %w", i, name, err)
 			}
 		}
 	}
-	out := make([]*table.Column, len(names))
-	for k, name := range names {
-		out[k] = table.FromValues(name, cells[k])
-	}
-	return table.New(out...)
+	return table.New(table.Collect(len(cells), func(k int) *table.Column { return table.FromValues(names[k], cells[k]) })...)
 }
 
 // explodedRows returns the length of the lists of the named members.
@@ -245,4 +226,75 @@ var isMissingVerb = Verb{
 	Func: func(c *table.Column) *table.Column {
 		return table.FromBools(c.Name(), table.Collect(c.Len(), c.IsMissing), nil)
 	},
+}
+
+var pandasRecordsVerb = Verb{
+	Name: "pandas_records", Params: []string{"records"},
+	Summary: "The records as a pandas DataFrame returns them: all have every member, of one type.",
+	Detail:  "Members are in order of first appearance. Numbers, unless all are integers, become floats, with NaN for null and missing. Other members, lists and objects included, stay; missing ones become NaN.",
+	Source:  "pandas.DataFrame(records).to_dict(orient=\"records\")",
+	Func:    pandasRecords,
+}
+
+func pandasRecords(r Records) (Records, error) {
+	names, err := r.names()
+	if err != nil {
+		return nil, fmt.Errorf("pandas_records: %w", err)
+	}
+	floats := lists.Of(names, r.areFloats)
+	out := make(Records, len(r))
+	members := make([]pyjson.Member, len(names))
+	for i, record := range r {
+		for k, name := range names {
+			v, ok := record.Get(name)
+			if f, number := v.Float(); number && floats[k] {
+				v = pyjson.OfFloat(f)
+			} else if !ok || floats[k] {
+				v = pyjson.OfFloat(math.NaN())
+			}
+			members[k] = pyjson.Member{Name: name, Value: v}
+		}
+		out[i] = pyjson.OfObject().WithAll(members...)
+	}
+	return out, nil
+}
+
+// names returns the names of the members of all records in order of first appearance.
+func (r Records) names() (names []string, err error) {
+	seen := map[string]bool{}
+	for i, record := range r {
+		if record.Kind() != pyjson.Object {
+			return nil, fmt.Errorf("record %d must be an object, not %s", i, record.Kind())
+		}
+		for _, name := range record.Names() {
+			if !seen[name] {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}
+
+// areFloats reports whether pandas makes floats of a member of the records. It does not if
+// all have null.
+func (r Records) areFloats(name string) bool {
+	cells, nulls := make([]table.Value, len(r)), 0
+	for i, record := range r {
+		v, ok := record.Get(name)
+		switch v.Kind() {
+		case pyjson.Null:
+			if ok {
+				nulls++
+			}
+		case pyjson.Int, pyjson.Float:
+			cells[i], _ = JSONCell(v)
+			if v.Kind() == pyjson.Int && cells[i].Kind() == table.Float64 {
+				return false // an integer beyond 64 bits
+			}
+		default:
+			return false
+		}
+	}
+	return nulls < len(r) && table.CommonKind(cells) == table.Float64
 }

@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/data/table/bson"
 )
@@ -18,10 +18,11 @@ var bsonVerb = Verb{
 	Summary: "The documents of a BSON file in the raw data, read again when they are written.",
 	Detail:  `documents.name is a field's column, select(documents, "a", "b") a table of fields, read in one pass. A document without the field has a missing cell; a field that is a document, list or binary is an error. where_in, where_not_in, head, take and splits choose documents unread; drop leaves fields out.`,
 	Source:  "bson.decode_file_iter (pymongo 4)",
-	Func: func(in *Input, path string) (*Documents, error) {
+	Func: func(in *Input, path string) (_ *Documents, err error) {
+		defer reading("bson", path, &err)
 		f, err := in.Raw.Open(path)
 		if err != nil {
-			return nil, fmt.Errorf("bson: %w", err)
+			return nil, err
 		}
 		return &Documents{file: &bsonFile{in: in, path: path, cells: map[string]*table.Column{}}}, f.Close()
 	},
@@ -113,12 +114,7 @@ func (d *Documents) table(names []string) (*table.Table, error) {
 
 // Where implements Streams.
 func (d *Documents) Where(name string, keep func(table.Value) bool) (Rows, error) {
-	t, err := d.table([]string{name})
-	if err != nil {
-		return nil, err
-	}
-	c := t.Columns()[0]
-	return d.Pick(func(position int) bool { return keep(c.Value(position)) }), nil
+	return whereCell(d, name, keep)
 }
 
 // columns returns fields of all documents, and their number. The file is read
@@ -138,11 +134,7 @@ func (f *bsonFile) columns(names ...string) ([]*table.Column, int, error) {
 	if f.err != nil {
 		return nil, 0, f.err
 	}
-	out := make([]*table.Column, len(names))
-	for i, name := range names {
-		out[i] = f.cells[name]
-	}
-	return out, len(f.ends), nil
+	return lists.Of(names, func(name string) *table.Column { return f.cells[name] }), len(f.ends), nil
 }
 
 // scan reads the whole file and keeps the named fields.
@@ -192,7 +184,7 @@ func addFields(fields []fieldBuilder, names []string, d bson.Document) error {
 		if i < 0 {
 			return nil
 		}
-		cell, err := bsonCell(e)
+		cell, err := e.Cell()
 		if err != nil {
 			return fmt.Errorf("field %q: %w", e.Name, err)
 		}
@@ -203,25 +195,6 @@ func addFields(fields []fieldBuilder, names []string, d bson.Document) error {
 		fields[i].add(cells[i])
 	}
 	return err
-}
-
-func bsonCell(e bson.Element) (table.Value, error) {
-	if n, ok := e.Int(); ok {
-		return table.IntValue(n), nil
-	}
-	if f, ok := e.Float(); ok {
-		return table.FloatValue(f), nil
-	}
-	if s, ok := e.Text(); ok && utf8.ValidString(s) {
-		return table.TextValue(s), nil
-	}
-	if b, ok := e.Bool(); ok {
-		return table.BoolValue(b), nil
-	}
-	if e.Type == bson.Null || e.Type == bson.Undefined {
-		return table.Value{}, nil
-	}
-	return table.Value{}, fmt.Errorf("type %#02x is not a number, string or boolean", byte(e.Type))
 }
 
 // fieldBuilder builds a column, in little memory as long as its cells are

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
@@ -34,16 +36,11 @@ var npyVerb = Verb{
 	Summary: "The array in a .npy file of the raw data, rows along its first axis.",
 	Detail:  "It holds numbers, booleans or fixed-length strings in C order. Rows are read when they are written.",
 	Source:  "numpy.load(path, allow_pickle=False)",
-	Func: func(in *Input, path string) (Rows, error) {
-		a, err := openNpy(in, path)
-		if err != nil {
-			return nil, fmt.Errorf("npy %s: %w", path, err)
-		}
-		return a, nil
-	},
+	Func:    openNpy,
 }
 
-func openNpy(in *Input, path string) (*Array, error) {
+func openNpy(in *Input, path string) (_ Rows, err error) {
+	defer reading("npy", path, &err)
 	at, size, err := in.readable(path)
 	if err != nil {
 		return nil, err
@@ -87,7 +84,7 @@ func (a *Array) readHeader(size int64) error {
 	}
 	a.start = from + length
 	a.Descr = string(m[1])
-	for _, s := range strings.Split(string(m[3]), ",") {
+	for s := range strings.SplitSeq(string(m[3]), ",") {
 		if s = strings.TrimSpace(s); s != "" {
 			n, err := strconv.Atoi(s)
 			if err != nil {
@@ -151,12 +148,8 @@ func (a *Array) Len() int { return a.Shape[0] }
 func (a *Array) Take(rows []int) Rows {
 	out := *a
 	out.Shape = append([]int{len(rows)}, a.Shape[1:]...)
-	out.selection = make([]int, len(rows))
-	for i, n := range rows {
-		out.selection[i] = n
-		if a.selection != nil {
-			out.selection[i] = a.selection[n]
-		}
+	if out.selection = slices.Clone(rows); a.selection != nil {
+		out.selection = taken(a.selection, rows)
 	}
 	return &out
 }
@@ -175,12 +168,8 @@ func (a *Array) readRow(i int, buf []byte) error {
 
 // WriteNpy writes an array as numpy.save does, in format version 1.0.
 func WriteNpy(w io.Writer, a *Array) error {
-	shape := make([]string, len(a.Shape))
-	for i, n := range a.Shape {
-		shape[i] = strconv.Itoa(n)
-	}
-	dims := strings.Join(shape, ", ")
-	if len(shape) == 1 {
+	dims := strings.Join(lists.Of(a.Shape, strconv.Itoa), ", ")
+	if len(a.Shape) == 1 {
 		dims += ","
 	}
 	head := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", a.Descr, dims)
@@ -221,19 +210,14 @@ func (a *Array) column() (*table.Column, error) {
 	if len(a.Shape) != 1 {
 		return nil, fmt.Errorf("column: the array must have one axis, not %d", len(a.Shape))
 	}
-	cells := make([]table.Value, a.Len())
 	buf := make([]byte, a.rowSize())
-	for i := range cells {
+	cells, err := table.TryCollect(a.Len(), func(i int) (table.Value, error) {
 		if err := a.readRow(i, buf); err != nil {
-			return nil, err
+			return table.Value{}, err
 		}
-		cell, err := a.cell(buf)
-		if err != nil {
-			return nil, err
-		}
-		cells[i] = cell
-	}
-	return table.FromValues("column", cells), nil
+		return a.cell(buf)
+	})
+	return table.FromValues("column", cells), err
 }
 
 func (a *Array) cell(buf []byte) (table.Value, error) {

@@ -16,13 +16,7 @@ var parquetVerb = Verb{
 	Summary: "The table in a Parquet file of the raw data, read again when it is written.",
 	Detail:  "table.name is a column. where_in, where_not_in, omit, head, take, splits, select and drop choose unread; other verbs read the table into memory. Columns are integers (64 bits; floats if cells are missing), doubles, booleans or strings. pandas' index columns are left out.",
 	Source:  "pandas.read_parquet (2.2)",
-	Func: func(in *Input, path string) (*parquetRows, error) {
-		f, err := openParquet(in, path)
-		if err != nil {
-			return nil, fmt.Errorf("parquet %s: %w", path, err)
-		}
-		return &parquetRows{file: f, names: f.Names(), chosen: all(f.Len())}, nil
-	},
+	Func:    openParquet,
 }
 
 // parquetRows are rows and columns of a Parquet file: a Stream.
@@ -39,13 +33,17 @@ type parquetFile struct {
 	path string
 }
 
-func openParquet(in *Input, path string) (*parquetFile, error) {
+func openParquet(in *Input, path string) (_ *parquetRows, err error) {
+	defer reading("parquet", path, &err)
 	at, size, err := in.readable(path)
 	if err != nil {
 		return nil, err
 	}
 	p, err := table.OpenParquet(in.Context, at, size)
-	return &parquetFile{Parquet: p, ctx: in.Context, path: path}, err
+	if err != nil {
+		return nil, err
+	}
+	return &parquetRows{file: &parquetFile{p, in.Context, path}, names: p.Names(), chosen: all(p.Len())}, nil
 }
 
 // readable opens a file to be read at any place until the input is closed; one
@@ -90,15 +88,14 @@ func (f *parquetRows) with(rows selection) *parquetRows {
 	return &parquetRows{file: f.file, names: f.names, chosen: rows}
 }
 
-// Names returns the names of the columns.
-func (f *parquetRows) Names() []string { return f.names }
-
 // Select implements Stream.
-func (f *parquetRows) Select(names ...string) (Rows, error) {
+func (f *parquetRows) Select(names ...string) (Rows, error) { return f.only(names...) }
+
+func (f *parquetRows) only(names ...string) (*parquetRows, error) {
+	if err := allAmong(f.names, names); err != nil {
+		return nil, err
+	}
 	for i, name := range names {
-		if !slices.Contains(f.names, name) {
-			return nil, &table.NoColumnError{Name: name, Have: f.names}
-		}
 		if slices.Contains(names[:i], name) {
 			return nil, fmt.Errorf("column %q is named twice", name)
 		}
@@ -108,21 +105,19 @@ func (f *parquetRows) Select(names ...string) (Rows, error) {
 
 // without returns the rows without the named columns.
 func (f *parquetRows) without(names []string) (Rows, error) {
-	for _, name := range names {
-		if !slices.Contains(f.names, name) {
-			return nil, &table.NoColumnError{Name: name, Have: f.names}
-		}
+	if err := allAmong(f.names, names); err != nil {
+		return nil, err
 	}
 	return f.Select(slices.DeleteFunc(slices.Clone(f.names), func(n string) bool { return slices.Contains(names, n) })...)
 }
 
 // Column implements Columned.
 func (f *parquetRows) Column(name string) (*table.Column, error) {
-	one, err := f.Select(name)
+	one, err := f.only(name)
 	if err != nil {
 		return nil, err
 	}
-	t, err := one.(*parquetRows).Table()
+	t, err := one.Table()
 	if err != nil {
 		return nil, err
 	}
@@ -132,19 +127,15 @@ func (f *parquetRows) Column(name string) (*table.Column, error) {
 // Where implements Stream.
 func (f *parquetRows) Where(name string, keep func(table.Value) bool) (Rows, error) {
 	if !f.chosen.ordered() {
-		c, err := f.Column(name)
-		if err != nil {
-			return nil, err
-		}
-		return f.Pick(func(position int) bool { return keep(c.Value(position)) }), nil
+		return whereCell(f, name, keep)
 	}
-	one, err := f.Select(name)
+	one, err := f.only(name)
 	if err != nil {
 		return nil, err
 	}
 	b := newSelector(f.chosen.last() + 1)
 	at := 0
-	err = one.(*parquetRows).scan(func(t *table.Table) error {
+	err = one.scan(func(t *table.Table) error {
 		c := t.Columns()[0]
 		for i := range c.Len() {
 			if f.chosen.has(at+i) && keep(c.Value(i)) {
@@ -216,11 +207,9 @@ func (f *parquetRows) Table() (*table.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	cols := make([]*table.Column, len(cells))
-	for i := range cells {
-		if cols[i], err = cells[i].column(f.names[i]); err != nil {
-			return nil, err
-		}
+	cols, err := table.TryCollect(len(cells), func(i int) (*table.Column, error) { return cells[i].column(f.names[i]) })
+	if err != nil {
+		return nil, err
 	}
 	return table.New(cols...)
 }

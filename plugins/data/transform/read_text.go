@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -18,22 +20,20 @@ var streamLinesVerb = Verb{
 	Summary: "The lines of a text file in the raw data, read again when they are written.",
 	Detail:  "Lines end as in text_lines; lines.line is its column. head, take, omit and splits choose unread; the output text writes them. In another order than the file's they are held in memory.",
 	Source:  "open(path)",
-	Func: func(in *Input, path string) (*Lines, error) {
+	Func: func(in *Input, path string) (_ *Lines, err error) {
+		defer reading("stream_lines", path, &err)
 		f, err := in.Raw.Open(path)
 		if err != nil {
-			return nil, fmt.Errorf("stream_lines: %w", err)
+			return nil, err
 		}
-		return &Lines{file: &textFile{in: in, path: path, count: -1}, limit: math.MaxInt32}, f.Close()
+		return &Lines{file: &textFile{in: in, path: path, count: -1}, chosen: all(math.MaxInt32)}, f.Close()
 	},
 }
 
 // Lines are lines of a text file.
 type Lines struct {
-	file *textFile
-	// limit is how many lines of the file there are at most.
-	limit int
-	// chosen are the lines of them; nil is all.
-	chosen *selection
+	file   *textFile
+	chosen selection // if whole, the first n lines, or as many as there are
 }
 
 // textFile is a text file with the number of its lines, -1 as long as nobody
@@ -48,14 +48,14 @@ type textFile struct {
 
 // Len implements Rows.
 func (l *Lines) Len() int {
-	if l.chosen != nil {
+	if !l.chosen.whole() {
 		return l.chosen.n
 	}
 	if n := l.file.known(); n >= 0 {
-		return min(n, l.limit)
+		return min(n, l.chosen.n)
 	}
 	n := 0
-	_ = l.scan(func(int, []byte, bool) error {
+	_ = l.each(func([]byte, bool) error {
 		n++
 		return nil
 	})
@@ -70,27 +70,23 @@ func (f *textFile) known() int {
 
 // head returns the first lines without counting them.
 func (l *Lines) head(n int) Rows {
-	if l.chosen != nil {
-		return l.Take(span(0, min(n, l.Len())))
+	if l.chosen.whole() {
+		return &Lines{l.file, all(min(n, l.chosen.n))}
 	}
-	return &Lines{file: l.file, limit: min(n, l.limit)}
+	return l.Take(span(0, min(n, l.Len())))
 }
 
 // Take implements Rows.
-func (l *Lines) Take(rows []int) Rows { return l.with(l.rows().take(rows)) }
+func (l *Lines) Take(rows []int) Rows { return &Lines{l.file, l.rows().take(rows)} }
 
 // Pick implements Picker.
-func (l *Lines) Pick(keep func(position int) bool) Rows { return l.with(l.rows().pick(keep)) }
+func (l *Lines) Pick(keep func(position int) bool) Rows { return &Lines{l.file, l.rows().pick(keep)} }
 
 func (l *Lines) rows() selection {
-	if l.chosen != nil {
-		return *l.chosen
+	if l.chosen.whole() {
+		return all(l.Len())
 	}
-	return all(l.Len())
-}
-
-func (l *Lines) with(rows selection) *Lines {
-	return &Lines{file: l.file, limit: l.limit, chosen: &rows}
+	return l.chosen
 }
 
 // Column implements Columned; there is one column, line.
@@ -109,25 +105,20 @@ func (l *Lines) Column(name string) (*table.Column, error) {
 // each visits the lines in their order; ended says that a line has an end in
 // the file. The bytes are valid during the call.
 func (l *Lines) each(visit func(line []byte, ended bool) error) error {
-	switch {
-	case l.chosen == nil:
-		return l.scan(func(_ int, line []byte, ended bool) error { return visit(line, ended) })
-	case l.chosen.ordered():
-		left := l.chosen.n
-		return l.scan(func(row int, line []byte, ended bool) error {
-			if !l.chosen.has(row) {
-				return nil
-			}
-			if err := visit(line, ended); err != nil {
-				return err
-			}
-			if left--; left == 0 {
-				return errStop
-			}
-			return nil
-		})
+	if !l.chosen.ordered() {
+		return l.eachInAnyOrder(visit)
 	}
-	return l.eachInAnyOrder(visit)
+	left := l.chosen.n
+	return l.scan(func(row int, line []byte, ended bool) error {
+		switch {
+		case left == 0:
+			return errStop
+		case !l.chosen.has(row):
+			return nil
+		}
+		left--
+		return visit(line, ended)
+	})
 }
 
 // eachInAnyOrder holds the lines that it visits.
@@ -158,7 +149,7 @@ func (l *Lines) eachInAnyOrder(visit func(line []byte, ended bool) error) error 
 // errStop ends a scan early.
 var errStop = errors.New("stop")
 
-// scan reads the file up to the limit.
+// scan reads the file.
 func (l *Lines) scan(visit func(row int, line []byte, ended bool) error) (err error) {
 	f, err := l.file.in.Raw.Open(l.file.path)
 	if err != nil {
@@ -169,9 +160,6 @@ func (l *Lines) scan(visit func(row int, line []byte, ended bool) error) (err er
 	defer ahead.Close()
 	row := 0
 	err = scanLines(ahead, func(line []byte, ended bool) error {
-		if row == l.limit {
-			return errStop
-		}
 		if row&(1<<16-1) == 0 && l.file.in.Context.Err() != nil {
 			return l.file.in.Context.Err()
 		}
@@ -260,3 +248,40 @@ func WriteLines(w io.Writer, l *Lines) error {
 	})
 	return errors.Join(err, out.Flush())
 }
+
+var linesVerb = Verb{
+	Name: "text_lines", Params: []string{"path", "options"},
+	Summary: "The lines of a text file in the raw data, as a column line.",
+	Detail:  "As in Python's text mode, \\n, \\r\\n and \\r end lines. With all_ends = true so do, as in str.splitlines, \\v, \\f, U+001C to U+001E, U+0085, U+2028 and U+2029.",
+	Source:  "open(path)",
+	Func:    readLines,
+}
+
+// lineOptions are the options of text_lines.
+type lineOptions struct {
+	AllEnds bool `verb:"all_ends"`
+}
+
+func readLines(in *Input, path string, o *lineOptions) (_ *table.Column, err error) {
+	defer reading("text_lines", path, &err)
+	data, err := fs.ReadFile(in.Raw, path)
+	if err != nil {
+		return nil, err
+	}
+	if !utf8.Valid(data) {
+		return nil, errors.New("the file is not valid UTF-8")
+	}
+	text := string(data)
+	if o.AllEnds {
+		text = allEnds.Replace(text)
+	}
+	var lines []string
+	err = scanLines(strings.NewReader(text), func(line []byte, _ bool) error {
+		lines = append(lines, string(line))
+		return nil
+	})
+	return table.FromTexts("line", lines, nil), err
+}
+
+// allEnds turns the rarer line ends of str.splitlines into \n.
+var allEnds = strings.NewReplacer("\v", "\n", "\f", "\n", "\x1c", "\n", "\x1d", "\n", "\x1e", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")

@@ -9,6 +9,8 @@ import (
 	"hash/crc32"
 	"io"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -118,46 +120,28 @@ func eachFeature(record []byte, visit func(name string, f Feature) error) error 
 
 // eachField visits the length-delimited fields of that number in a protocol
 // buffer message.
-func eachField(message []byte, number uint64, visit func([]byte) error) error {
-	bad := errors.New("not a tf.train.Example")
+func eachField(message []byte, number protowire.Number, visit func([]byte) error) error {
 	for len(message) > 0 {
-		tag, n := binary.Uvarint(message)
-		if n <= 0 {
-			return bad
+		field, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return errExample
 		}
-		message = message[n:]
-		size := uint64(0)
-		switch tag & 7 {
-		case 0:
-			if _, n = binary.Uvarint(message); n <= 0 {
-				return bad
-			}
-			size = uint64(n)
-		case 1:
-			size = 8
-		case 5:
-			size = 4
-		case 2:
-			length, n := binary.Uvarint(message)
-			if n <= 0 {
-				return bad
-			}
-			message, size = message[n:], length
-		default:
-			return bad
+		value := message[n:]
+		if n = protowire.ConsumeFieldValue(field, kind, value); n < 0 {
+			return errExample
 		}
-		if size > uint64(len(message)) {
-			return bad
-		}
-		if tag == number<<3|2 {
-			if err := visit(message[:size]); err != nil {
+		if field == number && kind == protowire.BytesType {
+			data, _ := protowire.ConsumeBytes(value)
+			if err := visit(data); err != nil {
 				return err
 			}
 		}
-		message = message[size:]
+		message = value[n:]
 	}
 	return nil
 }
+
+var errExample = errors.New("not a tf.train.Example")
 
 // ScanExamples visits the features of every tf.train.Example in a TensorFlow
 // record file by name; features are valid during the call only.

@@ -15,14 +15,22 @@ var takeVerb = Verb{
 	Name: "take", Params: []string{"rows", "positions"},
 	Summary: "The rows at the positions, from 0, in their order.",
 	Func: func(rows Rows, positions *table.Column) (Rows, error) {
-		at := make([]int, positions.Len())
-		for i := range at {
-			if at[i] = int(positions.Int(i)); at[i] < 0 || at[i] >= rows.Len() || positions.Kind() != table.Int64 {
-				return nil, fmt.Errorf("take: position %s of row %d is not between 0 and %d", positions.Text(i), i, rows.Len()-1)
-			}
+		at, err := rowsAt("take", positions, rows.Len())
+		if err != nil {
+			return nil, err
 		}
 		return rows.Take(at), nil
 	},
+}
+
+// rowsAt returns a column of positions in n rows.
+func rowsAt(verb string, positions *table.Column, n int) ([]int, error) {
+	return table.TryCollect(positions.Len(), func(i int) (at int, err error) {
+		if at = int(positions.Int(i)); at < 0 || at >= n || positions.Kind() != table.Int64 {
+			err = fmt.Errorf("%s: position %s of row %d is not between 0 and %d", verb, positions.Text(i), i, n-1)
+		}
+		return at, err
+	})
 }
 
 var headVerb = Verb{
@@ -51,9 +59,7 @@ var tailVerb = Verb{
 }
 
 // span returns lo, lo+1, … hi-1.
-func span(lo, hi int) []int {
-	return table.Collect(hi-lo, func(i int) int { return lo + i })
-}
+func span(lo, hi int) []int { return table.Collect(hi-lo, func(i int) int { return lo + i }) }
 
 var reverseVerb = Verb{
 	Name: "reverse", Params: []string{"rows"},

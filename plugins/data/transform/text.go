@@ -261,7 +261,7 @@ var listHoldsVerb = Verb{
 		out := make([]bool, lists.Len())
 		for i := range out {
 			want := number.at(i).Exact()
-			for _, item := range strings.Split(lists.Text(i), sep) {
+			for item := range strings.SplitSeq(lists.Text(i), sep) {
 				if item == "" {
 					continue
 				}

@@ -3,12 +3,14 @@ package transform
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -53,6 +55,18 @@ type Input struct {
 	open []io.Closer
 }
 
+// reading says in an error which verb could not read which file.
+func reading(verb, path string, err *error) {
+	_, named := errors.AsType[*fs.PathError](*err)
+	switch {
+	case *err == nil:
+	case named:
+		*err = fmt.Errorf("%s: %w", verb, *err)
+	default:
+		*err = fmt.Errorf("%s %s: %w", verb, path, *err)
+	}
+}
+
 // keepOpen leaves a file open until Close, for verbs that read later.
 func (in *Input) keepOpen(c io.Closer) {
 	in.mu.Lock()
@@ -64,10 +78,7 @@ func (in *Input) keepOpen(c io.Closer) {
 func (in *Input) Close() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	var errs []error
-	for _, c := range in.open {
-		errs = append(errs, c.Close())
-	}
+	errs := lists.Of(in.open, io.Closer.Close)
 	in.open = nil
 	return errors.Join(errs...)
 }
@@ -102,9 +113,7 @@ func (r ListRows) Len() int { return len(r) }
 func (r ListRows) Take(rows []int) Rows { return taken(r, rows) }
 
 // taken returns the elements at the positions.
-func taken[L ~[]E, E any](list L, at []int) L {
-	return table.Collect(len(at), func(i int) E { return list[at[i]] })
-}
+func taken[L ~[]E, E any](list L, at []int) L { return lists.Of(at, func(i int) E { return list[i] }) }
 
 // takeColumn takes rows of one column. The name is kept.
 func takeColumn(c *table.Column, rows []int) *table.Column {
@@ -181,4 +190,64 @@ func (o Operand) column(name string, n int) *table.Column {
 type Columned interface {
 	// Column returns the field of that name of every row.
 	Column(name string) (*table.Column, error)
+}
+
+// members are the distinct values of a column or a list; integers, of
+// which there may be millions, take little memory.
+type members struct {
+	table.Lookup
+	whole map[int64]struct{}
+	other map[table.Value]struct{}
+}
+
+// memberSetOf returns the values of a column or a list to look cells of a kind up
+// in. As in pandas, numbers of different types are compared as floats, but in a
+// list only with those of int64.
+func memberSetOf(values Rows, of table.Kind) (members, error) {
+	m := members{whole: map[int64]struct{}{}, other: map[table.Value]struct{}{}}
+	switch r := values.(type) {
+	case ColumnRows:
+		m.Lookup = table.LookupIn(of, r.Kind())
+		for i := range r.Len() {
+			m.add(r.Value(i))
+		}
+	case ListRows:
+		if of == table.Int64 {
+			m.Lookup = table.LookupIn(of, arrayKind(r))
+		}
+		for _, v := range r {
+			m.add(v)
+		}
+	default:
+		return m, errors.New("the values must be a column or a list")
+	}
+	return m, nil
+}
+
+// arrayKind returns the kind of numpy's array of the values.
+func arrayKind(v []table.Value) table.Kind {
+	kind := table.CommonKind(v)
+	if kind == table.Mixed && !slices.ContainsFunc(v, func(x table.Value) bool { return !x.Kind().IsNumber() }) {
+		return table.Float64
+	}
+	return kind
+}
+
+func (m members) add(v table.Value) {
+	if k := m.Key(v); k.Kind() == table.Int64 {
+		m.whole[k.Int()] = struct{}{}
+	} else {
+		m.other[k] = struct{}{}
+	}
+}
+
+// has reports whether a value is one of them.
+func (m members) has(v table.Value) bool {
+	k := m.Key(v)
+	if k.Kind() == table.Int64 {
+		_, ok := m.whole[k.Int()]
+		return ok
+	}
+	_, ok := m.other[k]
+	return ok
 }

@@ -76,7 +76,7 @@ const maxPlaces = 8
 func (m Method) index(d *Document) index {
 	idx := index{}
 	for i, f := range d.Files {
-		for _, p := range m.prints(f.tokens) {
+		for _, p := range m.prints(f.Tokens) {
 			if len(idx[p.hash]) < maxPlaces {
 				idx[p.hash] = append(idx[p.hash], place{int32(i), p.at})
 			}
@@ -181,7 +181,7 @@ func longest(code *Document, ours index, d *Document, theirs index, shared []uin
 						continue next
 					}
 				}
-				r := extend(code.Files[a.file].tokens, d.Files[b.file].tokens, a, b)
+				r := extend(code.Files[a.file].Tokens, d.Files[b.file].Tokens, a, b)
 				done[on] = append(done[on], [2]int32{r.a.at, r.a.at + int32(r.n)})
 				if r.n > best.n || r.n == best.n && (r.a.file < best.a.file || r.a.file == best.a.file && r.a.at < best.a.at) {
 					best = r
@@ -215,10 +215,10 @@ const shownLines = 12
 
 func side(d *Document, at place, n int) Side {
 	f := &d.Files[at.file]
-	if n == 0 || len(f.tokens) == 0 {
+	if n == 0 || len(f.Tokens) == 0 {
 		return Side{File: f.Name}
 	}
-	first, last := int(f.tokens[at.at].line), int(f.tokens[int(at.at)+n-1].line)
+	first, last := int(f.Tokens[at.at].line), int(f.Tokens[int(at.at)+n-1].line)
 	s := Side{File: f.Name, Place: f.Place(first), First: first + 1, Last: last + 1}
 	if len(f.Lines) > 0 {
 		s.Text = (&pysource.Source{Lines: f.Lines}).Excerpt(first, last, shownLines)

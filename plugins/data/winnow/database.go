@@ -36,18 +36,18 @@ type Database struct {
 
 // Document is the code of one file, or of several that belong together.
 type Document struct {
-	Name string
+	Name string `json:"name"`
 	// SHA256 is the digest of the code as it was read.
-	SHA256 string
-	Files  []File
+	SHA256 string `json:"sha256"`
+	Files  []File `json:"files"`
 }
 
 // File is a file of a document.
 type File struct {
-	Name   string
-	Cells  []pysource.Cell
-	Lines  []string // empty if the database was built without the code
-	tokens []token
+	Name   string          `json:"name"`
+	Cells  []pysource.Cell `json:"cells,omitempty"`
+	Tokens tokens          `json:"tokens"`
+	Lines  []string        `json:"lines,omitempty"` // empty if the database was built without the code
 }
 
 // Place names the line of a token for people.
@@ -62,7 +62,7 @@ func NewDocument(name string, sources []*pysource.Source) *Document {
 	}
 	d, sum := &Document{Name: name}, digest.NewWriter()
 	for _, s := range sources {
-		d.Files = append(d.Files, File{Name: s.Name, Cells: s.Cells, Lines: s.Lines, tokens: normalise(s.Tokens(), local)})
+		d.Files = append(d.Files, File{Name: s.Name, Cells: s.Cells, Lines: s.Lines, Tokens: normalise(s.Tokens(), local)})
 		for _, line := range s.Lines {
 			fmt.Fprintln(sum, line)
 		}
@@ -74,7 +74,7 @@ func NewDocument(name string, sources []*pysource.Source) *Document {
 // Tokens is the number of tokens of a document.
 func (d *Document) Tokens() (n int) {
 	for _, f := range d.Files {
-		n += len(f.tokens)
+		n += len(f.Tokens)
 	}
 	return n
 }
@@ -84,19 +84,6 @@ type header struct {
 	Method    Method  `json:"method"`
 	Common    float64 `json:"common"`
 	Documents int     `json:"documents"`
-}
-
-type documentLine struct {
-	Name   string     `json:"name"`
-	SHA256 string     `json:"sha256"`
-	Files  []fileLine `json:"files"`
-}
-
-type fileLine struct {
-	Name   string          `json:"name"`
-	Cells  []pysource.Cell `json:"cells,omitempty"`
-	Tokens string          `json:"tokens"`
-	Lines  []string        `json:"lines,omitempty"`
 }
 
 // Write writes the database. The same documents give the same bytes, in
@@ -112,13 +99,12 @@ func (db *Database) Write(w io.Writer, source bool) error {
 	sorted := slices.Clone(db.Documents)
 	slices.SortFunc(sorted, func(a, b *Document) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range sorted {
-		line := documentLine{Name: d.Name, SHA256: d.SHA256}
-		for _, f := range d.Files {
-			one := fileLine{Name: f.Name, Cells: f.Cells, Tokens: encodeTokens(f.tokens)}
-			if source {
-				one.Lines = f.Lines
+		line := *d
+		line.Files = slices.Clone(d.Files)
+		for i := range line.Files {
+			if !source {
+				line.Files[i].Lines = nil
 			}
-			line.Files = append(line.Files, one)
 		}
 		if err := enc.Encode(line); err != nil {
 			return fmt.Errorf("write fingerprints: %w", err)
@@ -146,12 +132,8 @@ func Read(r io.Reader) (*Database, error) {
 	}
 	db, total := &Database{Method: head.Method, Common: head.Common}, 0
 	for range head.Documents {
-		var line documentLine
-		if err := nextLine(lines, &line); err != nil {
-			return nil, fmt.Errorf("read fingerprints: document %d: %w", len(db.Documents)+1, err)
-		}
-		d, err := line.document()
-		if err != nil {
+		d := &Document{}
+		if err := nextLine(lines, d); err != nil {
 			return nil, fmt.Errorf("read fingerprints: document %d: %w", len(db.Documents)+1, err)
 		}
 		if total += d.Tokens(); total > maxTokens {
@@ -182,53 +164,38 @@ func nextLine(lines *bufio.Scanner, into any) error {
 	return json.Unmarshal(lines.Bytes(), into)
 }
 
-func (l documentLine) document() (*Document, error) {
-	d := &Document{Name: l.Name, SHA256: l.SHA256}
-	for _, f := range l.Files {
-		tokens, err := decodeTokens(f.Tokens)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		d.Files = append(d.Files, File{Name: f.Name, Cells: f.Cells, Lines: f.Lines, tokens: tokens})
-	}
-	return d, nil
-}
+// tokens are the tokens of a file.
+type tokens []token
 
-// encodeTokens writes each token as its code, four bytes with the lowest first,
+// MarshalText writes each token as its code, four bytes with the lowest first,
 // and the distance of its line from that of the one before, a varint.
-func encodeTokens(tokens []token) string {
+func (list tokens) MarshalText() ([]byte, error) {
 	var out []byte
 	var line int32
-	for _, t := range tokens {
+	for _, t := range list {
 		out = binary.LittleEndian.AppendUint32(out, t.code)
 		out = binary.AppendVarint(out, int64(t.line-line))
 		line = t.line
 	}
-	return base64.StdEncoding.EncodeToString(out)
+	return base64.StdEncoding.AppendEncode(nil, out), nil
 }
 
 var errTokens = errors.New("the tokens are damaged")
 
-func decodeTokens(text string) ([]token, error) {
-	data, err := base64.StdEncoding.DecodeString(text)
+// UnmarshalText reads what MarshalText wrote.
+func (list *tokens) UnmarshalText(text []byte) error {
+	data, err := base64.StdEncoding.AppendDecode(nil, text)
 	if err != nil {
-		return nil, errTokens
+		return errTokens
 	}
-	var out []token
 	var line int64
-	for len(data) > 0 {
-		if len(data) < 5 {
-			return nil, errTokens
+	for *list = nil; len(data) > 0; {
+		step, n := binary.Varint(data[min(4, len(data)):])
+		if line += step; n <= 0 || line < 0 || line > pysource.MaxCode {
+			return errTokens
 		}
-		step, n := binary.Varint(data[4:])
-		if n <= 0 {
-			return nil, errTokens
-		}
-		if line += step; line < 0 || line > pysource.MaxCode {
-			return nil, errTokens
-		}
-		out = append(out, token{binary.LittleEndian.Uint32(data), int32(line)})
+		*list = append(*list, token{binary.LittleEndian.Uint32(data), int32(line)})
 		data = data[4+n:]
 	}
-	return out, nil
+	return nil
 }

@@ -1,10 +1,9 @@
 package dialect
 
-// Anthropic's operations.
-const (
-	Messages    Operation = "messages"
-	CountTokens Operation = "count_tokens"
-)
+import "cmp"
+
+// Messages is Anthropic's operation.
+const Messages Operation = "messages"
 
 // anthropicServerUses are the abilities behind the tools named by
 // server_tool_use.
@@ -14,19 +13,9 @@ var anthropicServerUses = map[string]Ability{
 }
 
 // serverUse is a call of a provider-side tool in the history.
-type serverUse struct{}
-
-func (serverUse) check(c *check, i int) *Refusal {
-	name := ""
-	if n, ok := c.find(i, "name"); ok {
-		name = c.text(n)
-	}
-	a, ok := anthropicServerUses[name]
-	if !ok {
-		a = UnknownFields
-	}
-	return needs(a).check(c, i)
-}
+var serverUse = shapeFunc(func(c *check, i int) *Refusal {
+	return needs(cmp.Or(anthropicServerUses[c.memberText(i, "name")], UnknownFields)).check(c, i)
+})
 
 func readAnthropic(d *protocol, in Incoming, grants Grants) (*Request, error) {
 	c, r, err := d.begin(in, grants)

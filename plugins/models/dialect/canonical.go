@@ -2,12 +2,14 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
-	"github.com/mleflow/mleflow/plugins/data/jsontoken"
 )
 
 // canon describes how a dialect's requests are made canonical.
@@ -25,8 +27,6 @@ type canon struct {
 	Settings []string `json:"settings"`
 	Lead     []string `json:"lead"`
 	Turns    string   `json:"turns"`
-	// Role is the name of one of roles. Without it, the user speaks.
-	Role string `json:"role"`
 }
 
 // Canonical implements Dialect.
@@ -43,19 +43,19 @@ func (d *protocol) Canonical(operation string, body []byte) (Canonical, error) {
 	var out Canonical
 	for _, name := range n.Lead {
 		if m, ok := w.find(0, name); ok {
-			out.Parts = append(out.Parts, Part{Role: "system", Text: w.text(m)})
+			out.Parts = append(out.Parts, Part{Role: "system", Text: canonical(w.value(m, false))})
 		}
 	}
 	turns, given := w.find(0, n.Turns)
 	switch {
 	case given && doc.nodes[turns].kind == array:
 		for m := range doc.children(turns) {
-			out.Parts = append(out.Parts, Part{Role: roles[n.Role](w.check, m), Text: w.text(m)})
+			out.Parts = append(out.Parts, Part{Role: w.speaker(m), Text: canonical(w.value(m, false))})
 		}
 	case given:
-		out.Parts = append(out.Parts, Part{Role: "user", Text: w.text(turns)})
+		out.Parts = append(out.Parts, Part{Role: "user", Text: canonical(w.value(turns, false))})
 	}
-	out.Fixed = w.object(0, slices.Concat(n.Settings, n.Lead, []string{n.Turns}))
+	out.Fixed = canonical(w.members(0, false, slices.Concat(n.Settings, n.Lead, []string{n.Turns})))
 	return out, nil
 }
 
@@ -63,77 +63,55 @@ type canonWriter struct {
 	*check
 	*canon
 	ids map[string]string
-	out bytes.Buffer
 }
 
-// text returns the canonical form of a value.
-func (w *canonWriter) text(i int) []byte {
-	w.out.Reset()
-	w.write(i, false)
-	return slices.Clone(w.out.Bytes())
+// canonical encodes a value: members are sorted by name, and nothing is escaped for
+// HTML.
+func canonical(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // it has texts, and values of a valid document
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// object returns the canonical form of an object without the named members.
-func (w *canonWriter) object(i int, without []string) []byte {
-	w.out.Reset()
-	w.members(i, false, without)
-	return slices.Clone(w.out.Bytes())
-}
-
-func (w *canonWriter) write(i int, free bool) {
+func (w *canonWriter) value(i int, free bool) any {
 	switch w.nodes[i].kind {
 	case object:
-		w.members(i, free, nil)
+		return w.members(i, free, nil)
 	case array:
-		w.out.WriteByte('[')
-		first := true
+		items := []any{}
 		for item := range w.children(i) {
-			if !first {
-				w.out.WriteByte(',')
-			}
-			first = false
-			w.write(item, free)
+			items = append(items, w.value(item, free))
 		}
-		w.out.WriteByte(']')
+		return items
 	case text:
-		w.out.WriteString(jsontoken.Quote(steady(w.document.text(i))))
-	default:
-		w.out.Write(w.bytes(i))
+		return steady(w.text(i))
 	}
+	return json.RawMessage(w.bytes(i))
 }
 
-// members writes the members of an object, sorted by name.
-func (w *canonWriter) members(i int, free bool, without []string) {
-	type member struct {
-		name string
-		at   int
-	}
-	var all []member
+// members returns the members of an object. Their identifiers are numbered by name.
+func (w *canonWriter) members(i int, free bool, without []string) map[string]any {
+	at := map[string]int{}
 	for m := range w.children(i) {
 		name := w.name(m)
 		if !free {
 			name = w.key(m)
 		}
-		if w.nodes[m].kind == null || slices.Contains(without, name) || !free && slices.Contains(w.Drop, name) {
-			continue
+		if w.nodes[m].kind != null && !slices.Contains(without, name) && (free || !slices.Contains(w.Drop, name)) {
+			at[name] = m
 		}
-		all = append(all, member{name, m})
 	}
-	slices.SortFunc(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
-	w.out.WriteByte('{')
-	for n, m := range all {
-		if n > 0 {
-			w.out.WriteByte(',')
+	all := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		if m := at[name]; !free && slices.Contains(w.Rename, name) && w.nodes[m].kind == text {
+			all[name] = w.id(w.text(m))
+		} else {
+			all[name] = w.value(m, free || slices.Contains(w.Free, name))
 		}
-		w.out.WriteString(jsontoken.Quote(m.name))
-		w.out.WriteByte(':')
-		if !free && slices.Contains(w.Rename, m.name) && w.nodes[m.at].kind == text {
-			w.out.WriteString(jsontoken.Quote(w.id(w.document.text(m.at))))
-			continue
-		}
-		w.write(m.at, free || slices.Contains(w.Free, m.name))
 	}
-	w.out.WriteByte('}')
+	return all
 }
 
 // id numbers an identifier by its first appearance.
@@ -159,54 +137,32 @@ func steady(s string) string {
 	return checksum.Regexp().ReplaceAllString(s, "cch=…")
 }
 
-// roles return the speaker of a message, by the names in the tables.
-var roles = map[string]func(c *check, i int) string{
-	"": func(*check, int) string { return "user" },
-	"chat": func(c *check, i int) string {
-		switch r := c.memberText(i, "role"); r {
-		case "developer":
-			return "system"
-		case "function":
-			return "tool"
-		default:
-			return r
+// speakers are the usual names of speakers that some protocols call otherwise.
+var speakers = map[string]string{"developer": "system", "function": "tool", "model": "assistant"}
+
+// speaker returns who speaks in a message, an item of a response, or a prompt.
+func (c *check) speaker(i int) string {
+	for _, name := range []string{"content", "parts"} {
+		blocks, ok := c.find(i, name)
+		if !ok {
+			continue
 		}
-	},
-	"item": func(c *check, i int) string {
-		kind, role := c.memberText(i, "type"), c.memberText(i, "role")
-		switch {
-		case role == "developer":
-			return "system"
-		case role != "":
-			return role
-		case strings.HasSuffix(kind, "_output"):
-			return "tool"
-		}
-		return "assistant"
-	},
-	"message": func(c *check, i int) string {
-		if content, ok := c.find(i, "content"); ok {
-			for block := range c.children(content) {
-				if c.memberText(block, "type") == "tool_result" {
-					return "tool"
-				}
+		for block := range c.children(blocks) {
+			if _, result := c.find(block, "functionResponse"); result || c.memberText(block, "type") == "tool_result" {
+				return "tool"
 			}
 		}
-		return c.memberText(i, "role")
-	},
-	"content": func(c *check, i int) string {
-		if parts, ok := c.find(i, "parts"); ok {
-			for part := range c.children(parts) {
-				if _, ok := c.find(part, "functionResponse"); ok {
-					return "tool"
-				}
-			}
-		}
-		if r := c.memberText(i, "role"); r != "model" {
-			return r
-		}
+	}
+	role, kind := c.memberText(i, "role"), c.memberText(i, "type")
+	switch {
+	case role != "":
+		return cmp.Or(speakers[role], role)
+	case strings.HasSuffix(kind, "_output"):
+		return "tool"
+	case kind != "":
 		return "assistant"
-	},
+	}
+	return "user"
 }
 
 // memberText returns the text of a member, or "" if there is none.

@@ -9,26 +9,20 @@ import (
 const (
 	GenerateContent       Operation = "generateContent"
 	StreamGenerateContent Operation = "streamGenerateContent"
-	GeminiCountTokens     Operation = "countTokens"
 	EmbedContent          Operation = "embedContent"
 	BatchEmbedContents    Operation = "batchEmbedContents"
 )
 
 // geminiData is a medium in the body with its type next to it.
-type geminiData struct{}
-
-func (geminiData) check(c *check, i int) *Refusal {
-	kind := ""
-	if t, ok := c.find(i, "mimeType"); ok {
-		kind = strings.ToLower(c.text(t))
-	}
+var geminiData = shapeFunc(func(c *check, i int) *Refusal {
+	kind := strings.ToLower(c.memberText(i, "mimeType"))
 	if strings.HasPrefix(kind, "audio/") || strings.HasPrefix(kind, "video/") {
 		if r := c.need(Audio, kind); r != nil {
 			return r
 		}
 	}
 	return fields{"mimeType": scalar, "data": base64(strings.HasPrefix(kind, "image/")), "displayName": scalar}.check(c, i)
-}
+})
 
 func readGemini(d *protocol, in Incoming, grants Grants) (*Request, error) {
 	e, model, err := d.geminiEndpoint(in.Method, in.Path)
@@ -59,18 +53,15 @@ func readGemini(d *protocol, in Incoming, grants Grants) (*Request, error) {
 var geminiVersions = []string{"/v1beta/", "/v1/", "/v1alpha/"}
 
 func (d *protocol) geminiEndpoint(method, path string) (*endpoint, string, error) {
-	if !plainPath(path) {
+	if !plainPath.Regexp().MatchString(path) {
 		return nil, "", noEndpoint(method, path)
 	}
-	rest, ok := "", false
+	rest, isUpload := strings.CutPrefix(path, "/upload/v1beta/")
+	ok := isUpload
 	for _, v := range geminiVersions {
 		if !ok {
 			rest, ok = strings.CutPrefix(path, v)
 		}
-	}
-	upload, isUpload := strings.CutPrefix(path, "/upload/v1beta/")
-	if isUpload {
-		rest, ok = upload, true
 	}
 	if !ok {
 		return nil, "", noEndpoint(method, path)
@@ -111,7 +102,7 @@ func (c *check) sameModel(r *Request) error {
 	return nil
 }
 
-func (c *check) geminiBounds(r *Request) (err error) {
+func (c *check) geminiBounds(r *Request) error {
 	if r.Operation == EmbedContent || r.Operation == BatchEmbedContents {
 		r.Choices = 0
 		return nil
@@ -120,20 +111,10 @@ func (c *check) geminiBounds(r *Request) (err error) {
 	if !ok {
 		return nil
 	}
-	if r.OutputTokens, err = c.limit(config, "maxOutputTokens"); err != nil {
-		return err
-	}
-	choices, err := c.limit(config, "candidateCount")
-	if err != nil {
-		return err
-	}
-	r.Choices = max(1, choices)
+	r.OutputTokens = c.limits(config, "maxOutputTokens")
+	r.Choices = max(1, c.limits(config, "candidateCount"))
 	if thinking, ok := c.find(config, "thinkingConfig"); ok && r.OutputTokens > 0 {
-		budget, err := c.limit(thinking, "thinkingBudget")
-		if err != nil {
-			return err
-		}
-		r.OutputTokens += budget
+		r.OutputTokens += c.limits(thinking, "thinkingBudget")
 	}
-	return nil
+	return c.err
 }

@@ -7,7 +7,6 @@ const (
 	ChatCompletions Operation = "chat.completions"
 	Completions     Operation = "completions"
 	Responses       Operation = "responses"
-	ResponseTokens  Operation = "responses.input_tokens"
 	Compact         Operation = "responses.compact"
 	Embeddings      Operation = "embeddings"
 	Models          Operation = "models"
@@ -37,28 +36,20 @@ func readOpenAI(d *protocol, in Incoming, grants Grants) (*Request, error) {
 
 // openAIBounds fills in the limits of a request's cost. It requests the usage if the
 // response would not include it.
-func (c *check) openAIBounds(r *Request) (err error) {
-	if r.OutputTokens, err = c.outputLimit(); err != nil {
-		return err
-	}
-	choices, err := c.limits(0, "n", "best_of")
-	if err != nil {
-		return err
-	}
-	r.Choices = max(1, choices)
+func (c *check) openAIBounds(r *Request) error {
+	r.OutputTokens = c.outputLimit()
+	r.Choices = max(1, c.limits(0, "n", "best_of"))
 	if p, ok := c.find(0, "prediction"); ok && r.OutputTokens > 0 {
 		r.OutputTokens += int64(c.nodes[p].end - c.nodes[p].start)
 	}
 	if r.Operation == Embeddings {
 		r.OutputTokens, r.Choices = 0, 0
 	}
-	if err := c.toolLimits(r); err != nil {
-		return err
-	}
+	c.toolLimits(r)
 	if r.Stream && (r.Operation == ChatCompletions || r.Operation == Completions) {
-		return c.includeUsage(r)
+		c.includeUsage(r)
 	}
-	return nil
+	return c.err
 }
 
 // thinkingLimits are the paths of members that let a model think beyond the
@@ -72,20 +63,17 @@ var thinkingLimits = [][]string{
 // thoughts included, or 0 without a limit. Servers differ in which of several
 // limits they apply, so the largest counts. llama.cpp applies n_predict, even
 // if it means no limit.
-func (c *check) outputLimit() (int64, error) {
-	most, err := c.limits(0, "max_tokens", "max_completion_tokens", "max_output_tokens")
-	if err != nil {
-		return 0, err
-	}
+func (c *check) outputLimit() int64 {
+	most := c.limits(0, "max_tokens", "max_completion_tokens", "max_output_tokens")
 	if _, ok := c.find(0, "n_predict"); ok {
-		n, err := c.limit(0, "n_predict")
-		if err != nil || n == 0 {
-			return 0, err
+		n := c.limits(0, "n_predict")
+		if n == 0 {
+			return 0
 		}
 		most = max(most, n)
 	}
 	if most == 0 {
-		return 0, nil
+		return 0
 	}
 	for _, path := range thinkingLimits {
 		at, ok := 0, true
@@ -94,38 +82,29 @@ func (c *check) outputLimit() (int64, error) {
 				at, ok = c.find(at, name)
 			}
 		}
-		if !ok {
-			continue
+		if ok {
+			most += c.limits(at, path[len(path)-1])
 		}
-		n, err := c.limit(at, path[len(path)-1])
-		if err != nil {
-			return 0, err
-		}
-		most += n
 	}
-	return most, nil
+	return most
 }
 
 // toolLimits fills in the limits of the provider's tool calls. According to
 // OpenAI's prices, a chat searches once per choice. A response may limit the
 // total of all calls.
-func (c *check) toolLimits(r *Request) error {
+func (c *check) toolLimits(r *Request) {
 	most := r.Choices
 	if r.Operation != ChatCompletions && r.Operation != Completions {
-		var err error
-		if most, err = c.limit(0, "max_tool_calls"); err != nil {
-			return err
-		}
+		most = c.limits(0, "max_tool_calls")
 	}
 	for t := range c.tools {
 		c.tools[t] = most
 	}
 	r.Tools = c.tools
-	return nil
 }
 
 // includeUsage makes the stream report its usage at the end.
-func (c *check) includeUsage(r *Request) error {
+func (c *check) includeUsage(r *Request) {
 	const set = `"include_usage":true`
 	options, flag := c.member(0, "stream_options"), 0
 	if options > 0 {
@@ -137,7 +116,7 @@ func (c *check) includeUsage(r *Request) error {
 	case options == 0:
 		insert(0, `"stream_options":{`+set+`},`)
 	case flag > 0 && string(c.bytes(flag)) == "true":
-		return nil
+		return
 	case flag > 0:
 		put(flag, "true")
 	case int(c.nodes[options].next) == options+1: // null or empty
@@ -146,7 +125,6 @@ func (c *check) includeUsage(r *Request) error {
 		insert(options, set+",")
 	}
 	r.Changed = append(r.Changed, "stream_options.include_usage")
-	return nil
 }
 
 // member returns the last member with that name, even if it is null, or 0 if

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -48,9 +49,7 @@ func (p *passing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if errors.As(err, &refusal) {
 		p.refusals = append(p.refusals, refusal)
 		status, header, text := d.Error(*refusal)
-		for k, v := range header {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), header)
 		w.WriteHeader(status)
 		_, _ = w.Write(text)
 		return

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"fmt"
 	"mime"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 )
 
 // statuses are the HTTP statuses of errors.
@@ -30,10 +33,11 @@ func (d *protocol) Key(header http.Header, query url.Values) string {
 		}
 		keys = append(keys, key)
 	}
-	if twice {
+	keys = slices.DeleteFunc(keys, func(k string) bool { return k == "" })
+	if twice || len(keys) == 0 || slices.ContainsFunc(keys, func(k string) bool { return k != keys[0] }) {
 		return ""
 	}
-	return oneKey(keys...)
+	return keys[0]
 }
 
 // begin performs the steps that are common to all dialects with the model in
@@ -58,7 +62,7 @@ func (d *protocol) begin(in Incoming, grants Grants) (c *check, r *Request, err 
 
 // endpoint finds an endpoint, and the model if its path names one.
 func (d *protocol) endpoint(method, path string) (*endpoint, string, error) {
-	if !plainPath(path) {
+	if !plainPath.Regexp().MatchString(path) {
 		return nil, "", noEndpoint(method, path)
 	}
 	if e, ok := d.Endpoints[method+" "+path]; ok {
@@ -164,26 +168,9 @@ func badRequest(format string, args ...any) *Refusal {
 	return &Refusal{Reason: BadRequest, Text: fmt.Sprintf(format, args...)}
 }
 
-// plainPath reports whether all readers understand a path the same way: it has
-// no escapes and no empty or dotted segments.
-func plainPath(path string) bool {
-	if !strings.HasPrefix(path, "/") {
-		return false
-	}
-	for segment := range strings.SplitSeq(path[1:], "/") {
-		if strings.Trim(segment, ".") == "" {
-			return false
-		}
-	}
-	for i := range len(path) {
-		c := path[i]
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && !strings.ContainsRune("/-_.~:@", rune(c)) {
-			return false
-		}
-	}
-	return true
-}
+// plainPath matches the paths that all readers understand the same way: without
+// escapes and without empty or dotted segments.
+var plainPath = pattern.New(`^(?:/\.*[A-Za-z0-9_~:@-][A-Za-z0-9_.~:@-]*)+$`)
 
 // noEndpoint is the refusal of a path that is in no table.
 func noEndpoint(method, path string) *Refusal {
@@ -205,16 +192,14 @@ func (c *check) limit(i int, name string) (int64, error) {
 	return max(n, 0), nil
 }
 
-// limits returns the largest value of these members.
-func (c *check) limits(i int, names ...string) (most int64, err error) {
+// limits returns the largest limit of these members. It keeps the first error in c.err.
+func (c *check) limits(i int, names ...string) (most int64) {
 	for _, name := range names {
 		n, err := c.limit(i, name)
-		if err != nil {
-			return 0, err
-		}
+		c.err = cmp.Or(c.err, err)
 		most = max(most, n)
 	}
-	return most, nil
+	return most
 }
 
 // flag returns the value of a boolean member. A null is false.
@@ -231,11 +216,7 @@ func (c *check) flag(i int, name string) (bool, error) {
 
 // model returns the model named in the body.
 func (c *check) model() (string, error) {
-	m, ok := c.find(0, "model")
-	name := ""
-	if ok {
-		name = c.text(m)
-	}
+	name := c.memberText(0, "model")
 	if name == "" || len(name) > 200 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", badRequest("model must be the name of a model")
 	}
@@ -254,21 +235,6 @@ func bearer(value string) string {
 		return ""
 	}
 	return strings.TrimSpace(key)
-}
-
-// oneKey returns the key if all places that have one agree, and "" otherwise.
-func oneKey(keys ...string) string {
-	key := ""
-	for _, k := range keys {
-		if k == "" {
-			continue
-		}
-		if key != "" && k != key {
-			return ""
-		}
-		key = k
-	}
-	return key
 }
 
 // SetKey implements Dialect.

@@ -1,8 +1,8 @@
 package dialect
 
 import (
+	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +28,8 @@ type check struct {
 	// it. hidden reports that the body does not bound the input.
 	images, mediaBytes int64
 	hidden             bool
+	// err is the first error of limits.
+	err error
 	// tools are the provider-side tools that the request offers to the model,
 	// with the allowed number of calls, or 0 without a limit.
 	tools map[Tool]int64
@@ -64,7 +66,7 @@ var (
 // plainShapes are the shapes without parameters by their names in the tables.
 var plainShapes = map[string]shape{
 	"any": anything, "scalar": scalar, "scalars": scalars, "link": link, "image": base64(true), "media": base64(false), "file": hiding(scalar),
-	"serverUse": serverUse{}, "geminiData": geminiData{},
+	"serverUse": serverUse, "geminiData": geminiData,
 }
 
 // fields is an object with these members only.
@@ -134,19 +136,6 @@ func (c *check) find(i int, name string) (at int, ok bool) {
 	return 0, false
 }
 
-// and returns the union of the fields. In case of a conflict, f wins.
-func (f fields) and(others ...fields) fields {
-	n := len(f)
-	for _, o := range others {
-		n += len(o)
-	}
-	all := make(fields, n)
-	for _, o := range append(others, f) {
-		maps.Copy(all, o)
-	}
-	return all
-}
-
 // freeBut is an object with any members except the named ones.
 func freeBut(names ...string) shape {
 	return shapeFunc(func(c *check, i int) *Refusal {
@@ -161,11 +150,9 @@ func freeBut(names ...string) shape {
 }
 
 // list is an array of values with the given shape, or null.
-func list(of shape) shape { return lists{of} }
+type list struct{ of shape }
 
-type lists struct{ of shape }
-
-func (l lists) check(c *check, i int) *Refusal {
+func (l list) check(c *check, i int) *Refusal {
 	switch c.nodes[i].kind {
 	case null:
 		return nil
@@ -185,14 +172,8 @@ func (l lists) check(c *check, i int) *Refusal {
 	return nil
 }
 
-// textOr is a string or the given shape.
-func textOr(s shape) shape { return either(text, anything, s) }
-
-// linkOr is a link or the given shape.
-func linkOr(s shape) shape { return either(text, link, s) }
-
 // oneOrList is one value or an array of values with the given shape.
-func oneOrList(s shape) shape { return either(array, list(s), s) }
+func oneOrList(s shape) shape { return either(array, list{s}, s) }
 
 // either is one shape for values of kind k and another for all others.
 func either(k kind, one, other shape) shape {
@@ -329,4 +310,49 @@ func lacks(a Ability, part string) *Refusal {
 
 func (c *check) bad(what string) *Refusal {
 	return &Refusal{Reason: BadRequest, Text: fmt.Sprintf("%s is %s", c.where(), what)}
+}
+
+// link is the address of an image or another medium: a data address, or a
+// location that the provider would fetch.
+var link = shapeFunc(func(c *check, i int) *Refusal {
+	if c.nodes[i].kind != text {
+		return c.bad("no address")
+	}
+	address := c.bytes(i)[1:]
+	if !bytes.HasPrefix(address, []byte("data:")) {
+		c.hidden = true
+		return c.need(RemoteFiles, "")
+	}
+	c.medium(i, bytes.HasPrefix(address, []byte("data:image/")))
+	return nil
+})
+
+// base64 is a medium in base64.
+func base64(image bool) shape {
+	return shapeFunc(func(c *check, i int) *Refusal {
+		if c.nodes[i].kind != text {
+			return c.bad("no base64")
+		}
+		c.medium(i, image)
+		return nil
+	})
+}
+
+// hiding accepts a value that may count more tokens than its bytes.
+func hiding(s shape) shape {
+	return shapeFunc(func(c *check, i int) *Refusal {
+		c.hidden = true
+		return s.check(c, i)
+	})
+}
+
+// medium counts a medium in the body. The tokens of an image are bounded; those
+// of other media cannot be derived from their size.
+func (c *check) medium(i int, image bool) {
+	if !image {
+		c.hidden = true
+		return
+	}
+	c.images++
+	c.mediaBytes += int64(c.nodes[i].end - c.nodes[i].start)
 }

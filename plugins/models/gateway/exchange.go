@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
@@ -105,11 +107,9 @@ func (x *exchange) admit(path string) (*Call, error) {
 		key = x.Dialect.Key(x.r.Header, query)
 	}
 	if !sameKey(key, x.Virtual) {
-		x.record = x.gateway.record.Begin(nil)
 		return nil, &dialect.Refusal{Reason: dialect.BadKey, Text: "Wrong API key. Use the one that the environment of this agent has for model " + x.Name + "."}
 	}
 	if x.r.Header.Get("Upgrade") != "" {
-		x.record = x.gateway.record.Begin(nil)
 		return nil, &dialect.Refusal{Reason: dialect.NoSocket, Text: "The model gateway speaks HTTP only: send the request without an upgrade to WebSocket."}
 	}
 	body, err := x.read()
@@ -163,9 +163,7 @@ func (x *exchange) priceOf(asked *dialect.Request) (Price, error) {
 }
 
 // bounded reports whether a budget limits amounts that only a response reveals.
-func (x *exchange) bounded(p *Pool) bool {
-	return p != nil && (p.limits.Cost > 0 || p.limits.Tokens > 0)
-}
+func bounded(p *Pool) bool { return p.limits.Cost > 0 || p.limits.Tokens > 0 }
 
 // most returns the worst case of a request.
 func (x *exchange) most(asked *dialect.Request) (Amount, error) {
@@ -173,7 +171,7 @@ func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 	if asked.Free {
 		return a, nil
 	}
-	if asked.Unmetered && (x.bounded(x.pool) || x.bounded(x.Run)) {
+	if asked.Unmetered && slices.ContainsFunc(x.pools(), bounded) {
 		return a, &dialect.Refusal{Reason: dialect.NotAllowed, Text: "No response tells what this operation costs, so the budget cannot hold: it needs a model block without limits of cost and tokens."}
 	}
 	if asked.Unmetered {
@@ -186,10 +184,7 @@ func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 		}
 		input = max(input, x.price.MaxInput)
 	}
-	output := asked.OutputTokens
-	if output <= 0 {
-		output = x.price.MaxOutput
-	}
+	output := cmp.Or(asked.OutputTokens, x.price.MaxOutput)
 	if output <= 0 && x.price.Output > 0 {
 		return a, &dialect.Refusal{Reason: dialect.BadRequest, Text: fmt.Sprintf("The request sets no limit of its output, and the price of %q has none either: set one, or max_output in the pipeline's price block.", asked.Model)}
 	}
@@ -200,7 +195,7 @@ func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 	if x.Grants[dialect.Premium] {
 		a.Cost = x.price.MostServed(input, output)
 	}
-	a.Cost = plus(a.Cost, x.price.MostTools(tools))
+	a.Cost = plus(a.Cost, x.price.ToolCost(func(t dialect.Tool) int64 { return tools[t] }))
 	return x.gateway.ledger.scaled(x.Name, a), err
 }
 
@@ -209,7 +204,7 @@ func (x *exchange) most(asked *dialect.Request) (Amount, error) {
 // no bound.
 func (x *exchange) toolsOf(asked *dialect.Request) (map[dialect.Tool]int64, error) {
 	most := map[dialect.Tool]int64{}
-	limited := x.pool.limits.Cost > 0 || x.Run != nil && x.Run.limits.Cost > 0
+	limited := slices.ContainsFunc(x.pools(), func(p *Pool) bool { return p.limits.Cost > 0 })
 	for _, t := range slices.Sorted(maps.Keys(asked.Tools)) {
 		n := cmp.Or(asked.Tools[t], x.Budget.ToolCalls)
 		price := x.price.ToolCalls[t]
@@ -246,7 +241,7 @@ func (x *exchange) failed(err error) error {
 
 // refuse replies with an error from the gateway itself.
 func (x *exchange) refuse(no *dialect.Refusal) {
-	if x.record == nil { // the panic came early
+	if x.record == nil { // the body was not read
 		x.record = x.gateway.record.Begin(nil)
 	}
 	x.event.Refused, x.event.Ability = no.Reason, no.Ability
@@ -295,3 +290,61 @@ func (x *exchange) release() {
 	x.gateway.bodies.Release(x.body)
 	x.body = 0
 }
+
+// A response whose client has left is read to its end, because its usage comes
+// last and the provider charges for it anyway.
+const (
+	// restTime and restBytes bound what is read of it.
+	restTime  = 10 * time.Minute
+	restBytes = 64 << 20
+	// endTime is the time that remains once the attempt has ended.
+	endTime = 5 * time.Second
+)
+
+var errGone = errors.New("the client has gone")
+
+// left reports whether the client has left.
+func (x *exchange) left() bool {
+	left := x.event.Gone || x.r.Context().Err() != nil
+	x.gone(left)
+	return left
+}
+
+// gone records that the client has left. An error is the provider's answer even if
+// the client does not wait for its end.
+func (x *exchange) gone(is bool) {
+	x.event.Gone = x.event.Gone || is && x.event.Status < http.StatusBadRequest
+}
+
+// outlive returns the context of a request to the provider. It ends a while
+// after its client has left. The returned function ends it at once.
+func (x *exchange) outlive(client context.Context) (context.Context, func()) {
+	if x.asked.Free || x.asked.Unmetered { // there is no usage to wait for
+		return context.WithCancel(client)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
+	stop := context.AfterFunc(client, func() {
+		defer cancel()
+		patience := time.NewTimer(restTime)
+		defer patience.Stop()
+		select {
+		case <-patience.C:
+		case <-ctx.Done():
+		case <-x.gateway.ended:
+			_ = progress.Sleep(ctx, endTime)
+		}
+	})
+	return ctx, func() { stop(); cancel() }
+}
+
+// credible reports whether a response may have used so little: a text has
+// tokens, and so has a request.
+func (x *exchange) credible(u dialect.Usage) bool {
+	return (u.Input > 0 || x.asked.InputTokens <= 0) && u.Output >= leastTokens(x.meter)
+}
+
+// longestToken exceeds the bytes of any token in any known vocabulary.
+const longestToken = 256
+
+// leastTokens is the least number of tokens of the text that has arrived.
+func leastTokens(m dialect.Meter) int64 { return (m.Progress().Text + longestToken - 1) / longestToken }

@@ -99,17 +99,25 @@ type block struct {
 // summary returns the attempt's use of the block.
 func (b *block) summary() Summary {
 	s := b.ledger.summary(b.Name)
-	for prefix, p := range map[string]*Pool{"": b.pool, "run_": b.Run} {
-		if p == nil {
-			continue
-		}
-		if limit := p.passed(); limit != "" && !slices.Contains(s.Exhausted, prefix+limit) {
-			s.Exhausted = append(s.Exhausted, prefix+limit)
+	for i, p := range b.pools() {
+		if limit := p.passed(); limit != "" && !slices.Contains(s.Exhausted, limitPrefixes[i]+limit) {
+			s.Exhausted = append(s.Exhausted, limitPrefixes[i]+limit)
 		}
 	}
 	slices.Sort(s.Exhausted)
 	return s
 }
+
+// pools returns the budgets of the attempt and, if there is one, of the run. The names of their
+// limits have prefixes.
+func (b *block) pools() []*Pool {
+	if b.Run == nil {
+		return []*Pool{b.pool}
+	}
+	return []*Pool{b.pool, b.Run}
+}
+
+var limitPrefixes = []string{"", "run_"}
 
 const (
 	// maxBody is the largest body of a request, maxBodies that of all together.
@@ -173,6 +181,18 @@ func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
+// Answer answers one request without a network, until the context of the request ends. A
+// response may break off, which only the transcript says.
+func (g *Gateway) Answer(w http.ResponseWriter, r *http.Request) {
+	defer context.AfterFunc(r.Context(), func() { close(g.ended) })()
+	defer func() {
+		if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // it is never wrapped
+			panic(p)
+		}
+	}()
+	g.ServeHTTP(w, r)
+}
+
 // Close closes the ledger. Call it after Serve has returned.
 func (g *Gateway) Close() error { return g.ledger.close() }
 
@@ -183,6 +203,15 @@ func (g *Gateway) Summary() []Summary {
 		out = append(out, g.blocks[name].summary())
 	}
 	return out
+}
+
+// Extend adds to the attempt's budget of money of each block that has one. It reports
+// whether there is one.
+func (g *Gateway) Extend(more Dollars) (some bool) {
+	for _, b := range g.blocks {
+		some = b.pool.raise(more) || some
+	}
+	return some
 }
 
 // Paused returns the total time, since the gateway was opened, in which at
@@ -213,4 +242,67 @@ func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) // the client has gone
+}
+
+// waits measures the time in which at least one request waited for a failing
+// provider. It is safe for concurrent use.
+type waits struct {
+	mu   sync.Mutex
+	done []span
+	open map[int]time.Time
+	next int
+}
+
+type span struct{ from, to time.Time }
+
+// begin starts a wait that began at from.
+func (w *waits) begin(from time.Time) (end func() time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil {
+		w.open = map[int]time.Time{}
+	}
+	id := w.next
+	w.next++
+	w.open[id] = from
+	return sync.OnceValue(func() time.Duration {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		now := time.Now()
+		delete(w.open, id)
+		w.done = union(append(w.done, span{from, now}))
+		return now.Sub(from)
+	})
+}
+
+// total returns the time up to now.
+func (w *waits) total() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	all := slices.Clone(w.done)
+	for _, from := range w.open {
+		all = append(all, span{from, now})
+	}
+	var sum time.Duration
+	for _, s := range union(all) {
+		sum += s.to.Sub(s.from)
+	}
+	return sum
+}
+
+// union merges overlapping spans.
+func union(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
+	out := spans[:0]
+	for _, s := range spans {
+		if n := len(out); n > 0 && !s.from.After(out[n-1].to) {
+			if s.to.After(out[n-1].to) {
+				out[n-1].to = s.to
+			}
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
 }

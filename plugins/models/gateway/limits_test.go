@@ -95,7 +95,7 @@ func TestRate(t *testing.T) {
 		for range 2000 {
 			if s := p.reserve(Amount{Requests: 1}); s == nil {
 				passed = append(passed, time.Now())
-				p.settle(Amount{Requests: 1}, Amount{Requests: 1})
+				p.settle(Amount{Requests: 1}, Amount{Requests: 1}, "")
 			} else if refusedFor == 0 {
 				// After the time that it names, the request passes.
 				refusedFor = s.retry
@@ -104,7 +104,7 @@ func TestRate(t *testing.T) {
 					t.Fatalf("refused again after %d s", s.retry)
 				}
 				passed = append(passed, time.Now())
-				p.settle(Amount{Requests: 1}, Amount{Requests: 1})
+				p.settle(Amount{Requests: 1}, Amount{Requests: 1}, "")
 			}
 			time.Sleep(777 * time.Millisecond)
 		}

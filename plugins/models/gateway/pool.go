@@ -56,7 +56,9 @@ func (a Amount) exceeds(reserved Amount) bool {
 type Pool struct {
 	limits Limits
 
-	mu          sync.Mutex
+	mu sync.Mutex
+	// raised is what people added to the limit of money.
+	raised      Dollars
 	spent, held Amount
 	running     int
 	// starts are the times of the requests of the last minute, oldest first.
@@ -101,17 +103,9 @@ func (p *Pool) restore(share string, spent Amount, starts []time.Time) {
 		}
 		slices.SortFunc(p.starts, time.Time.Compare)
 	}
-	more := spent.minus(p.seen[share])
-	more = Amount{max(more.Cost, 0), max(more.Tokens, 0), max(more.Requests, 0)}
+	more := spent.minus(p.seen[share]).most(Amount{})
 	p.spent = p.spent.plus(more)
 	p.seen[share] = p.seen[share].plus(more)
-}
-
-// saw records spending of a share that was passed to settle.
-func (p *Pool) saw(share string, spent Amount) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.seen[share] = p.seen[share].plus(spent)
 }
 
 // retryHeld is the number of seconds after which a client may retry a request
@@ -143,11 +137,11 @@ func (p *Pool) acquire(ctx context.Context, a Amount) *shortage {
 func (p *Pool) reserve(a Amount) *shortage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if name := p.limits.passed(p.spent.plus(a)); name != "" {
-		l := Amount{p.limits.Cost, p.limits.Tokens, p.limits.Requests}
+	if name := p.now().passed(p.spent.plus(a)); name != "" {
+		l := Amount{p.now().Cost, p.limits.Tokens, p.limits.Requests}
 		return &shortage{limit: name, reason: dialect.OverBudget, left: l.minus(p.spent).most(Amount{})}
 	}
-	if name := p.limits.passed(p.spent.plus(p.held).plus(a)); name != "" {
+	if name := p.now().passed(p.spent.plus(p.held).plus(a)); name != "" {
 		return &shortage{limit: name, reason: dialect.RateLimited, retry: retryHeld, settled: p.settled}
 	}
 	if p.limits.Concurrent > 0 && p.running >= p.limits.Concurrent {
@@ -173,7 +167,27 @@ func (p *Pool) extend(more Amount) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held = p.held.plus(more)
-	return p.limits.passed(p.spent.plus(p.held)) == ""
+	return p.now().passed(p.spent.plus(p.held)) == ""
+}
+
+// raise adds to the limit of money, if there is one.
+func (p *Pool) raise(more Dollars) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.limits.Cost == 0 {
+		return false
+	}
+	p.raised = plus(p.raised, more)
+	return true
+}
+
+// now returns the limits with what people added.
+func (p *Pool) now() Limits {
+	l := p.limits
+	if l.Cost > 0 {
+		l.Cost = plus(l.Cost, p.raised)
+	}
+	return l
 }
 
 // passed names the limit that the spending exceeds because a provider used more
@@ -181,28 +195,31 @@ func (p *Pool) extend(more Amount) bool {
 func (p *Pool) passed() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.limits.passed(p.spent)
+	return p.now().passed(p.spent)
 }
 
-// settle replaces a reservation by the spent amount.
-func (p *Pool) settle(held, spent Amount) {
+// settle replaces a reservation by the amount that a share spent.
+func (p *Pool) settle(held, spent Amount, share string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running--
 	p.held = p.held.minus(held)
 	p.spent = p.spent.plus(spent)
+	p.seen[share] = p.seen[share].plus(spent)
 	close(p.settled)
 	p.settled = make(chan struct{})
 }
 
-// cancel releases the reservation of a request that was never sent.
-func (p *Pool) cancel(held Amount) {
-	p.mu.Lock()
-	if n := len(p.starts); p.limits.PerMinute > 0 && n > 0 {
-		p.starts = p.starts[:n-1]
+// cancel releases the reservations of a request that was never sent.
+func cancel(pools []*Pool, held Amount) {
+	for _, p := range pools {
+		p.mu.Lock()
+		if n := len(p.starts); p.limits.PerMinute > 0 && n > 0 {
+			p.starts = p.starts[:n-1]
+		}
+		p.mu.Unlock()
+		p.settle(held, Amount{}, "")
 	}
-	p.mu.Unlock()
-	p.settle(held, Amount{})
 }
 
 // passed names the limit that an amount exceeds, or returns "".
@@ -231,3 +248,72 @@ type shortage struct {
 
 // seconds rounds up to whole seconds.
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
+
+// left is a limit and the rest of it. A null limit means that there is none.
+type left[N int64 | Dollars] struct {
+	Limit     *N `json:"limit"`
+	Spent     N  `json:"spent"`
+	Remaining *N `json:"remaining"`
+}
+
+func leftOf[N int64 | Dollars](limit, spent, held N) left[N] {
+	l := left[N]{Spent: spent}
+	if limit > 0 {
+		rest := max(0, limit-spent-held)
+		l.Limit, l.Remaining = &limit, &rest
+	}
+	return l
+}
+
+// budget is the state of a budget as the agent sees it. Amounts held by
+// requests in progress are not part of the rest.
+type budget struct {
+	Cost       left[Dollars] `json:"cost_usd"`
+	Tokens     left[int64]   `json:"tokens"`
+	Requests   left[int64]   `json:"requests"`
+	PerMinute  int           `json:"per_minute,omitempty"`
+	Concurrent int           `json:"concurrent,omitempty"`
+}
+
+func (p *Pool) budget() budget {
+	spent, held := p.Spent()
+	return budget{
+		Cost:       leftOf(p.now().Cost, spent.Cost, held.Cost),
+		Tokens:     leftOf(p.limits.Tokens, spent.Tokens, held.Tokens),
+		Requests:   leftOf(p.limits.Requests, spent.Requests, held.Requests),
+		PerMinute:  p.limits.PerMinute,
+		Concurrent: p.limits.Concurrent,
+	}
+}
+
+// budgetOf is the reply to GET /NAME/budget. It shows only the rest of the
+// run's budget, so that it reveals nothing about other attempts.
+type budgetOf struct {
+	Model string `json:"model"`
+	budget
+	RunRemaining *budgetLeft `json:"run_remaining,omitempty"`
+	Exhausted    []string    `json:"exhausted,omitempty"`
+}
+
+type budgetLeft struct {
+	Cost     *Dollars `json:"cost_usd"`
+	Tokens   *int64   `json:"tokens"`
+	Requests *int64   `json:"requests"`
+}
+
+func (b *block) budget() budgetOf {
+	out := budgetOf{Model: b.Name, budget: b.pool.budget(), Exhausted: b.summary().Exhausted}
+	if b.Run != nil {
+		run := b.Run.budget()
+		out.RunRemaining = &budgetLeft{run.Cost.Remaining, run.Tokens.Remaining, run.Requests.Remaining}
+	}
+	return out
+}
+
+func (g *Gateway) budgets() map[string][]budgetOf {
+	all := []budgetOf{}
+	for _, name := range g.names {
+		all = append(all, g.blocks[name].budget())
+	}
+	return map[string][]budgetOf{"models": all}
+}

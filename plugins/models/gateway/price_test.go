@@ -145,11 +145,11 @@ func TestCostEqualsAnIndependentCalculation(t *testing.T) {
 				if want := ceil(exact(t, facts, u)); int64(cost) != want {
 					t.Fatalf("%s %+v costs %d, want %d", name, u, cost, want)
 				}
-				if most := plus(price.Most(u.Input, u.Output), price.MostTools(bounds(u))); cost > most {
+				if most := plus(price.Most(u.Input, u.Output), price.ToolCost(u.ToolCalls.Of)); cost > most {
 					t.Fatalf("%s %+v costs %s, more than the %s at most", name, u, cost, most)
 				}
 				// Bounds above the truth are bounds, too.
-				if most := plus(price.Most(u.Input+r.Int64N(1000), u.Output+r.Int64N(1000)), price.MostTools(bounds(u))); cost > most {
+				if most := plus(price.Most(u.Input+r.Int64N(1000), u.Output+r.Int64N(1000)), price.ToolCost(u.ToolCalls.Of)); cost > most {
 					t.Fatalf("%s %+v costs %s, more than the %s at most", name, u, cost, most)
 				}
 				n++
@@ -157,14 +157,6 @@ func TestCostEqualsAnIndependentCalculation(t *testing.T) {
 		}
 	}
 	t.Logf("%d costs", n)
-}
-
-func bounds(u dialect.Usage) map[dialect.Tool]int64 {
-	most := map[dialect.Tool]int64{}
-	for _, t := range dialect.Tools() {
-		most[t] = u.ToolCalls.Of(t)
-	}
-	return most
 }
 
 func TestCostsSaturate(t *testing.T) {

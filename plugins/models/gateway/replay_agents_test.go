@@ -206,10 +206,22 @@ func (k talk) replay(t *testing.T, runs int) {
 		if alike(got, want) {
 			equal++
 		}
-		report := p.Report()
-		normalised += report.Normalised
-		if report.Played != 30 || report.Missed != 0 {
-			t.Errorf("run %d: %+v", run, report)
+		played, err := transcript.OpenReader(os.DirFS(filepath.Join(again.dir, "transcript")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		hits := 0
+		for e, err := range played.Events() {
+			if err != nil || !e.Replayed {
+				t.Errorf("run %d: %+v, %v", run, e, err)
+				break
+			}
+			if hits++; e.Normalised {
+				normalised++
+			}
+		}
+		if err := played.Close(); err != nil || hits != 30 {
+			t.Errorf("run %d: %d replayed, %v", run, hits, err)
 		}
 	}
 	t.Logf("%s: %d of %d replays are equal, %d of %d exchanges were normalised", k.name, equal, runs, normalised, runs*30)

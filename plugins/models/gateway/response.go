@@ -227,56 +227,27 @@ func (u unlessLeaked) Write(p []byte) (int, error) {
 // forwarded, and none are while what they decode to may be the beginning of the key.
 type zipped struct {
 	client *delay
-	in     chan []byte
-	idle   chan struct{}
-	rest   []byte
-	err    error
+	in     *io.PipeWriter // to the decoder
 	done   chan struct{}
 }
 
 func newZipped(open func(io.Reader) (io.Reader, error), client *delay, inside io.Writer) *zipped {
-	z := &zipped{client: client, in: make(chan []byte), idle: make(chan struct{}), done: make(chan struct{})}
+	r, w := io.Pipe()
+	z := &zipped{client: client, in: w, done: make(chan struct{})}
 	go func() {
 		defer close(z.done)
-		defer func() {
-			if p := recover(); p != nil { // as in exchange.try
-				z.err = fmt.Errorf("panic: %v", p)
-			}
-		}()
-		r, err := open(z)
-		if err == nil {
-			_, err = io.Copy(inside, r)
+		defer r.Close()
+		defer func() { _ = recover() }() // the client receives it as it is
+		if plain, err := open(r); err == nil {
+			_, _ = io.Copy(inside, plain)
 		}
-		z.err = err
 	}()
 	return z
 }
 
-// Read implements io.Reader for the decoder.
-func (z *zipped) Read(p []byte) (int, error) {
-	for len(z.rest) == 0 {
-		select {
-		case z.idle <- struct{}{}:
-		case b, ok := <-z.in:
-			if !ok {
-				return 0, io.EOF
-			}
-			z.rest = b
-		}
-	}
-	n := copy(p, z.rest)
-	z.rest = z.rest[n:]
-	return n, nil
-}
-
 func (z *zipped) write(p []byte) error {
-	select {
-	case z.in <- p:
-		select { // until the decoder has read all of p
-		case <-z.idle:
-		case <-z.done:
-		}
-	case <-z.done: // damaged or ended: the client receives it as it is
+	if _, err := z.in.Write(p); err == nil { // else it is damaged or ended: the client receives it as it is
+		_, _ = z.in.Write(nil) // until the decoder has read all of p and asks for more
 	}
 	open := 0
 	if z.client.guard.Held() > 0 {
@@ -286,7 +257,7 @@ func (z *zipped) write(p []byte) error {
 }
 
 func (z *zipped) end() error {
-	close(z.in)
+	_ = z.in.Close()
 	<-z.done
 	return z.client.end()
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
@@ -12,22 +14,17 @@ import (
 // records it.
 func (x *exchange) reserve(a Amount) error {
 	ctx := x.r.Context()
-	if s := x.pool.acquire(ctx, a); s != nil {
-		return x.short(s, "", a)
-	}
-	if x.Run != nil {
-		if s := x.Run.acquire(ctx, a); s != nil {
-			x.pool.cancel(a)
-			return x.short(s, "run_", a)
+	pools := x.pools()
+	for i, p := range pools {
+		if s := p.acquire(ctx, a); s != nil {
+			cancel(pools[:i], a)
+			return x.short(s, limitPrefixes[i], a)
 		}
 	}
 	x.gateway.futile.passed()
 	id, err := x.gateway.ledger.reserve(x.Name, a)
 	if err != nil {
-		x.pool.cancel(a)
-		if x.Run != nil {
-			x.Run.cancel(a)
-		}
+		cancel(pools, a)
 		x.event.Failed = err.Error()
 		return &dialect.Refusal{Reason: dialect.Unreachable, Text: "The model gateway cannot write its budget down."}
 	}
@@ -132,9 +129,9 @@ func (x *exchange) overrun() error {
 		return nil
 	}
 	*x.held = x.held.plus(more)
-	fits := x.pool.extend(more)
-	if x.Run != nil {
-		fits = x.Run.extend(more) && fits
+	fits := true
+	for _, p := range x.pools() {
+		fits = p.extend(more) && fits
 	}
 	if fits {
 		return nil
@@ -161,7 +158,7 @@ func (x *exchange) settle(spent Amount, usage, estimate *dialect.Usage) {
 	x.event.Cost, x.event.Tokens = int64(spent.Cost), spent.Tokens
 	x.event.Exceeded = !x.event.Replayed && spent.exceeds(x.reserved)
 	if usage != nil {
-		x.event.ToolCost = int64(min(spent.Cost, x.price.ToolCost(usage.ToolCalls)))
+		x.event.ToolCost = int64(min(spent.Cost, x.price.ToolCost(usage.ToolCalls.Of)))
 		x.event.UnpricedCalls = x.price.unpriced(usage.ToolCalls)
 		x.event.ListCost = ListCost(x.event)
 		e.List = (*Dollars)(x.event.ListCost)
@@ -178,9 +175,51 @@ func (x *exchange) settle(spent Amount, usage, estimate *dialect.Usage) {
 		return
 	}
 	x.gateway.ledger.note(e)
-	x.pool.settle(*held, spent)
-	if x.Run != nil {
-		x.Run.settle(*held, spent)
-		x.Run.saw(x.share, spent)
+	for _, p := range x.pools() {
+		p.settle(*held, spent, x.share)
 	}
+}
+
+// An attempt is hopeless after this many refusals of the same request by an
+// exhausted budget, over this time, without any successful request between
+// them.
+const (
+	futileRefusals = 20
+	futileTime     = time.Minute
+)
+
+// futile counts consecutive refusals of the same request.
+type futile struct {
+	mu          sync.Mutex
+	limit, need string
+	count       int
+	since       time.Time
+}
+
+func (f *futile) refused(limit, need string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.limit != limit || f.need != need {
+		f.limit, f.need, f.count, f.since = limit, need, 0, time.Now()
+	}
+	f.count++
+}
+
+func (f *futile) passed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.limit = ""
+}
+
+// Futile explains why an agent's requests are hopeless: it only repeats a
+// request that exceeds the rest of the budget. It returns "" while there is
+// hope.
+func (g *Gateway) Futile() string {
+	f := &g.futile
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.limit == "" || f.count < futileRefusals || time.Since(f.since) < futileTime {
+		return ""
+	}
+	return fmt.Sprintf("%d requests in a row did not fit into the budget (%s); the answer to each says what is left", f.count, f.limit)
 }

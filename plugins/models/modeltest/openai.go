@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -356,9 +357,7 @@ func openAIResponse(s *Server, a *Ask, answer Answer) reply {
 // openAIItem sends an item as a sequence of events.
 func openAIItem(say func(string, object), index int, item object) {
 	begun := object{}
-	for k, v := range item {
-		begun[k] = v
-	}
+	maps.Copy(begun, item)
 	begun["status"] = "in_progress"
 	at := func(o object) object {
 		o["item_id"], o["output_index"] = item["id"], index

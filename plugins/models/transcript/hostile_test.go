@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -73,7 +74,7 @@ func everything(folder fs.FS) (count int, err error) {
 		return count, err
 	}
 	_, err = p.Find(ask("1", said{"user", "hello"}))
-	if _, ok := IsMiss(err); err != nil && !ok {
+	if _, ok := errors.AsType[*Miss](err); err != nil && !ok {
 		return count, err
 	}
 	return count, nil
@@ -178,7 +179,7 @@ func TestMemoryOfReaders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return p.Report().Recorded
+			return len(p.recordings)
 		},
 	} {
 		start := time.Now()

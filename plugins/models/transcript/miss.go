@@ -12,9 +12,6 @@ import (
 type Miss struct {
 	// Why describes the mismatch in a few words.
 	Why string
-	// Nearest is the sequence number of the most similar recording, or 0 if
-	// there is none.
-	Nearest int
 	// Message is the number, from 1, of the first message that differs, and
 	// Role its role. Message is 0 if the settings differ.
 	Message int
@@ -48,7 +45,7 @@ func (p *Player) miss(a Ask, f *form) (*Miss, error) {
 		depth--
 	}
 	if times := len(p.normal[f.whole()]); times > 0 {
-		return &Miss{Nearest: p.recordings[p.normal[f.whole()][times-1]].sequence, Why: fmt.Sprintf("it was recorded %s, and answered as often already", often(times))}, nil
+		return &Miss{Why: fmt.Sprintf("it was recorded %s, and answered as often already", often(times))}, nil
 	}
 	for i := len(f.normal) - 2; i > 0; i-- {
 		if p.missed[f.normal[i]] {
@@ -85,7 +82,7 @@ func (p *Player) difference(r recording, common int, f *form, a Ask) (*Miss, err
 	}
 	rules := &normaliser{now: e.Time}
 	recorded := newFormer(p.canonical, rules).of(Ask{e.Provider, e.Method, e.Path, e.Operation, e.Asked, body})
-	m := &Miss{Nearest: r.sequence, Why: fmt.Sprintf("the nearest is exchange %d of the recording", r.sequence)}
+	m := &Miss{Why: fmt.Sprintf("the nearest is exchange %d of the recording", r.sequence)}
 	switch {
 	case e.Asked != a.Asked:
 		m.Recorded, m.Asked = "model "+shorten(e.Asked, 0), "model "+shorten(a.Asked, 0)

@@ -140,26 +140,10 @@ func unescape(text []byte) []byte {
 	if bytes.IndexByte(text, '\\') < 0 {
 		return text
 	}
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if c == '\\' && i+1 < len(text) {
-			i++
-			switch text[i] {
-			case 'n':
-				c = '\n'
-			case 'r':
-				c = '\r'
-			case 't':
-				c = '\t'
-			default:
-				out, c = append(out, c), text[i]
-			}
-		}
-		out = append(out, c)
-	}
-	return out
+	return []byte(unescaper.Replace(string(text)))
 }
+
+var unescaper = strings.NewReplacer(`\\`, `\\`, `\n`, "\n", `\r`, "\r", `\t`, "\t")
 
 // near reports whether a day is close to the time of the run.
 func (n *normaliser) near(t time.Time) bool {

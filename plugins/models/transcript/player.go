@@ -3,8 +3,11 @@ package transcript
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 	"sync"
@@ -65,7 +68,6 @@ type Player struct {
 	// follow. missed holds requests without a recording.
 	went   map[mark]int32
 	missed map[mark]bool
-	report Report
 }
 
 // recording is one exchange that can be replayed.
@@ -77,16 +79,6 @@ type recording struct {
 	// conversation is the first recording of the conversation.
 	conversation int32
 	used         bool
-}
-
-// Report describes the progress of a replay.
-type Report struct {
-	// Recorded counts the exchanges that can be replayed and Played those that
-	// were. Normalised counts the exchanges played only after normalisation.
-	// Missed counts the requests without a recording.
-	Recorded, Played, Normalised, Missed int
-	// First is the first miss, or nil if there was none.
-	First *Miss
 }
 
 // NewPlayer plays transcripts, earlier ones first. Only live exchanges of the
@@ -113,7 +105,6 @@ func NewPlayer(canonical Canonical, secrets *secret.Set, transcripts ...*Reader)
 			})
 		}
 	}
-	p.report.Recorded = len(p.recordings)
 	return p, nil
 }
 
@@ -172,13 +163,6 @@ func (p *Player) learn(r recording, f *form) {
 	}
 }
 
-// Report returns the progress of the replay.
-func (p *Player) Report() Report {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.report
-}
-
 // Recorded is a recording that answers a request.
 type Recorded struct {
 	// Event is the recorded exchange, including the Status, Headers and Failed
@@ -233,9 +217,6 @@ func (p *Player) Find(a Ask) (*Recorded, error) {
 		if p.normal[f.whole()] == nil {
 			p.missed[f.whole()] = true
 		}
-		if p.report.Missed++; p.report.First == nil {
-			p.report.First = miss
-		}
 		return nil, miss
 	}
 	r := &p.recordings[n]
@@ -245,9 +226,6 @@ func (p *Player) Find(a Ask) (*Recorded, error) {
 	}
 	r.used = true
 	p.went[f.whole()] = r.conversation
-	if p.report.Played++; normalised {
-		p.report.Normalised++
-	}
 	return &Recorded{Event: e, Normalised: normalised, reader: r.reader}, nil
 }
 
@@ -278,9 +256,89 @@ func (p *Player) unused(list []int32, conversation int32) int32 {
 	return first
 }
 
-// IsMiss returns the Miss within an error of Find.
-func IsMiss(err error) (*Miss, bool) {
-	var m *Miss
-	ok := errors.As(err, &m)
-	return m, ok
+// mark identifies a request or the beginning of its conversation.
+type mark [16]byte
+
+// marker computes marks.
+type marker struct{ h hash.Hash }
+
+func newMarker() marker { return marker{sha256.New()} }
+
+// of returns the mark of a sequence of fields.
+func (m marker) of(fields ...[]byte) mark {
+	m.h.Reset()
+	var size [8]byte
+	for _, f := range fields {
+		binary.LittleEndian.PutUint64(size[:], uint64(len(f)))
+		_, _ = m.h.Write(size[:])
+		_, _ = m.h.Write(f)
+	}
+	var sum [sha256.Size]byte
+	m.h.Sum(sum[:0])
+	return mark(sum[:16])
+}
+
+// form is a request prepared for comparison by a Player.
+type form struct {
+	dialect.Canonical
+	// route identifies provider, method, path and operation.
+	route mark
+	// exact identifies the whole request. normal[i] identifies its settings and
+	// first i messages after normalisation, so the last element identifies the
+	// whole request.
+	exact  mark
+	normal []mark
+}
+
+// whole returns the mark of the request after normalisation.
+func (f *form) whole() mark { return f.normal[len(f.normal)-1] }
+
+// former makes forms. It is not safe for concurrent use.
+type former struct {
+	canonical Canonical
+	marker    marker
+	rules     *normaliser
+	// seen maps the marks of messages to those of their normalised forms.
+	seen map[mark]mark
+}
+
+func newFormer(canonical Canonical, rules *normaliser) *former {
+	return &former{canonical, newMarker(), rules, map[mark]mark{}}
+}
+
+// of returns the form of a request.
+func (r *former) of(a Ask) *form {
+	f := &form{route: r.marker.of([]byte(a.Provider), []byte(a.Method), []byte(a.Path), []byte(a.Operation))}
+	var err error
+	if f.Canonical, err = r.canonical(a.Provider, a.Operation, a.Body); err != nil {
+		// A body without a canonical form is compared byte for byte.
+		f.Canonical = dialect.Canonical{Fixed: a.Body}
+	}
+	start := r.marker.of(f.route[:], []byte(a.Asked))
+	f.exact = r.marker.of(start[:], f.Fixed)
+	fixed := r.normal("", f.Fixed)
+	f.normal = append(make([]mark, 0, len(f.Parts)+1), r.marker.of(start[:], fixed[:]))
+	for i, p := range f.Parts {
+		f.exact = r.marker.of(f.exact[:], []byte(p.Role), p.Text)
+		part := r.normal(p.Role, p.Text)
+		f.normal = append(f.normal, r.marker.of(f.normal[i][:], part[:]))
+	}
+	return f
+}
+
+// normal returns the mark of a message after normalisation.
+func (r *former) normal(role string, text []byte) mark {
+	exact := r.marker.of([]byte(role), text)
+	if role == assistant {
+		return exact
+	}
+	if m, ok := r.seen[exact]; ok {
+		return m
+	}
+	if len(r.seen) >= known {
+		clear(r.seen)
+	}
+	m := r.marker.of([]byte(role), r.rules.apply(text))
+	r.seen[exact] = m
+	return m
 }

@@ -103,13 +103,10 @@ func (r *Reader) Close() error {
 // last line is ignored. Any other unreadable line ends the sequence with an
 // error.
 func (r *Reader) Events() iter.Seq2[*Event, error] {
-	return func(yield func(*Event, error) bool) {
-		for e, err := range r.entries() {
-			if !yield(e.Event, err) {
-				return
-			}
-		}
-	}
+	return readLines(r.lines(), func(line []byte, _ Span) (*Event, error) {
+		e := &Event{}
+		return e, json.Unmarshal(line, e)
+	})
 }
 
 // Span is the location of an event's line in the file of events.
@@ -236,18 +233,19 @@ func (r *Reader) At(s Span) (*Event, error) {
 
 // Request returns the body of a request.
 func (r *Reader) Request(e *Event) ([]byte, error) {
-	body, err := readBody(r.requests, r.requests.size, e.Request)
-	if err != nil {
-		return nil, fmt.Errorf("read request %d: %w", e.Sequence, err)
-	}
-	return body, nil
+	return r.requests.body("request", e.Sequence, e.Request)
 }
 
 // Response returns the body of a response.
 func (r *Reader) Response(e *Event) ([]byte, error) {
-	body, err := readBody(r.responses, r.responses.size, e.Response)
+	return r.responses.body("response", e.Sequence, e.Response)
+}
+
+// body reads the body of an exchange.
+func (f *bodies) body(what string, sequence int, b Body) ([]byte, error) {
+	body, err := readBody(f, f.size, b)
 	if err != nil {
-		return nil, fmt.Errorf("read response %d: %w", e.Sequence, err)
+		return nil, fmt.Errorf("read %s %d: %w", what, sequence, err)
 	}
 	return body, nil
 }
@@ -306,14 +304,11 @@ type retained struct {
 // are dropped.
 func survey(dir string, limit int64) (retained, error) {
 	var k retained
+	var f *os.File
 	err := checkFormat(os.DirFS(dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return k, nil
+	if err == nil {
+		f, err = nolink.Open(filepath.Join(dir, EventsFile))
 	}
-	if err != nil {
-		return k, err
-	}
-	f, err := nolink.Open(filepath.Join(dir, EventsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil
 	}

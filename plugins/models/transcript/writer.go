@@ -4,12 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
 // EventsFile is the file of a transcript with one Event per line.
@@ -38,7 +39,7 @@ type Writer struct {
 
 	mu        sync.Mutex
 	events    *file
-	requests  *pieces
+	requests  pieces
 	responses *file
 	limit     int64
 	sequence  int
@@ -51,7 +52,7 @@ type Writer struct {
 // that; further ones are only counted. secrets are masked; nil masks nothing.
 // After a crash, Open continues after the last complete event.
 func Open(dir string, limit int64, secrets *secret.Set) (*Writer, error) {
-	w := &Writer{secrets: secrets, limit: limit}
+	w := &Writer{secrets: secrets, limit: limit, requests: newPieces()}
 	if err := w.open(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("open transcript: %w", err), w.Close())
 	}
@@ -59,35 +60,27 @@ func Open(dir string, limit int64, secrets *secret.Set) (*Writer, error) {
 }
 
 func (w *Writer) open(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := nolink.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	kept, err := survey(dir, w.limit)
 	if err != nil {
 		return err
 	}
-	if err := writeFormat(dir); err != nil {
+	if err := nolink.WriteFile(filepath.Join(dir, formatName), []byte(formatText), 0o600, false); err != nil {
 		return err
 	}
-	if w.events, err = openFile(filepath.Join(dir, EventsFile), kept.events); err != nil {
-		return err
-	}
-	requests, err := openFile(filepath.Join(dir, requestsName), kept.requests)
-	if err != nil {
-		return err
-	}
-	w.requests = newPieces(requests)
-	if w.responses, err = openFile(filepath.Join(dir, responsesName), kept.responses); err != nil {
-		return err
+	for _, f := range []struct {
+		to   **file
+		name string
+		keep int64
+	}{{&w.events, EventsFile, kept.events}, {&w.requests.file, requestsName, kept.requests}, {&w.responses, responsesName, kept.responses}} {
+		if *f.to, err = openFile(filepath.Join(dir, f.name), f.keep); err != nil {
+			return err
+		}
 	}
 	w.sequence = kept.sequence
 	return w.learn(kept.last)
-}
-
-// writeFormat atomically writes the file that identifies the folder's format.
-func writeFormat(dir string) error {
-	path := filepath.Join(dir, formatName)
-	return nolink.WriteFile(path, []byte(formatText), 0o600, false)
 }
 
 // learn remembers the last requests, so that their conversations are not stored
@@ -110,13 +103,10 @@ func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all error
-	for _, f := range []*file{w.events, w.responses} {
+	for _, f := range []*file{w.events, w.requests.file, w.responses} {
 		if f != nil {
 			all = errors.Join(all, f.Close())
 		}
-	}
-	if w.requests != nil {
-		all = errors.Join(all, w.requests.Close())
 	}
 	return all
 }
@@ -183,9 +173,6 @@ func maskBody(secrets *secret.Set, body []byte) []byte {
 	return secrets.Bytes(body)
 }
 
-// Sequence returns the number of the exchange.
-func (x *Exchange) Sequence() int { return x.sequence }
-
 // Write records a part of the decoded response. It never fails.
 func (x *Exchange) Write(p []byte) (int, error) {
 	_, _ = x.masked.Write(p)
@@ -248,4 +235,122 @@ func (x *Exchange) End(e Event) {
 	if err != nil {
 		w.drop(err)
 	}
+}
+
+// Event is one exchange, complete or refused. Durations are in seconds, money in
+// billionths of a US dollar.
+type Event struct {
+	// Sequence numbers the exchanges of the attempt from 1, in order of
+	// arrival.
+	Sequence int       `json:"sequence"`
+	Time     time.Time `json:"time"`
+	// Model is the name of the model block and Provider its dialect. Asked is
+	// the requested model. Path is the path of the request.
+	Model     string            `json:"model"`
+	Provider  string            `json:"provider"`
+	Method    string            `json:"method"`
+	Path      string            `json:"path"`
+	Operation dialect.Operation `json:"operation,omitempty"`
+	Asked     string            `json:"asked,omitempty"`
+	// Answered is the model that answered, where the response names another one.
+	Answered string   `json:"answered,omitempty"`
+	Stream   bool     `json:"stream,omitempty"`
+	Changed  []string `json:"changed,omitempty"`
+	// Status is the status that the client received, or 0 if it left before.
+	Status int `json:"status"`
+	// Refused is the gateway's reason for a refusal, Ability the ability in
+	// question.
+	Refused dialect.Reason  `json:"refused,omitempty"`
+	Ability dialect.Ability `json:"ability,omitempty"`
+	// Failed describes a failure on the way, such as an unreachable server or a
+	// cut stream.
+	Failed string `json:"failed,omitempty"`
+	Interruption
+	Charge
+	// Seconds is the total time and FirstByte the time to the first byte of the
+	// body. Waited is the part of the total that was lost to the provider's
+	// errors and to pauses before retries.
+	Seconds   float64   `json:"seconds"`
+	FirstByte float64   `json:"first_byte_seconds,omitempty"`
+	Waited    float64   `json:"waited_seconds,omitempty"`
+	Attempts  []Attempt `json:"attempts,omitempty"`
+	Replay
+	// Masked reports that a secret in the response is recorded as "***". The client
+	// received it, unless the response is itself a recording.
+	Masked bool `json:"masked,omitempty"`
+	// Diverged explains why this request had no recording, if the replay went
+	// live.
+	Diverged string `json:"diverged,omitempty"`
+	// Headers are the response headers that a client may need.
+	Headers map[string]string `json:"headers,omitempty"`
+	// Request and Response are the bodies, as ranges of requests.bin and
+	// responses.bin. Content encoding is removed.
+	Request  Body `json:"request"`
+	Response Body `json:"response"`
+}
+
+// Interruption is who ended an exchange too early, if anybody did.
+type Interruption struct {
+	// Gone reports that the client left before the end. Cut reports that the
+	// provider's connection broke before the end.
+	Gone bool `json:"gone,omitempty"`
+	Cut  bool `json:"cut,omitempty"`
+}
+
+// Charge is what an exchange costs.
+type Charge struct {
+	// Cost and Tokens are the charges to the budget. If Reported is set, they
+	// follow from Usage, which the provider reported. If Estimated is set, Usage
+	// is what was assumed: the length of the response, or the reservation.
+	// Otherwise they are zero, as for a failure of the provider. Exceeded
+	// reports that the response used more than its reservation.
+	Reported  bool           `json:"reported,omitempty"`
+	Estimated bool           `json:"estimated,omitempty"`
+	Exceeded  bool           `json:"exceeded,omitempty"`
+	Usage     *dialect.Usage `json:"usage,omitempty"`
+	Cost      int64          `json:"cost_nanodollars,omitempty"`
+	Tokens    int64          `json:"tokens,omitempty"`
+	// ListCost is what Usage costs by the price list of mleflow, or nil if the
+	// list does not know the model. Cost follows from the pipeline's own prices
+	// where it has some.
+	ListCost *int64 `json:"list_cost_nanodollars,omitempty"`
+	// ToolCost is the part of Cost that the provider charges for calls of its
+	// own tools. UnpricedCalls counts the calls in Usage without a known price,
+	// which Cost does not include.
+	ToolCost      int64 `json:"tool_cost_nanodollars,omitempty"`
+	UnpricedCalls int64 `json:"unpriced_calls,omitempty"`
+}
+
+// Replay says whether the response is a recorded one.
+type Replay struct {
+	// Replayed reports that the response is that of exchange Recording in the
+	// recorded transcript. Normalised reports that the requests matched only
+	// without times, durations and the like; see Player.
+	Replayed   bool `json:"replayed,omitempty"`
+	Recording  int  `json:"recording,omitempty"`
+	Normalised bool `json:"normalised,omitempty"`
+}
+
+// Attempt is a failed attempt before the final one.
+type Attempt struct {
+	Status     int     `json:"status,omitempty"`
+	Failed     string  `json:"failed,omitempty"`
+	RetryAfter float64 `json:"retry_after_seconds,omitempty"`
+	Seconds    float64 `json:"seconds"`
+}
+
+// Body is a list of ranges of a file, as pairs of offset and length. Dropped is
+// the number of bytes that were not kept.
+type Body struct {
+	Pieces  [][2]int64 `json:"pieces,omitempty"`
+	Dropped int64      `json:"dropped,omitempty"`
+}
+
+// Size returns the number of bytes that were kept.
+func (b Body) Size() int64 {
+	var sum int64
+	for _, p := range b.Pieces {
+		sum += p[1]
+	}
+	return sum
 }

@@ -134,9 +134,7 @@ func Acos(x float64) float64 {
 }
 
 // halfAngle returns half the arccosine of x, for x in [0.5, 1].
-func halfAngle(x float64) double {
-	return arcsine(squareRoot(double{hi: float64((1 - x) / 2)}))
-}
+func halfAngle(x float64) double { return arcsine(squareRoot(double{hi: float64((1 - x) / 2)})) }
 
 // arcsine returns the arcsine of v in [0, 0.71].
 func arcsine(v double) double {

@@ -7,8 +7,7 @@ import (
 )
 
 var accuracy = Metric{
-	Name:   "accuracy",
-	Better: Higher,
+	Name: "accuracy", Better: Higher,
 	Doc: `Share of rows whose prediction equals the truth.
 Numbers compare by value (3.0 equals 3, true equals 1), strings exactly. Strings against numbers score 0, or have no score if both columns hold at most two distinct values. Floats that are not integers, missing cells and infinities have no score.`,
 	Source: "scikit-learn 1.5 accuracy_score",
@@ -16,8 +15,7 @@ Numbers compare by value (3.0 equals 3, true equals 1), strings exactly. Strings
 }
 
 var errorRate = Metric{
-	Name:   "error_rate",
-	Better: Lower,
+	Name: "error_rate", Better: Lower,
 	Doc:    `1 - accuracy, with its rules.`,
 	Source: "scikit-learn 1.5 accuracy_score",
 	New:    accuracyScorer(true),

@@ -1,45 +1,40 @@
 package metric
 
 import (
+	"fmt"
 	"math"
+	"math/bits"
 	"slices"
+	"sync"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/table"
+	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
 var rocAUC = Metric{
-	Name:   "roc_auc",
-	Better: Higher,
+	Name: "roc_auc", Better: Higher,
 	Doc: `Area under the ROC curve: the probability that a positive row ranks above a negative one; ties count half.
 The greater true value is positive. Several targets are averaged without weights. Missing or infinite predictions and a truth of one value have no score; any finite number is fine unless a require rule says otherwise. Several columns are one array: unless all hold integers of one kind, integers are rounded to doubles.`,
 	Source: "scikit-learn 1.5 roc_auc_score (average=\"macro\")",
 	Params: []Param{{Name: "by_column", Kind: BoolParam, Default: false, Doc: "each column is an array of its own, so that no integers are rounded"}},
 	New: func(a Args) (Scorer, error) {
-		alone := a.bool("by_column")
-		return scorerFunc(func(in Input) (Score, error) { return scoreAUC(in, alone) }), nil
+		return func(in Input) (Score, error) { return scoreAUC(in, a.bool("by_column")) }, nil
 	},
 }
 
 func scoreAUC(in Input, alone bool) (Score, error) {
-	pairs, err := in.pairs()
-	if err != nil {
-		return Score{}, err
-	}
-	each, together := make([]float64, len(pairs)), oneInteger(pairs)
-	for i, p := range pairs {
+	return eachPair(in, func(p pair, all []pair) (float64, error) {
 		truth, err := twoClasses(p.truth)
 		if err != nil {
-			return Score{}, err
+			return 0, err
 		}
-		scores, err := rankedScores(p.pred, together || alone && oneInteger(pairs[i:i+1]))
+		scores, err := rankedScores(p.pred, oneInteger(all) || alone && oneInteger([]pair{p}))
 		if err != nil {
-			return Score{}, err
+			return 0, err
 		}
-		if each[i], err = aucOf(truth, scores); err != nil {
-			return Score{}, err
-		}
-	}
-	return Score{Value: Mean(each)}, nil
+		return aucOf(truth, scores)
+	})
 }
 
 // oneInteger reports whether numpy's array of all predictions holds integers.
@@ -56,7 +51,7 @@ func rankedScores(c *table.Column, exact bool) ([]float64, error) {
 		return finiteFloats(c)
 	}
 	codes, _, err := encode(c)
-	return mapped(codes, func(k int32) float64 { return float64(k) }), err
+	return lists.Of(codes, func(k int32) float64 { return float64(k) }), err
 }
 
 // twoClasses returns which rows hold the greater of the column's two values.
@@ -68,7 +63,7 @@ func twoClasses(c *table.Column) ([]bool, error) {
 	if err == nil && count != 2 {
 		err = &Unscorable{Column: c.Name(), Reason: "the answers must contain exactly two classes"}
 	}
-	return mapped(codes, func(k int32) bool { return k == 1 }), err
+	return lists.Of(codes, func(k int32) bool { return k == 1 }), err
 }
 
 // twoIntegers is twoClasses for integers; nil if there are not two of them.
@@ -198,4 +193,203 @@ func nextThreshold(positive, negative []uint64, p, n int) (int, int) {
 		n--
 	}
 	return p, n
+}
+
+// both runs f and g at the same time.
+func both(f, g func()) {
+	var wait sync.WaitGroup
+	wait.Go(f)
+	g()
+	wait.Wait()
+}
+
+const (
+	radixBits   = 11
+	radixPasses = 3
+)
+
+// radixSort sorts v ascending by the highest bits in which its numbers differ,
+// least significant digit first, and then those few that are alike in them.
+func radixSort(v []uint64) {
+	differ := uint64(0)
+	for _, x := range v {
+		differ |= x ^ v[0]
+	}
+	low := max(0, bits.Len64(differ)-radixPasses*radixBits)
+	var counts [radixPasses][1 << radixBits]uint32
+	for _, x := range v {
+		for p := range counts {
+			counts[p][x>>(low+p*radixBits)&(1<<radixBits-1)]++
+		}
+	}
+	from, to := v, make([]uint64, len(v))
+	for p := range counts {
+		if scatter(from, to, &counts[p], low+p*radixBits) {
+			from, to = to, from
+		}
+	}
+	if len(v) > 0 && &from[0] != &v[0] {
+		copy(v, from)
+	}
+	for lo, hi := 0, 1; low > 0 && lo < len(v); hi++ {
+		if hi == len(v) || (v[hi]^v[lo])>>low != 0 {
+			slices.Sort(v[lo:hi])
+			lo = hi
+		}
+	}
+}
+
+// scatter moves from to to by one digit. It reports false, and moves nothing,
+// when all have the same digit.
+func scatter(from, to []uint64, counts *[1 << radixBits]uint32, shift int) bool {
+	next := uint32(0)
+	for d, n := range counts {
+		if int(n) == len(from) {
+			return false
+		}
+		counts[d] = next
+		next += n
+	}
+	for _, x := range from {
+		d := x >> shift & (1<<radixBits - 1)
+		to[counts[d]] = x
+		counts[d]++
+	}
+	return true
+}
+
+var biasAUC = Metric{
+	Name: "bias_auc", Better: Higher,
+	Doc: `Mean of the area under the ROC curve of all rows and three power means (exponent -5) over the identities: of the area of rows with the identity; of its negative rows with other positive rows; of its positive rows with other negative rows.
+Predictions, truth and identities become 0 or 1 at the threshold 0.5; missing is 0. A subset with one class has no score.`,
+	Source:       "Borkan et al. 2019; metric of the Jigsaw unintended bias competition with scikit-learn 1.5",
+	Params:       []Param{{Name: "identities", Kind: TextsParam, Doc: "columns of the answers"}},
+	Placeholders: Placeholders{"identities": {"0", "0", "1", "1"}},
+	New: func(a Args) (Scorer, error) {
+		identities := a.texts("identities")
+		if len(identities) == 0 {
+			return nil, fmt.Errorf("no identities are given")
+		}
+		return func(in Input) (Score, error) { return scoreBiasAUC(in, identities) }, nil
+	},
+}
+
+func scoreBiasAUC(in Input, identities []string) (Score, error) {
+	p, values, err := in.plainFloats()
+	if err != nil {
+		return Score{}, err
+	}
+	pred := lists.Of(halves(values), func(on bool) float64 { return float64(count(on)) })
+	truth := halves(p.truth.Floats())
+	overall, err := aucOf(truth, pred)
+	if err != nil {
+		return Score{}, err
+	}
+	columns, err := in.answers(identities...)
+	if err != nil {
+		return Score{}, err
+	}
+	var powers [3]float64
+	for _, c := range columns {
+		with := halves(c.Floats())
+		for k, keep := range []func(positive, with bool) bool{
+			func(_, with bool) bool { return with },
+			func(positive, with bool) bool { return positive != with },
+			func(positive, with bool) bool { return positive == with },
+		} {
+			area, err := subsetAUC(truth, pred, with, keep)
+			if err != nil {
+				return Score{}, err
+			}
+			powers[k] += libm.Pow(area, -5)
+		}
+	}
+	bias := 0.0
+	for _, sum := range powers {
+		bias += float64(0.25 * libm.Pow(sum/float64(len(identities)), 1.0/-5))
+	}
+	return Score{Value: float64(0.25*overall) + bias}, nil
+}
+
+func halves(v []float64) []bool { return lists.Of(v, func(x float64) bool { return x >= 0.5 }) }
+
+func subsetAUC(truth []bool, pred []float64, with []bool, keep func(positive, with bool) bool) (float64, error) {
+	var t []bool
+	var p []float64
+	for i := range truth {
+		if keep(truth[i], with[i]) {
+			t, p = append(t, truth[i]), append(p, pred[i])
+		}
+	}
+	return aucOf(t, p)
+}
+
+var weightedAUC = Metric{
+	Name: "weighted_auc", Better: Higher,
+	Doc: `Area under the ROC curve, divided by 1.4, in which true positive rates up to 0.4 count twice.
+The slices are 0 to 0.4 and 0.4 to 1; missing bounds are interpolated. A slice's area is by the trapezoid rule from its points, bounds included, and a last one at false positive rate 1 on its upper bound. A constant prediction scores 0.585714.`,
+	Source: "scikit-learn 1.5 roc_curve; metric of the ALASKA2 competition",
+	New:    func(Args) (Scorer, error) { return scoreWeightedAUC, nil },
+}
+
+func scoreWeightedAUC(in Input) (Score, error) {
+	p, err := in.single()
+	if err != nil {
+		return Score{}, err
+	}
+	truth, err := twoClasses(p.truth)
+	if err != nil {
+		return Score{}, err
+	}
+	scores, err := finiteFloats(p.pred)
+	if err != nil {
+		return Score{}, err
+	}
+	return Score{Value: weightedAUCOf(truth, scores)}, nil
+}
+
+// weightedAUCOf returns the area described at the metric weighted_auc. Both
+// classes must occur and scores be finite.
+func weightedAUCOf(truth []bool, scores []float64) float64 {
+	positive, negative := splitKeys(truth, scores)
+	slices.Sort(positive)
+	slices.Sort(negative)
+	x, y := []float64{0}, []float64{0}
+	walkCurve(positive, negative, func(c corner) {
+		x = append(x, float64(c.negative)/float64(len(negative)))
+		y = append(y, float64(c.positive)/float64(len(positive)))
+	})
+	x, y = insertRate(x, y, 0.4)
+	return (float64(sliceArea(x, y, 0, 0.4)*2) + sliceArea(x, y, 0.4, 1)) / (0.4*2.0 + 0.6)
+}
+
+// insertRate adds a point at true positive rate y0, unless there is one.
+func insertRate(x, y []float64, y0 float64) (xs, ys []float64) {
+	if slices.Contains(y, y0) {
+		return x, y
+	}
+	i := slices.IndexFunc(y, func(v float64) bool { return v > y0 })
+	if i < 1 {
+		return x, y
+	}
+	x0 := x[i-1] + float64((x[i]-x[i-1])*(y0-y[i-1]))/(y[i]-y[i-1])
+	return slices.Insert(x, i, x0), slices.Insert(y, i, y0)
+}
+
+func sliceArea(x, y []float64, low, high float64) float64 {
+	var areas []float64
+	lastX, lastY, begun := 0.0, 0.0, false
+	next := func(px, py float64) {
+		if begun {
+			areas = append(areas, float64((px-lastX)*(py+lastY))/2)
+		}
+		lastX, lastY, begun = px, py, true
+	}
+	for i := range x {
+		if low <= y[i] && y[i] <= high {
+			next(x[i], y[i]-low)
+		}
+	}
+	next(1, high-low)
+	return Sum(areas)
 }

@@ -7,11 +7,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 var cocoAP = Metric{
-	Name:   "coco_ap",
-	Better: Higher,
+	Name: "coco_ap", Better: Higher,
 	Doc: `COCO's average precision of boxes at one overlap, averaged over the answers' classes.
 The answers have one box per row (class, x_min, y_min, x_max, y_max). The submission has a row per image with a list "class confidence x_min y_min x_max y_max", split at every single space. Images are matched by id (align = "position"), repeated rows merged, classes truncated to integers, other classes ignored.
 Per image and class, the 100 most confident detections (ties in order) each take the free true box of the greatest overlap, at least the threshold, the later of equals; NaN suffices. Without one it is false, unless the product of its sides, which may be negative, is outside 0 to 10^10. Precision, made monotone from the right, is taken at the recalls 0, 0.01 … 1.
@@ -26,7 +27,7 @@ Lists of another length, words that are not numbers and missing cells have no sc
 	Placeholders: Placeholders{"class": {"0", "1", "2"}, "x_min": {"0"}, "y_min": {"0"}, "x_max": {"1"}, "y_max": {"1"}},
 	New: func(a Args) (Scorer, error) {
 		c := coco{class: a.text("class"), least: a.number("overlap"), corners: a.bool("corners")}
-		return scorerFunc(c.score), nil
+		return c.score, nil
 	},
 }
 
@@ -68,14 +69,9 @@ func (c coco) score(in Input) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	classes := map[int64]bool{}
-	for _, boxes := range truth {
-		for _, b := range boxes {
-			classes[b.class] = true
-		}
-	}
+	all := slices.Concat(slices.Collect(maps.Values(truth))...)
 	var curves [][]float64
-	for _, class := range slices.Sorted(maps.Keys(classes)) {
+	for _, class := range slices.Compact(slices.Sorted(slices.Values(lists.Of(all, func(b cocoBox) int64 { return b.class })))) {
 		if curve := cocoClass(class, pictures, truth, found, c.least); curve != nil {
 			curves = append(curves, curve)
 		}
@@ -83,13 +79,13 @@ func (c coco) score(in Input) (Score, error) {
 	if len(curves) == 0 {
 		return Score{Value: -1}, nil
 	}
-	var all []float64
+	var values []float64
 	for r := range curves[0] {
 		for _, curve := range curves {
-			all = append(all, curve[r])
+			values = append(values, curve[r])
 		}
 	}
-	return Score{Value: Mean(all)}, nil
+	return Score{Value: Mean(values)}, nil
 }
 
 // truth returns the pictures in the order of the answers and their boxes,
@@ -99,18 +95,12 @@ func (c coco) truth(in Input) (pictures []string, boxes map[string][]cocoBox, er
 	if err != nil {
 		return nil, nil, err
 	}
-	rows := map[string][]int{}
-	for i := range in.Truth.Len() {
-		id := columns[0].Text(i)
-		if rows[id] == nil {
-			pictures = append(pictures, id)
-		}
-		rows[id] = append(rows[id], i)
-	}
 	boxes = map[string][]cocoBox{}
 	number := 0
-	for _, id := range pictures {
-		for _, i := range rows[id] {
+	for _, rows := range lists.Grouped(rowsOf(in.Truth.Len()), columns[0].Text) {
+		id := columns[0].Text(rows[0])
+		pictures = append(pictures, id)
+		for _, i := range rows {
 			var at [4]float64
 			for k := range at {
 				at[k] = columns[2+k].Float(i)
@@ -169,7 +159,7 @@ func cocoClass(class int64, pictures []string, truth, found map[string][]cocoBox
 	var matches []cocoMatch
 	boxes := 0
 	for _, id := range pictures {
-		t, d := matching(truth[id], ofClass), matching(found[id], ofClass)
+		t, d := lists.Where(truth[id], ofClass), lists.Where(found[id], ofClass)
 		slices.SortStableFunc(t, func(a, b cocoBox) int { return cmp.Compare(count(a.outside()), count(b.outside())) })
 		slices.SortStableFunc(d, func(a, b cocoBox) int { return cmp.Compare(b.score, a.score) })
 		for _, b := range t {

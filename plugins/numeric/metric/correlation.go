@@ -9,26 +9,23 @@ import (
 )
 
 var pearson = Metric{
-	Name:   "pearson",
-	Better: Higher,
+	Name: "pearson", Better: Higher,
 	Doc: `Pearson's correlation coefficient. Several targets are averaged without weights.
 A constant column, or a missing or infinite value, on either side gives NaN, which is a score. Two rows give 1, 0 or -1. Norms are scaled against overflow; the last digit depends on the order of summation. Strings, also of digits, and booleans with missing cells have no score.`,
 	Source: "scipy 1.14 stats.pearsonr",
-	New:    func(Args) (Scorer, error) { return scorerFunc(scorePearson), nil },
+	New:    func(Args) (Scorer, error) { return scorePearson, nil },
 }
 
 var spearman = Metric{
-	Name:   "spearman",
-	Better: Higher,
+	Name: "spearman", Better: Higher,
 	Doc: `Spearman's correlation: Pearson's coefficient of ranks, ties getting their average. Several targets are averaged without weights.
 A constant column or a missing value on either side gives NaN, which is a score. Infinities rank first and last. Strings, and numbers among them, rank by code points.`,
 	Source: "scipy 1.13 stats.spearmanr",
-	New:    func(Args) (Scorer, error) { return scorerFunc(scoreSpearman), nil },
+	New:    func(Args) (Scorer, error) { return scoreSpearman, nil },
 }
 
 var matthews = Metric{
-	Name:   "mcc",
-	Better: Higher,
+	Name: "mcc", Better: Higher,
 	Doc: `Matthews correlation coefficient of two or more classes (Gorodkin's R_K); 0 if one side is constant.
 Floats that are not integers, strings against numbers, missing cells and infinities have no score.`,
 	Source: "Gorodkin 2004; scikit-learn 1.5 matthews_corrcoef",
@@ -36,34 +33,20 @@ Floats that are not integers, strings against numbers, missing cells and infinit
 }
 
 func scorePearson(in Input) (Score, error) {
-	pairs, err := in.pairs()
-	if err != nil {
-		return Score{}, err
-	}
-	each := make([]float64, len(pairs))
-	for i, p := range pairs {
-		if p.truth.Len() < 2 {
-			return Score{}, unscorable("a correlation needs two rows")
+	return eachPair(in, func(p pair, _ []pair) (float64, error) {
+		switch {
+		case p.truth.Len() < 2:
+			return 0, unscorable("a correlation needs two rows")
+		case isObject(p.pred) || isObject(p.truth):
+			return 0, &Unscorable{Column: p.pred.Name(), Reason: "is not numeric"}
 		}
-		for _, c := range []*table.Column{p.pred, p.truth} {
-			if isObject(c) {
-				return Score{}, &Unscorable{Column: p.pred.Name(), Reason: "is not numeric"}
-			}
-		}
-		each[i] = pearsonOf(p.truth.Floats(), p.pred.Floats())
-	}
-	return Score{Value: Mean(each)}, nil
+		return pearsonOf(p.truth.Floats(), p.pred.Floats()), nil
+	})
 }
 
 // isObject reports whether pandas keeps the column as Python objects.
 func isObject(c *table.Column) bool {
-	switch c.Kind() {
-	case table.Text, table.Mixed:
-		return true
-	case table.Bool:
-		return c.MissingCount() > 0
-	}
-	return false
+	return c.Kind() == table.Text || c.Kind() == table.Mixed || c.Kind() == table.Bool && c.MissingCount() > 0
 }
 
 func scoreSpearman(in Input) (Score, error) {
@@ -76,10 +59,7 @@ func rankable(c *table.Column) ([]float64, error) {
 	if c.Kind() != table.Text {
 		return anyFloats(c)
 	}
-	texts := make([]string, c.Len())
-	for i := range texts {
-		texts[i] = c.Text(i)
-	}
+	texts := c.Texts()
 	distinct := slices.Compact(slices.Sorted(slices.Values(texts)))
 	out := make([]float64, len(texts))
 	for i, s := range texts {
@@ -107,11 +87,7 @@ func pearsonOf(a, b []float64) float64 {
 
 // product returns the scalar product of two vectors of norm 1.
 func product(x, y []float64) float64 {
-	products := make([]float64, len(x))
-	for i := range x {
-		products[i] = float64(x[i] * y[i])
-	}
-	return clip(Sum(products), -1, 1)
+	return clip(Sum(table.Collect(len(x), func(i int) float64 { return float64(x[i] * y[i]) })), -1, 1)
 }
 
 // sign returns -1, 1 or, of a NaN, NaN; v is not 0.
@@ -151,15 +127,7 @@ func normalized(v []float64) []float64 {
 // length; NaN where one is constant or holds a NaN, and for less than two
 // rows.
 func spearmanOf(a, b []float64) float64 {
-	if len(a) < 2 {
-		return math.NaN()
-	}
-	for i := range a {
-		if a[i] != a[i] || b[i] != b[i] {
-			return math.NaN()
-		}
-	}
-	if constant(a) || constant(b) {
+	if len(a) < 2 || slices.ContainsFunc(a, math.IsNaN) || slices.ContainsFunc(b, math.IsNaN) || constant(a) || constant(b) {
 		return math.NaN()
 	}
 	return product(normalized(ranksOf(a)), normalized(ranksOf(b)))
@@ -167,10 +135,7 @@ func spearmanOf(a, b []float64) float64 {
 
 // ranksOf returns the rank of every value from 1, ties sharing their average.
 func ranksOf(v []float64) []float64 {
-	order := make([]int, len(v))
-	for i := range order {
-		order[i] = i
-	}
+	order := rowsOf(len(v))
 	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(v[i], v[j]) })
 	out := make([]float64, len(v))
 	for lo := 0; lo < len(order); {

@@ -7,14 +7,13 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
 var cuboidAP = Metric{
-	Name:   "cuboid_ap",
-	Better: Higher,
-	Costly: true,
+	Name: "cuboid_ap", Better: Higher, Costly: true,
 	Doc: `Mean over rows and thresholds 0.5, 0.55 … 0.95 of the mean average precision of upright boxes in space.
 A cell lists "confidence x y z width length height yaw class", split at every single space. A row's classes are those of its true boxes; one without predictions has precision 0, and other classes are ignored. By falling confidence, a prediction is correct if the true box of the greatest intersection over union exceeds the threshold and is free. Average precision is the area below the envelope of precision over recall. The intersection is that of the ground rectangles times that of the heights.
 Lists of another length, words that are not numbers and infinite angles have no score; nor, in the row's classes, have NaN, sizes that are not positive, and boxes whose corners are not at right angles. There the product of two sides must be 0 within 10^-8, which rounding spoils where numbers are huge or infinite. A row without true boxes gives NaN.`,
@@ -56,21 +55,18 @@ func cuboids(cell string, row int) ([]cuboid, error) {
 	if pytext.Strip(cell) == "" {
 		return nil, nil
 	}
-	list := strings.Split(cell, " ")
-	if len(list)%9 != 0 {
-		return nil, unscorable("row %d: there are %d words, which is not a multiple of 9", row+1, len(list))
+	list, bad := labelledGroups(strings.Split(cell, " "), 9, 8)
+	if bad != "" {
+		return nil, unscorable("row %d: %s", row+1, bad)
 	}
 	var out []cuboid
-	for at := 0; at < len(list); at += 9 {
-		v, bad := parseFloats(list[at : at+8])
-		if bad != "" {
-			return nil, unscorable("row %d: %s is not a number", row+1, bad)
-		}
+	for _, g := range list {
+		v := g.values
 		if math.IsInf(v[7], 0) {
 			return nil, unscorable("row %d: an angle is infinite", row+1)
 		}
 		out = append(out, cuboid{
-			class: list[at+8], confidence: v[0], center: [3]float64(v[1:4]), size: [3]float64(v[4:7]), yaw: v[7],
+			class: g.label, confidence: v[0], center: [3]float64(v[1:4]), size: [3]float64(v[4:7]), yaw: v[7],
 		})
 	}
 	return out, nil
@@ -78,11 +74,7 @@ func cuboids(cell string, row int) ([]cuboid, error) {
 
 // cuboidRow returns the mean average precision of one row at each threshold.
 func cuboidRow(truth, pred []cuboid, row int) ([]float64, error) {
-	names := map[string]bool{}
-	for _, c := range truth {
-		names[c.class] = true
-	}
-	classes := slices.Sorted(maps.Keys(names))
+	classes := slices.Sorted(maps.Keys(wordSet(lists.Of(truth, func(c cuboid) string { return c.class }))))
 	precision := make([][]float64, 10) // by threshold and class
 	for _, class := range classes {
 		t, p := ofClass(truth, class), ofClass(pred, class)
@@ -96,16 +88,12 @@ func cuboidRow(truth, pred []cuboid, row int) ([]float64, error) {
 			precision[k] = append(precision[k], cuboidPrecision(overlaps, len(t), float64(50+5*k)/100))
 		}
 	}
-	out := make([]float64, len(precision))
-	for k, list := range precision {
-		out[k] = Mean(list)
-	}
-	return out, nil
+	return lists.Of(precision, Mean), nil
 }
 
 // ofClass returns the boxes of a class by falling confidence.
 func ofClass(list []cuboid, class string) []cuboid {
-	out := matching(list, func(c cuboid) bool { return c.class == class })
+	out := lists.Where(list, func(c cuboid) bool { return c.class == class })
 	slices.Reverse(out)
 	pythonSort(out, func(a, b cuboid) bool { return a.confidence < b.confidence })
 	slices.Reverse(out)
@@ -235,7 +223,7 @@ func sharedArea(a, b []point) float64 {
 }
 
 func moved(polygon []point, by point) []point {
-	return mapped(polygon, func(p point) point { return point{p.x - by.x, p.y - by.y} })
+	return lists.Of(polygon, func(p point) point { return point{p.x - by.x, p.y - by.y} })
 }
 
 // clipHalf appends the part of a polygon on the left of the line from one

@@ -29,5 +29,6 @@
 //
 // # Adding a metric
 //
-// One file with the kernel and its Metric, and one line in all.go.
+// A file with the kernel and its Metric, or a place beside what they share, and the
+// name in all.go.
 package metric

@@ -1,15 +1,13 @@
 package metric
 
 var f1 = Metric{
-	Name:   "f1",
-	Better: Higher,
+	Name: "f1", Better: Higher,
 	Doc: `F1 of single labels: 2·TP / (2·TP + FP + FN).
 "micro" counts over all labels: the share of equal rows. "macro" averages over labels without weights; labels are both sides' values, so one that is only predicted counts as 0. Strings against numbers, floats that are not integers, missing cells and infinities have no score.`,
 	Source: "scikit-learn 1.5 f1_score",
 	Params: []Param{{Name: "average", Kind: TextParam, OneOf: []string{"micro", "macro"}, Doc: "how labels are averaged"}},
 	New: func(a Args) (Scorer, error) {
-		micro := a.text("average") == "micro"
-		return ofLabels(func(p pair) (Score, error) { return scoreF1(p, micro) }), nil
+		return ofLabels(func(p pair) (Score, error) { return scoreF1(p, a.text("average") == "micro") }), nil
 	},
 }
 

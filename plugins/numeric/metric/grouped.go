@@ -2,26 +2,25 @@ package metric
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"maps"
 	"math"
 	"slices"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
 var logMAE = Metric{
-	Name:   "log_mae",
-	Better: Lower,
+	Name: "log_mae", Better: Lower,
 	Doc: `Mean over groups of the natural logarithm of the mean absolute difference.
 Groups are the values of a column of the answers and count the same. A group without difference makes the score minus infinity. Missing and infinite values and strings have no score.`,
 	Source:       "scikit-learn 1.5 mean_absolute_error, numpy.log",
 	Params:       []Param{{Name: "group", Kind: TextParam, Doc: "the column of the answers whose values are the groups"}},
 	Placeholders: Placeholders{"group": {"a"}},
 	New: func(a Args) (Scorer, error) {
-		group := a.text("group")
-		return scorerFunc(func(in Input) (Score, error) { return scoreLogMAE(in, group) }), nil
+		return func(in Input) (Score, error) { return scoreLogMAE(in, a.text("group")) }, nil
 	},
 }
 
@@ -30,15 +29,11 @@ func scoreLogMAE(in Input, group string) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	pred, err := finiteFloats(p.pred)
+	truth, pred, err := read(p, finiteFloats)
 	if err != nil {
 		return Score{}, err
 	}
-	truth, err := finiteFloats(p.truth)
-	if err != nil {
-		return Score{}, err
-	}
-	groups, err := rowsByGroup(in.Truth, group)
+	groups, err := rowsByGroup(in.answers(group))
 	if err != nil {
 		return Score{}, err
 	}
@@ -50,40 +45,30 @@ func scoreLogMAE(in Input, group string) (Score, error) {
 	return Score{Value: Mean(each)}, nil
 }
 
-// rowsByGroup returns the rows of every value of a column of the answers;
-// missing cells belong to no group.
-func rowsByGroup(t *table.Table, column string) (map[string][]int, error) {
-	c, err := t.Column(column)
+// rowsByGroup returns the rows of every value of a column, or the error with which it
+// could not be found; missing cells belong to no group.
+func rowsByGroup(columns []*table.Column, err error) (map[string][]int, error) {
 	if err != nil {
-		return nil, fmt.Errorf("answers: %w", err)
+		return nil, err
 	}
-	out := map[string][]int{}
-	for i := range c.Len() {
-		if !c.IsMissing(i) {
-			out[c.Text(i)] = append(out[c.Text(i)], i)
-		}
-	}
-	return out, nil
+	c := columns[0]
+	present := lists.Where(rowsOf(c.Len()), func(i int) bool { return !c.IsMissing(i) })
+	return lists.By(present, c.Text), nil
 }
 
-func pick[T any](v []T, rows []int) []T {
-	out := make([]T, len(rows))
-	for i, r := range rows {
-		out[i] = v[r]
-	}
-	return out
-}
+// rowsOf returns the numbers of n rows.
+func rowsOf(n int) []int { return table.Collect(n, func(i int) int { return i }) }
+
+func pick[T any](v []T, rows []int) []T { return lists.Of(rows, func(row int) T { return v[row] }) }
 
 var haversine = Metric{
-	Name:   "haversine_quantiles",
-	Better: Lower,
+	Name: "haversine_quantiles", Better: Lower,
 	Doc: `Mean over groups of (median + 95 % quantile) / 2 of the great-circle distance in metres between predicted and true positions.
 Targets: latitude, then longitude, in degrees. Groups are the values of a column of both tables; rows pair within a group in order. The earth is a sphere of radius 6,371,000 m; quantiles are interpolated linearly. A missing or infinite coordinate gives NaN. A group with another number of rows has no score.`,
 	Source: "numpy 1.26 quantile; metric of the Google Smartphone Decimeter Challenge 2022",
 	Params: []Param{{Name: "group", Kind: TextParam, Doc: "the column whose values are the groups"}},
 	New: func(a Args) (Scorer, error) {
-		group := a.text("group")
-		return scorerFunc(func(in Input) (Score, error) { return scoreHaversine(in, group) }), nil
+		return func(in Input) (Score, error) { return scoreHaversine(in, a.text("group")) }, nil
 	},
 }
 
@@ -92,13 +77,13 @@ func scoreHaversine(in Input, group string) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	truth, err := rowsByGroup(in.Truth, group)
+	truth, err := rowsByGroup(in.answers(group))
 	if err != nil {
 		return Score{}, err
 	}
-	pred, err := rowsByGroup(in.Prediction, group)
+	pred, err := rowsByGroup(in.submitted(group))
 	if err != nil {
-		return Score{}, &Unscorable{Column: group, Reason: "is missing"}
+		return Score{}, err
 	}
 	latitude, _ := in.Prediction.Column(in.Targets[0]) // which was read
 	half := latitude.Kind() == table.Bool
@@ -140,9 +125,9 @@ func radians(c *table.Column) ([]float64, error) {
 	case c.Kind() == table.Bool && c.MissingCount() > 0:
 		return nil, &Unscorable{Column: c.Name(), Reason: "mixes booleans with missing cells"}
 	case c.Kind() == table.Bool:
-		return mapped(degrees, func(x float64) float64 { return x * halfDegree }), nil
+		return lists.Of(degrees, func(x float64) float64 { return x * halfDegree }), nil
 	}
-	return mapped(degrees, func(x float64) float64 { return x * (math.Pi / 180) }), nil
+	return lists.Of(degrees, func(x float64) float64 { return x * (math.Pi / 180) }), nil
 }
 
 // haversineOf returns the distance in metres of two places given by latitude
@@ -174,4 +159,47 @@ func quantileOf(v []float64, q float64) float64 {
 		return sorted[above] - float64(gap*(1-part))
 	}
 	return sorted[below] + float64(gap*part)
+}
+
+var angularError = Metric{
+	Name: "angular_error", Better: Lower,
+	Doc: `Mean angle in radians between predicted and true directions.
+Targets: azimuth, then zenith, in radians; any finite angles. The cosine, the scalar product of the unit vectors, is clipped to [-1, 1].`,
+	Source: "metric of the IceCube competition (mean angular error)",
+	New:    func(Args) (Scorer, error) { return scoreAngularError, nil },
+}
+
+func scoreAngularError(in Input) (Score, error) {
+	angles, err := in.angles("angular_error needs two targets, azimuth and zenith", finiteFloats)
+	if err != nil {
+		return Score{}, err
+	}
+	of := func(i int) float64 { return angleOf(angles[0][i], angles[1][i], angles[2][i], angles[3][i]) }
+	return Score{Value: Mean(table.Collect(len(angles[0]), of))}, nil
+}
+
+// angles returns the predicted and the true cells of two targets: first and second,
+// first and second. need is the error without two.
+func (in Input) angles(need string, as func(*table.Column) ([]float64, error)) (out [4][]float64, err error) {
+	pairs, err := in.pairs()
+	if err != nil || len(pairs) != 2 {
+		return out, cmp.Or(err, errors.New(need))
+	}
+	for i, p := range pairs {
+		if out[2+i], out[i], err = read(p, as); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// angleOf returns the angle between two directions, in radians.
+func angleOf(azimuthA, zenithA, azimuthB, zenithB float64) float64 {
+	sinA, cosA := libm.Sincos(azimuthA)
+	sinB, cosB := libm.Sincos(azimuthB)
+	across := float64(cosA*cosB) + float64(sinA*sinB)
+	sinZA, cosZA := libm.Sincos(zenithA)
+	sinZB, cosZB := libm.Sincos(zenithB)
+	product := float64(float64(sinZA*sinZB)*across) + float64(cosZA*cosZB)
+	return math.Abs(libm.Acos(clip(product, -1, 1)))
 }

@@ -9,9 +9,7 @@ import (
 )
 
 var diceHausdorff = Metric{
-	Name:   "dice_hausdorff",
-	Better: Higher,
-	Costly: true,
+	Name: "dice_hausdorff", Better: Higher, Costly: true,
 	Doc: `0.4·Dice + 0.6·(1 - Hausdorff distance).
 Rows are paired by position up to the shorter table's end; a mask has the size given in its row. Dice is the mean over these rows without those of two empty masks. For the distance, masks of one id are joined, and ids equal before "_slice_" stacked in order into a volume of slices, rows and columns; volumes are paired by the order of names. Equal volumes have distance 0. It is 1 if only one is empty or the prediction has more than ten times the true pixels; two empty volumes are left out. Otherwise it is the greater directed Hausdorff distance of coordinates divided by the volume's shape, divided by √3. Pixels run down the columns. Slices of one volume that differ in size have no score.` + maskDoc,
 	Source:       "metric of the UW-Madison GI tract competition; scipy 1.13 directed_hausdorff",
@@ -19,14 +17,14 @@ Rows are paired by position up to the shorter table's end; a mask has the size g
 	Placeholders: maskStand,
 	New: func(a Args) (Scorer, error) {
 		size, err := newMaskSize(a)
-		return scorerFunc(func(in Input) (Score, error) { return scoreDiceHausdorff(in, size) }), err
+		return func(in Input) (Score, error) { return scoreDiceHausdorff(in, size) }, err
 	},
 }
 
 func scoreDiceHausdorff(in Input, size maskSize) (Score, error) {
 	n := min(in.Truth.Len(), in.Prediction.Len())
 	in.Prediction = in.Prediction.Slice(0, n) // What is in further rows does not matter.
-	sizes, err := size.sizes(in.Truth)
+	sizes, err := size.sizes(in)
 	if err != nil {
 		return Score{}, err
 	}
@@ -45,10 +43,7 @@ func scoreDiceHausdorff(in Input, size maskSize) (Score, error) {
 		}
 	}
 	distances, err := volumeDistances(truth, pred)
-	if err != nil {
-		return Score{}, err
-	}
-	return Score{Value: float64(0.4*Mean(dices)) + float64(0.6*(1-Mean(distances)))}, nil
+	return Score{Value: float64(0.4*Mean(dices)) + float64(0.6*(1-Mean(distances)))}, err
 }
 
 // sliceMask is the mask of one row.
@@ -59,34 +54,27 @@ type sliceMask struct {
 }
 
 func slicesOf(in Input, n int, sizes [][2]int, truth bool) ([]sliceMask, error) {
-	tab, target := in.Prediction, in.Targets[0]
 	if truth {
-		tab, target = in.Truth, in.TruthNames[0]
+		in.Prediction, in.Targets = in.Truth, in.TruthNames
 	}
-	cells, err := tab.Column(target)
-	if err != nil {
-		return nil, &Unscorable{Column: target, Reason: "is missing"}
-	}
-	ids, err := tab.Column(in.ID)
-	if err != nil {
-		return nil, &Unscorable{Column: in.ID, Reason: "is missing"}
-	}
-	texts, err := textCells(cells)
+	columns, err := in.submitted(in.Targets[0], in.ID)
 	if err != nil {
 		return nil, err
 	}
-	names, err := textCells(ids)
-	if err != nil {
-		return nil, err
+	var cells [2][]string
+	for k, c := range columns {
+		if cells[k], err = textCells(c); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]sliceMask, n)
 	for i := range out {
 		h, w := sizes[i][0], sizes[i][1]
-		mask, err := decodeRLE(texts[i], h*w)
+		mask, err := decodeRLE(cells[0][i], h*w)
 		if err != nil {
 			return nil, unscorable("row %d: mask: %v", i+1, err)
 		}
-		out[i] = sliceMask{id: names[i], mask: mask, height: h, width: w}
+		out[i] = sliceMask{id: cells[1][i], mask: mask, height: h, width: w}
 	}
 	return out, nil
 }
@@ -121,17 +109,14 @@ func volumes(rows []sliceMask) ([]volume, error) {
 			v.slices = append(v.slices, make([]uint64, (row.mask.Size+63)/64))
 		}
 		last = row.id
-		setRuns(v.slices[len(v.slices)-1], row.mask)
-	}
-	return out, nil
-}
-
-func setRuns(set []uint64, m mask) {
-	for _, run := range m.Runs {
-		for p := run[0]; p < run[1]; p++ {
-			set[p/64] |= 1 << (p % 64)
+		set := v.slices[len(v.slices)-1]
+		for _, run := range row.mask.Runs {
+			for p := run[0]; p < run[1]; p++ {
+				set[p/64] |= 1 << (p % 64)
+			}
 		}
 	}
+	return out, nil
 }
 
 // area returns the number of pixels.

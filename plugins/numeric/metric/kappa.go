@@ -10,15 +10,13 @@ import (
 const maxLabels = 20000
 
 var kappa = Metric{
-	Name:   "kappa",
-	Better: Higher,
+	Name: "kappa", Better: Higher,
 	Doc: `Cohen's kappa: 1 - Σ w·observed / Σ w·expected over the table of predicted and true labels.
 Labels are both sides' values, sorted. A pair's weight is 0 or 1 ("none"), the distance ("linear") or the squared distance ("quadratic") of the labels' POSITIONS in that list, not of their values. A constant prediction against a varied truth scores 0; both sides constant and equal give NaN. Can be negative. If integers meet floats or integers beyond 63 bits, and the truth has a label that the prediction lacks, rows with integers that no double equals are left out. Floats that are not integers, strings against numbers, missing cells and infinities have no score.`,
 	Source: "Cohen 1968; scikit-learn 1.5 cohen_kappa_score(prediction, truth)",
 	Params: []Param{{Name: "weights", Kind: TextParam, Default: "none", OneOf: []string{"none", "linear", "quadratic"}, Doc: "how much a wrong label costs"}},
 	New: func(a Args) (Scorer, error) {
-		weight := kappaWeights[a.text("weights")]
-		return ofLabels(func(p pair) (Score, error) { return scoreKappa(p, weight) }), nil
+		return ofLabels(func(p pair) (Score, error) { return scoreKappa(p, kappaWeights[a.text("weights")]) }), nil
 	},
 }
 
@@ -87,34 +85,17 @@ func kappaOf(a, b []int32, count int, weight kappaWeight) float64 {
 		observed += weight(distance(x, b[i]))
 	}
 	total := float64(len(a))
-	expected := sumOf(count*count, func(at int, part []float64) {
-		for k := range part {
-			i, j := (at+k)/count, (at+k)%count
-			part[k] = float64(float64(weight(distance(int32(i), int32(j)))) * (float64(inB[i]*inA[j]) / total))
+	var sum summer
+	for i := range int32(count) {
+		for j := range int32(count) {
+			sum.add(float64(float64(weight(distance(i, j))) * (float64(inB[i]*inA[j]) / total)))
 		}
-	})
+	}
+	expected := sum.total()
 	if expected == 0 && observed == 0 {
 		return math.NaN()
 	}
 	return 1 - float64(observed)/expected
 }
 
-func distance(a, b int32) int {
-	if a < b {
-		a, b = b, a
-	}
-	return int(a - b)
-}
-
-// sumOf is Sum over n elements that fill computes part by part, so that they
-// need not be held at once.
-func sumOf(n int, fill func(at int, part []float64)) float64 {
-	part := make([]float64, min(n, sumPart))
-	total := 0.0
-	for at := 0; at < n; at += len(part) {
-		part = part[:min(len(part), n-at)]
-		fill(at, part)
-		total += pairwise(part)
-	}
-	return total
-}
+func distance(a, b int32) int { return int(max(a, b) - min(a, b)) }

@@ -1,14 +1,11 @@
 package metric
 
 import (
-	"slices"
-
 	"github.com/mleflow/mleflow/plugins/data/pytext"
 )
 
 var kendallTau = Metric{
-	Name:   "kendall_tau",
-	Better: Higher,
+	Name: "kendall_tau", Better: Higher,
 	Doc: `Kendall's tau over all rows, whose cells list words in order: 1 - 4·inversions / Σ n(n-1), with n words in a row.
 Inversions are of the true words' positions in the predicted list. A list of another length or without a true word has no score; nor has a file in which no row has two words.`,
 	Source: "Kendall 1938; metric of the AI4Code competition",
@@ -43,41 +40,26 @@ func placesOf(of, list []string) ([]int, bool) {
 	}
 	out := make([]int, len(of))
 	for i, w := range of {
-		place, ok := at[w]
-		if !ok {
+		var ok bool
+		if out[i], ok = at[w]; !ok {
 			return nil, false
 		}
-		out[i] = place
 	}
 	return out, true
 }
 
 // inversionsOf returns the number of pairs in the wrong order: i < j with
-// v[i] > v[j]. It sorts a copy by merging.
-func inversionsOf(v []int) int {
-	work := slices.Clone(v)
-	return mergeCount(work, make([]int, len(v)))
-}
-
-func mergeCount(v, space []int) int {
-	if len(v) < 2 {
-		return 0
-	}
-	half := len(v) / 2
-	count := mergeCount(v[:half], space) + mergeCount(v[half:], space)
-	out := space[:0]
-	i, j := 0, half
-	for i < half && j < len(v) {
-		if v[j] < v[i] {
-			out = append(out, v[j])
-			count += half - i
-			j++
-		} else {
-			out = append(out, v[i])
-			i++
+// v[i] > v[j]. The numbers are places in a list of that length.
+func inversionsOf(v []int) (count int) {
+	tree := make([]int, len(v)+1) // Fenwick 1994: how many numbers up to each were seen
+	for seen, x := range v {
+		count += seen
+		for i := x + 1; i > 0; i -= i & -i {
+			count -= tree[i]
+		}
+		for i := x + 1; i < len(tree); i += i & -i {
+			tree[i]++
 		}
 	}
-	out = append(append(out, v[i:half]...), v[j:]...)
-	copy(v, out)
 	return count
 }

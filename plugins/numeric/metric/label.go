@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -124,7 +125,7 @@ func checkTargets(truth, pred *table.Column) error {
 // ofLabels returns the scorer of a function of the only target, whose columns
 // checkTargets has passed.
 func ofLabels(score func(pair) (Score, error)) Scorer {
-	return scorerFunc(func(in Input) (Score, error) {
+	return func(in Input) (Score, error) {
 		p, err := in.single()
 		if err == nil {
 			err = checkTargets(p.truth, p.pred)
@@ -133,7 +134,7 @@ func ofLabels(score func(pair) (Score, error)) Scorer {
 			return Score{}, err
 		}
 		return score(p)
-	})
+	}
 }
 
 func isText(c *table.Column) bool { return c.Kind() == table.Text }
@@ -185,7 +186,7 @@ func compareExact(a, b exact) int {
 	return cmp.Or(cmp.Compare(a.high, b.high), cmp.Compare(a.low, b.low))
 }
 
-func exactValues(c *table.Column) []exact { return mapped(c.Values(), exactOf) }
+func exactValues(c *table.Column) []exact { return lists.Of(c.Values(), exactOf) }
 
 // asDoubles reports whether numpy's array of the numbers of all columns holds
 // doubles.
@@ -275,12 +276,12 @@ func encodeInts(columns []*table.Column) encoding {
 
 // encodeValues returns the distinct values in order, too.
 func encodeValues[T comparable](columns []*table.Column, values func(*table.Column) []T, compare func(a, b T) int) (encoding, []T) {
-	lists := make([][]T, len(columns))
+	cells := make([][]T, len(columns))
 	number := map[T]int32{}
 	var distinct []T
 	for i, c := range columns {
-		lists[i] = values(c)
-		for _, v := range lists[i] {
+		cells[i] = values(c)
+		for _, v := range cells[i] {
 			if _, ok := number[v]; !ok {
 				number[v] = 0
 				distinct = append(distinct, v)
@@ -291,13 +292,6 @@ func encodeValues[T comparable](columns []*table.Column, values func(*table.Colu
 	for i, v := range distinct {
 		number[v] = int32(i)
 	}
-	out := encoding{count: len(distinct)}
-	for _, list := range lists {
-		codes := make([]int32, len(list))
-		for i, v := range list {
-			codes[i] = number[v]
-		}
-		out.codes = append(out.codes, codes)
-	}
-	return out, distinct
+	codes := lists.Of(cells, func(list []T) []int32 { return lists.Of(list, func(v T) int32 { return number[v] }) })
+	return encoding{codes, len(distinct)}, distinct
 }

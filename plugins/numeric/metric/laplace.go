@@ -12,8 +12,7 @@ import (
 )
 
 var laplace = Metric{
-	Name:   "laplace_log_likelihood",
-	Better: Higher,
+	Name: "laplace_log_likelihood", Better: Higher,
 	Doc: `Modified Laplace log likelihood, mean over rows: -√2·d/s - ln(√2·s) with s = max(confidence, 70) and d = min(|truth - prediction|, 1000).
 Of the answers (align = "position"), rows without truth are dropped and the last rows of each group kept, by the integer after the id's last underscore. The submission's rows with these ids are graded, sorted by id; missing ids are ignored; if all are missing, the score is NaN. A missing confidence counts as 0, a missing prediction gives NaN, an infinite confidence minus infinity.`,
 	Source: "metric of the OSIC pulmonary fibrosis competition",
@@ -26,7 +25,7 @@ Of the answers (align = "position"), rows without truth are dropped and the last
 	Sparse:       true,
 	New: func(a Args) (Scorer, error) {
 		l := laplaceScorer{confidence: a.text("confidence"), group: a.text("group"), last: int(a.number("last"))}
-		return scorerFunc(l.score), nil
+		return l.score, nil
 	},
 }
 
@@ -81,7 +80,7 @@ func (l laplaceScorer) graded(in Input) (map[string]float64, error) {
 		return nil, err
 	}
 	ids, truth := columns[0], columns[1]
-	groups, err := rowsByGroup(in.Truth, l.group)
+	groups, err := rowsByGroup(in.answers(l.group))
 	if err != nil {
 		return nil, err
 	}

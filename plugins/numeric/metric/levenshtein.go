@@ -2,28 +2,25 @@ package metric
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/plugins/data/pytext"
 )
 
 var levenshtein = Metric{
-	Name:   "levenshtein",
-	Better: Lower,
-	Costly: true,
+	Name: "levenshtein", Better: Lower, Costly: true,
 	Doc:    `Mean Levenshtein distance: the fewest code points to insert, delete or replace.`,
 	Source: "Levenshtein 1966; Python package Levenshtein 0.25 distance",
 	New:    func(Args) (Scorer, error) { return ofTexts(scoreLevenshtein), nil },
 }
 
 var sequenceErrorRate = Metric{
-	Name:   "sequence_error_rate",
-	Better: Lower,
-	Costly: true,
+	Name: "sequence_error_rate", Better: Lower, Costly: true,
 	Doc: `Sum of the Levenshtein distances of lists of integers, divided by the total length of the true lists; it can exceed 1.
 Numbers are split at white space and read by Python's int(), of any size: 7 equals +07. Numbers with one hash in Python, a multiple of 2⁶¹-1 apart, are equal. A value that int() refuses has no score.`,
 	Source: "Levenshtein 1966; error rate of the ChaLearn gesture challenge 2013; Python package Levenshtein 0.25 distance",
-	New:    func(Args) (Scorer, error) { return scorerFunc(scoreSequenceErrorRate), nil },
+	New:    func(Args) (Scorer, error) { return scoreSequenceErrorRate, nil },
 }
 
 func scoreLevenshtein(truth, pred []string) (Score, error) {
@@ -133,10 +130,7 @@ func levenshteinOf[T comparable](a, b []T) int {
 // bitParallel runs down the table of distances column by column. Bit i of up
 // (down) says that the distance grows (falls) by one from row i-1 to row i.
 func bitParallel[T comparable](length, blocks int, b []T, places map[T][]uint64) int {
-	up, down := make([]uint64, blocks), make([]uint64, blocks)
-	for i := range up {
-		up[i] = ^uint64(0)
-	}
+	up, down := slices.Repeat([]uint64{^uint64(0)}, blocks), make([]uint64, blocks)
 	none := make([]uint64, blocks)
 	last := uint64(1) << ((length - 1) % 64)
 	distance := length

@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 var lwlrap = Metric{
-	Name:   "lwlrap",
-	Better: Higher,
+	Name: "lwlrap", Better: Higher,
 	Doc: `Label-weighted label-ranking average precision.
 A true label's precision is (true labels ranked at or above it) / (labels ranked at or above it), ties sharing the lowest rank; a row's is the mean over its true labels, 1 if all are true. The score is the mean over rows weighted by their true labels; rows without any are left out. Missing and infinite values in the others, only booleans, and no rows have no score.`,
 	Source: "scikit-learn 1.5 label_ranking_average_precision_score with sample weights",
-	New:    func(Args) (Scorer, error) { return scorerFunc(scoreLWLRAP), nil },
+	New:    func(Args) (Scorer, error) { return scoreLWLRAP, nil },
 }
 
 func scoreLWLRAP(in Input) (Score, error) {
@@ -71,16 +71,13 @@ func integerScores(pairs []pair, scores [][]float64) error {
 	if !oneInteger(pairs) {
 		return nil
 	}
-	columns, lowest := make([]*table.Column, len(pairs)), int64(0)
-	for k, p := range pairs {
-		columns[k] = p.pred
-	}
+	columns, lowest := lists.Of(pairs, func(p pair) *table.Column { return p.pred }), int64(0)
 	if columns[0].Kind() == table.Int64 {
 		lowest = math.MinInt64
 	}
 	places, err := encodeTogether(columns...)
 	for k, codes := range places.codes {
-		scores[k] = mapped(codes, func(place int32) float64 { return float64(place) })
+		scores[k] = lists.Of(codes, func(place int32) float64 { return float64(place) })
 		for i, x := range columns[k].Ints() {
 			if x == lowest {
 				scores[k][i] = float64(places.count)
@@ -104,10 +101,7 @@ func labelRankingPrecision(relevant []bool, scores []float64) (precision float64
 	}
 	all := slices.Sorted(slices.Values(scores))
 	sorted := slices.Sorted(slices.Values(own))
-	each := make([]float64, len(own))
-	for i, s := range own {
-		each[i] = float64(atLeast(sorted, s)) / float64(atLeast(all, s))
-	}
+	each := lists.Of(own, func(s float64) float64 { return float64(atLeast(sorted, s)) / float64(atLeast(all, s)) })
 	return Mean(each), len(own)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
@@ -33,10 +34,7 @@ func decodeRLE(text string, size int) (mask, error) {
 	end := 0
 	for i, start := range starts {
 		lo := start - 1
-		hi := size
-		if lengths[i] < size-lo {
-			hi = lo + lengths[i]
-		}
+		hi := lo + min(lengths[i], size-lo)
 		if lo >= size || lengths[i] == 0 {
 			continue
 		}
@@ -205,47 +203,38 @@ func newMaskSize(a Args) (maskSize, error) {
 }
 
 // sizes returns height and width of every row.
-func (s maskSize) sizes(answers *table.Table) ([][2]int, error) {
-	out := make([][2]int, answers.Len())
+func (s maskSize) sizes(in Input) ([][2]int, error) {
 	if s.pixels > 0 {
-		for i := range out {
-			out[i] = [2]int{s.pixels, 1}
-		}
-		return out, nil
+		return slices.Repeat([][2]int{{s.pixels, 1}}, in.Truth.Len()), nil
 	}
-	for k, name := range []string{s.height, s.width} {
-		c, err := answers.Column(name)
-		if err != nil {
-			return nil, fmt.Errorf("answers: %w", err)
-		}
-		for i := range out {
-			out[i][k] = int(c.Int(i))
-		}
+	columns, err := in.answers(s.height, s.width)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	size := func(i int) [2]int { return [2]int{int(columns[0].Int(i)), int(columns[1].Int(i))} }
+	return table.Collect(in.Truth.Len(), size), nil
 }
 
 // maskPair is one picture.
 type maskPair struct{ truth, pred mask }
 
 // masks decodes both sides of the only target. Empty is a word that stands
-// for an empty mask, if not "".
+// for an empty mask, as "" does.
 func (s maskSize) masks(in Input, empty string) ([]maskPair, error) {
 	truth, pred, err := textPair(in)
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := s.sizes(in.Truth)
+	sizes, err := s.sizes(in)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]maskPair, len(truth))
 	for i := range out {
-		if empty != "" && pred[i] == empty {
-			pred[i] = ""
-		}
-		if empty != "" && truth[i] == empty {
-			truth[i] = ""
+		for _, cells := range [][]string{pred, truth} {
+			if cells[i] == empty {
+				cells[i] = ""
+			}
 		}
 		pixels := sizes[i][0] * sizes[i][1]
 		if out[i].pred, err = decodeRLE(pred[i], pixels); err != nil {
@@ -256,4 +245,107 @@ func (s maskSize) masks(in Input, empty string) ([]maskPair, error) {
 		}
 	}
 	return out, nil
+}
+
+const maskDoc = ` Cells are run lengths: "start length" pairs at white space, from 1. A cell that cannot be decoded has no score.`
+
+var dice = Metric{
+	Name: "dice", Better: Higher,
+	Doc: `Dice coefficient 2·|A∩B| / (|A|+|B|) of masks, of all images together (over = "all") or the mean over images ("rows").
+Two empty masks give NaN (both_empty = "nan") or 1 ("one").` + maskDoc,
+	Source: "Dice 1945",
+	Params: append([]Param{
+		{Name: "over", Kind: TextParam, Default: "rows", OneOf: []string{"rows", "all"}, Doc: "what one coefficient is computed over"},
+		{Name: "both_empty", Kind: TextParam, Default: "nan", OneOf: []string{"nan", "one"}, Doc: "the coefficient of two empty masks"},
+		{Name: "empty", Kind: TextParam, Default: "", Doc: "a cell that stands for an empty mask, such as -"},
+	}, maskSizeParams...),
+	Placeholders: maskStand,
+	New: func(a Args) (Scorer, error) {
+		size, err := newMaskSize(a)
+		neither := math.NaN()
+		if a.text("both_empty") == "one" {
+			neither = 1
+		}
+		all, empty := a.text("over") == "all", a.text("empty")
+		return func(in Input) (Score, error) {
+			masks, err := size.masks(in, empty)
+			return Score{Value: meanDice(masks, all, neither)}, err
+		}, err
+	},
+}
+
+func meanDice(masks []maskPair, all bool, neither float64) float64 {
+	var shared, total int
+	each := make([]float64, len(masks))
+	for i, m := range masks {
+		s, t := m.truth.Shared(m.pred), m.truth.Area()+m.pred.Area()
+		shared, total = shared+s, total+t
+		each[i] = diceOf(s, t, neither)
+	}
+	if all {
+		return diceOf(shared, total, neither)
+	}
+	return Mean(each)
+}
+
+func diceOf(shared, total int, neither float64) float64 {
+	if total == 0 {
+		return neither
+	}
+	return float64(2*shared) / float64(total)
+}
+
+var maskPrecision = Metric{
+	Name: "mask_precision", Better: Higher,
+	Doc: `Mean over images of the share of thresholds 0.5, 0.55 … 0.95 (numpy.arange's) that the masks' intersection over union exceeds.
+Two empty masks score 1, an empty truth against a mask 0. An empty mask against a truth counts as full, a flaw of the source's histograms.` + maskDoc,
+	Source:       "metric of the TGS salt competition",
+	Params:       maskSizeParams,
+	Placeholders: maskStand,
+	New:          func(a Args) (Scorer, error) { return meanOfMasks(a, thresholdShare) },
+}
+
+// meanOfMasks returns the scorer of the mean over images.
+func meanOfMasks(a Args, score func(maskPair) float64) (Scorer, error) {
+	size, err := newMaskSize(a)
+	return func(in Input) (Score, error) {
+		masks, err := size.masks(in, "")
+		return Score{Value: Mean(lists.Of(masks, score))}, err
+	}, err
+}
+
+func thresholdShare(m maskPair) float64 {
+	t, p, shared := m.truth.Area(), m.pred.Area(), m.truth.Shared(m.pred)
+	switch {
+	case t == 0 && p == 0:
+		return 1
+	case t == 0:
+		return 0
+	case p == 0:
+		p, shared = m.truth.Size, t
+	}
+	index := float64(shared) / float64(t+p-shared)
+	const start = 0.5
+	step := start + 0.05 - start // as numpy.arange takes it
+	return Mean(table.Collect(10, func(k int) float64 {
+		return float64(count(index > start+float64(float64(k)*float64(step))))
+	}))
+}
+
+var maskFBeta = Metric{
+	Name: "mask_fbeta", Better: Higher,
+	Doc:          `Mean over images of the F-beta of pixels: (1+β²)·TP / (β²·|truth| + |prediction|), 0 without a common pixel.` + maskDoc,
+	Source:       "scikit-learn 1.5 fbeta_score",
+	Params:       append([]Param{{Name: "beta", Kind: NumberParam, Default: 1.0, Doc: "the weight of recall relative to precision"}}, maskSizeParams...),
+	Placeholders: maskStand,
+	New: func(a Args) (Scorer, error) {
+		square := a.number("beta") * a.number("beta")
+		return meanOfMasks(a, func(m maskPair) float64 {
+			shared := m.truth.Shared(m.pred)
+			if shared == 0 {
+				return 0
+			}
+			return float64((1+square)*float64(shared)) / (float64(square*float64(m.truth.Area())) + float64(m.pred.Area()))
+		})
+	},
 }

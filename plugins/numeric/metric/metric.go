@@ -46,9 +46,10 @@ type Metric struct {
 
 // A Scorer scores one submission. It must not change the tables and may be
 // used by several goroutines at once.
-type Scorer interface {
-	Score(Input) (Score, error)
-}
+type Scorer func(Input) (Score, error)
+
+// Score calls the scorer.
+func (s Scorer) Score(in Input) (Score, error) { return s(in) }
 
 // Input is what a Scorer sees: row i of Truth belongs to row i of Prediction.
 type Input struct {
@@ -83,11 +84,6 @@ func unscorable(format string, args ...any) error {
 	return &Unscorable{Reason: fmt.Sprintf(format, args...)}
 }
 
-// scorerFunc is a Scorer made of a function.
-type scorerFunc func(Input) (Score, error)
-
-func (f scorerFunc) Score(in Input) (Score, error) { return f(in) }
-
 // pair is one target's column in both tables.
 type pair struct {
 	name        string
@@ -100,58 +96,57 @@ func (in Input) pairs() ([]pair, error) {
 	if len(in.Targets) == 0 {
 		return nil, fmt.Errorf("no target column given")
 	}
-	out := make([]pair, len(in.Targets))
-	for i, name := range in.Targets {
-		p, err := in.pair(i, name)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = p
+	names := in.TruthNames
+	if names == nil {
+		names = in.Targets
 	}
-	return out, nil
-}
-
-func (in Input) pair(i int, name string) (pair, error) {
-	truthName := name
-	if in.TruthNames != nil {
-		truthName = in.TruthNames[i]
-	}
-	truth, err := in.answers(truthName)
+	truth, err := in.answers(names...)
 	if err != nil {
-		return pair{}, err
+		return nil, err
 	}
-	pred, err := in.submitted(name)
+	pred, err := in.submitted(in.Targets...)
 	if err != nil {
-		return pair{}, err
+		return nil, err
 	}
 	if t, p := truth[0].Len(), pred[0].Len(); t != p {
-		return pair{}, unscorable("the submission has %d rows to compare, the answers have %d", p, t)
+		return nil, unscorable("the submission has %d rows to compare, the answers have %d", p, t)
 	}
-	return pair{name: name, truth: truth[0], pred: pred[0]}, nil
+	return table.Collect(len(pred), func(i int) pair { return pair{in.Targets[i], truth[i], pred[i]} }), nil
 }
 
 // answers returns columns of the answers.
 func (in Input) answers(names ...string) ([]*table.Column, error) {
-	out := make([]*table.Column, len(names))
-	for i, name := range names {
-		var err error
-		if out[i], err = in.Truth.Column(name); err != nil {
-			return nil, fmt.Errorf("answers: %w", err)
-		}
-	}
-	return out, nil
+	return columns(in.Truth, names, func(_ string, err error) error { return fmt.Errorf("answers: %w", err) })
 }
 
 // submitted returns columns of the submission. One that is missing is its fault.
 func (in Input) submitted(names ...string) ([]*table.Column, error) {
-	out := make([]*table.Column, len(names))
-	for i, name := range names {
-		var err error
-		if out[i], err = in.Prediction.Column(name); err != nil {
-			return nil, &Unscorable{Column: name, Reason: "is missing"}
+	return columns(in.Prediction, names, func(name string, _ error) error { return &Unscorable{Column: name, Reason: "is missing"} })
+}
+
+func columns(t *table.Table, names []string, fault func(name string, err error) error) ([]*table.Column, error) {
+	return table.TryCollect(len(names), func(i int) (*table.Column, error) {
+		c, err := t.Column(names[i])
+		if err != nil {
+			err = fault(names[i], err)
+		}
+		return c, err
+	})
+}
+
+// eachPair scores every target, which is one of all, and averages.
+func eachPair(in Input, score func(p pair, all []pair) (float64, error)) (Score, error) {
+	pairs, err := in.pairs()
+	if err != nil {
+		return Score{}, err
+	}
+	each := make([]float64, len(pairs))
+	for i, p := range pairs {
+		if each[i], err = score(p, pairs); err != nil {
+			return Score{}, err
 		}
 	}
-	return out, nil
+	return Score{Value: Mean(each)}, nil
 }
 
 // single returns the only target column.
@@ -159,7 +154,27 @@ func (in Input) single() (pair, error) {
 	if len(in.Targets) != 1 {
 		return pair{}, fmt.Errorf("this metric compares one target column, not %d", len(in.Targets))
 	}
-	return in.pair(0, in.Targets[0])
+	pairs, err := in.pairs()
+	if err != nil {
+		return pair{}, err
+	}
+	return pairs[0], nil
+}
+
+// plainFloats returns the only target column and its predictions, numbers or booleans.
+func (in Input) plainFloats() (p pair, pred []float64, err error) {
+	if p, err = in.single(); err == nil {
+		pred, err = plainFloats(p.pred)
+	}
+	return p, pred, err
+}
+
+// read reads both columns of a target, the prediction first.
+func read[T any](p pair, as func(*table.Column) (T, error)) (truth, pred T, err error) {
+	if pred, err = as(p.pred); err == nil {
+		truth, err = as(p.truth)
+	}
+	return truth, pred, err
 }
 
 // Registry is a set of metrics.

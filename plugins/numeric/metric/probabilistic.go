@@ -3,28 +3,25 @@ package metric
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
 
 var probabilisticF1 = Metric{
-	Name:   "probabilistic_f1",
-	Better: Higher,
+	Name: "probabilistic_f1", Better: Higher,
 	Doc: `F1 of probabilities: 2pr / (p + r) with p = Σ over positives / Σ over all, r = Σ over positives / number of positives, predictions clipped to [0, 1] and added in order.
 It is 0 unless p and r are above 0, so a missing prediction gives 0. Only negative predictions, answers without positives, and strings have no score.`,
 	Source: "Yacouby and Axman 2020; metric of the RSNA breast cancer competition",
-	New:    func(Args) (Scorer, error) { return scorerFunc(scoreProbabilisticF1), nil },
+	New:    func(Args) (Scorer, error) { return scoreProbabilisticF1, nil },
 }
 
 func scoreProbabilisticF1(in Input) (Score, error) {
-	p, err := in.single()
-	if err != nil {
-		return Score{}, err
-	}
-	pred, err := plainFloats(p.pred)
+	p, pred, err := in.plainFloats()
 	if err != nil {
 		return Score{}, err
 	}
@@ -55,8 +52,7 @@ func scoreProbabilisticF1(in Input) (Score, error) {
 }
 
 var weightedLogLoss = Metric{
-	Name:   "weighted_log_loss",
-	Better: Lower,
+	Name: "weighted_log_loss", Better: Lower,
 	Doc: `Weighted binary log loss over a subject's levels, mean over subjects.
 Ids are SUBJECT_LEVEL. A row costs -ln p if the truth is 1, else -ln(1-p), p clipped to [1e-15, 1 - 1e-15]. Its weight is the level's, doubled if the truth is 1; a subject's loss is the weighted mean.`,
 	Source: "metric of the RSNA 2022 cervical spine competition",
@@ -67,7 +63,7 @@ Ids are SUBJECT_LEVEL. A row costs -ln p if the truth is 1, else -ln(1-p), p cli
 	},
 	New: func(a Args) (Scorer, error) {
 		w := levelWeights{levels: a.texts("levels"), heavy: a.text("heavy"), weight: a.number("weight")}
-		return scorerFunc(w.score), nil
+		return w.score, nil
 	},
 }
 
@@ -78,11 +74,7 @@ type levelWeights struct {
 }
 
 func (w levelWeights) score(in Input) (Score, error) {
-	p, err := in.single()
-	if err != nil {
-		return Score{}, err
-	}
-	pred, err := plainFloats(p.pred)
+	p, pred, err := in.plainFloats()
 	if err != nil {
 		return Score{}, err
 	}
@@ -104,18 +96,11 @@ func (w levelWeights) score(in Input) (Score, error) {
 		}
 		if subjects[subject] == nil {
 			order = append(order, subject)
-			subjects[subject] = make([]int, len(w.levels))
-			for k := range w.levels {
-				subjects[subject][k] = -1
-			}
+			subjects[subject] = slices.Repeat([]int{-1}, len(w.levels))
 		}
 		subjects[subject][at] = i
 	}
-	each := make([]float64, len(order))
-	for i, subject := range order {
-		each[i] = w.loss(subjects[subject], p.truth, pred)
-	}
-	return Score{Value: Mean(each)}, nil
+	return Score{Value: Mean(lists.Of(order, func(subject string) float64 { return w.loss(subjects[subject], p.truth, pred) }))}, nil
 }
 
 // loss returns the loss of one subject; NaN where a level is missing.

@@ -10,15 +10,14 @@ import (
 )
 
 var answerSpans = Metric{
-	Name:   "answer_spans",
-	Better: Higher,
+	Name: "answer_spans", Better: Higher,
 	Doc: `Share of long and short answers that are correct, the source's micro F1.
 The answers have the id and the annotations: the JSON of a list, whose first element counts. The submission has two rows per question, "<id>_long" and "<id>_short", in any order (align = "position"). A prediction is "start:end", YES, NO or empty. Valid are the long answer unless its start is -1, the short answers, and a yes_no_answer other than NONE. An empty prediction or a missing cell is correct if none is valid.
 Another number of rows, unknown or repeated ids, and any other prediction have no score.`,
 	Source:       "metric of the TensorFlow 2.0 question answering competition; scikit-learn 1.5 f1_score(average=\"micro\")",
 	Placeholders: Placeholders{"": {`[{"long_answer": {"start_token": 1, "end_token": 2}, "short_answers": [], "yes_no_answer": "NONE"}]`}},
 	Ends:         []string{"_long", "_short"},
-	New:          func(Args) (Scorer, error) { return scorerFunc(scoreAnswerSpans), nil },
+	New:          func(Args) (Scorer, error) { return scoreAnswerSpans, nil },
 }
 
 type annotation struct {

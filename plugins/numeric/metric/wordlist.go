@@ -2,9 +2,11 @@ package metric
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
@@ -29,10 +31,7 @@ func textPair(in Input) (truth, pred []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if pred, err = textCells(p.pred); err != nil {
-		return nil, nil, err
-	}
-	if truth, err = textCells(p.truth); err != nil {
+	if truth, pred, err = read(p, textCells); err != nil {
 		return nil, nil, err
 	}
 	if len(truth) == 0 {
@@ -43,13 +42,13 @@ func textPair(in Input) (truth, pred []string, err error) {
 
 // ofTexts returns the scorer of a function of the cells that textPair returns.
 func ofTexts(score func(truth, pred []string) (Score, error)) Scorer {
-	return scorerFunc(func(in Input) (Score, error) {
+	return func(in Input) (Score, error) {
 		truth, pred, err := textPair(in)
 		if err != nil {
 			return Score{}, err
 		}
 		return score(truth, pred)
-	})
+	}
 }
 
 func wordSet(list []string) map[string]bool {
@@ -61,24 +60,20 @@ func wordSet(list []string) map[string]bool {
 }
 
 var mapAtK = Metric{
-	Name:   "map_at_k",
-	Better: Higher,
+	Name: "map_at_k", Better: Higher,
 	Doc: `Mean average precision at k over rows whose cells are lists of words.
 Words are split at every single space, so two spaces give an empty word with a position. Each of the first k predicted words that is in the truth, a set, and not earlier in the list adds hits so far / its position. The sum is divided by the smaller of k and the truth's size. An empty truth scores 0.`,
 	Source: "ml_metrics apk/mapk (B. Hamner)",
 	Params: []Param{{Name: "k", Kind: NumberParam, Doc: "the number of predicted words that count"}},
 	New: func(a Args) (Scorer, error) {
-		k := int(a.number("k"))
-		return ofTexts(func(truth, pred []string) (Score, error) { return scoreMAP(truth, pred, k) }), nil
+		return ofTexts(func(truth, pred []string) (Score, error) { return scoreMAP(truth, pred, int(a.number("k"))) }), nil
 	},
 }
 
 func scoreMAP(truth, pred []string, k int) (Score, error) {
-	each := make([]float64, len(truth))
-	for i := range each {
-		each[i] = averagePrecisionAt(wordSet(strings.Split(truth[i], " ")), strings.Split(pred[i], " "), k)
-	}
-	return Score{Value: Mean(each)}, nil
+	return Score{Value: Mean(table.Collect(len(truth), func(i int) float64 {
+		return averagePrecisionAt(wordSet(strings.Split(truth[i], " ")), strings.Split(pred[i], " "), k)
+	}))}, nil
 }
 
 // averagePrecisionAt returns the average precision of the first k words of
@@ -100,8 +95,7 @@ func averagePrecisionAt(truth map[string]bool, pred []string, k int) float64 {
 }
 
 var multilabelF1 = Metric{
-	Name:   "multilabel_f1",
-	Better: Higher,
+	Name: "multilabel_f1", Better: Higher,
 	Doc: `Micro F1 over pairs of row and label, 2·TP / (2·TP + FP + FN), 0 without a correct one. Cells list labels, split at white space.
 A predicted label in no true cell costs nothing. A repeated label counts once. Fewer than two labels have no score.`,
 	Source: "scikit-learn 1.5 MultiLabelBinarizer(classes) and f1_score(average=\"micro\")",
@@ -109,12 +103,7 @@ A predicted label in no true cell costs nothing. A repeated label counts once. F
 }
 
 func scoreMultilabelF1(truth, pred []string) (Score, error) {
-	known := map[string]bool{}
-	for _, cell := range truth {
-		for _, w := range pytext.Fields(cell) {
-			known[w] = true
-		}
-	}
+	known := wordSet(slices.Concat(lists.Of(truth, pytext.Fields)...))
 	if len(known) < 2 {
 		return Score{}, unscorable("the answers contain fewer than two different labels")
 	}
@@ -138,15 +127,15 @@ func scoreMultilabelF1(truth, pred []string) (Score, error) {
 }
 
 var jaccardWords = Metric{
-	Name:   "jaccard_words",
-	Better: Higher,
+	Name: "jaccard_words", Better: Higher,
 	Doc: `Mean over rows of |A∩B| / |A∪B| of the two cells' sets of words, in lower case and split at white space as Python's str.lower and str.split do.
 If both are empty, the row scores 0 (both_empty = "zero") or the submission has no score ("refuse"). With "zero", fewer than two different words in all cells have no score, as in the source.`,
 	Source: "scikit-learn 1.5 jaccard_score(average=\"samples\")",
 	Params: []Param{{Name: "both_empty", Kind: TextParam, Default: "zero", OneOf: []string{"zero", "refuse"}, Doc: "how a row without words on both sides is scored"}},
 	New: func(a Args) (Scorer, error) {
-		refuse := a.text("both_empty") == "refuse"
-		return ofTexts(func(truth, pred []string) (Score, error) { return scoreJaccard(truth, pred, refuse) }), nil
+		return ofTexts(func(truth, pred []string) (Score, error) {
+			return scoreJaccard(truth, pred, a.text("both_empty") == "refuse")
+		}), nil
 	},
 }
 

@@ -1,70 +1,93 @@
 package random
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "math/bits"
 
-// Generator is numpy's Generator as default_rng(seed) makes it, on PCG64.
-// numpy has not changed the streams of the methods here since 1.18. It is
-// not safe for use by several goroutines at once.
-type Generator struct{ bits pcg64 }
+// Generator is numpy's Generator as default_rng(seed) makes it, on PCG XSL-RR 128/64
+// (O'Neill 2014) seeded by SeedSequence. numpy has not changed its stream of doubles
+// since 1.18. It is not safe for use by several goroutines at once.
+type Generator struct {
+	high, low       uint64 // state
+	incHigh, incLow uint64
+}
 
 // NewGenerator is numpy.random.default_rng(seed).
 func NewGenerator(seed uint64) *Generator {
-	g := new(Generator)
-	g.bits.seed(newSeedSequence(words32(seed)).generate(4))
+	w := seedSequence(seed) // the state and the stream, high word first
+	g := &Generator{incHigh: w[2]<<1 | w[3]>>63, incLow: w[3]<<1 | 1}
+	g.step()
+	var carry uint64
+	g.low, carry = bits.Add64(g.low, w[1], 0)
+	g.high, _ = bits.Add64(g.high, w[0], carry)
+	g.step()
 	return g
-}
-
-// below draws from 0 … n-1 (any uint64 when n is 0) by Lemire's method, as
-// integers and choice do. n = 1 costs nothing, a range that fits 32 bits
-// costs half words.
-func (g *Generator) below(n uint64) uint64 {
-	switch top := n - 1; {
-	case top == 0:
-		return 0
-	case top < 1<<32-1:
-		return uint64(g.below32(uint32(n)))
-	case top == 1<<32-1:
-		return uint64(g.bits.uint32())
-	case n == 0:
-		return g.bits.uint64()
-	}
-	high, low := bits.Mul64(g.bits.uint64(), n)
-	for threshold := -n % n; low < threshold; {
-		high, low = bits.Mul64(g.bits.uint64(), n)
-	}
-	return high
-}
-
-// below32 is Below for 2 <= n < 2³². The division is done only for the few
-// products that may have to be rejected.
-func (g *Generator) below32(n uint32) uint32 {
-	m := uint64(g.bits.uint32()) * uint64(n)
-	if uint32(m) < n {
-		for threshold := -n % n; uint32(m) < threshold; {
-			m = uint64(g.bits.uint32()) * uint64(n)
-		}
-	}
-	return uint32(m >> 32)
 }
 
 // Uniform is uniform(low, high).
 func (g *Generator) Uniform(low, high float64) float64 {
-	return low + float64((high-low)*g.bits.float64())
+	g.step()
+	word := bits.RotateLeft64(g.high^g.low, -int(g.high>>58))
+	return low + float64((high-low)*(float64(word>>11)/(1<<53)))
 }
 
-// Integer is integers(low, high) for the default 64-bit dtype: an integer
-// from low … high-1. It is an error when low >= high.
-func (g *Generator) Integer(low, high int64) (int64, error) {
-	if low >= high {
-		return 0, fmt.Errorf("draw integer: low %d is not below high %d", low, high)
+const (
+	pcgMultHigh = 2549297995355413924
+	pcgMultLow  = 4865540595714422341
+)
+
+func (g *Generator) step() {
+	high, low := bits.Mul64(g.low, pcgMultLow)
+	high += g.high*pcgMultLow + g.low*pcgMultHigh
+	var carry uint64
+	g.low, carry = bits.Add64(low, g.incLow, 0)
+	g.high, _ = bits.Add64(high, g.incHigh, carry)
+}
+
+// SeedSequence constants, from numpy.random.bit_generator and, before it,
+// O'Neill's randutils (2015).
+const (
+	poolWords = 4
+	hashInitA = 0x43b0d7e5
+	hashMultA = 0x931e8875
+	hashInitB = 0x8b51f9dd
+	hashMultB = 0x58f38ded
+	mixMultL  = 0xca01f9dd
+	mixMultR  = 0x4973f715
+	mixShift  = 16
+)
+
+// seedSequence is numpy's SeedSequence(seed).generate_state(4, uint64): it spreads an
+// integer over a pool of words, from which generators are seeded.
+func seedSequence(seed uint64) (out [4]uint64) {
+	hash := uint32(hashInitA) // the running multiplier of hashmix
+	hashmix := func(v uint32) uint32 {
+		v ^= hash
+		hash *= hashMultA
+		v *= hash
+		return v ^ v>>mixShift
 	}
-	return low + int64(g.below(uint64(high)-uint64(low))), nil
+	pool := [poolWords]uint32{uint32(seed), uint32(seed >> 32)}
+	for i, word := range pool {
+		pool[i] = hashmix(word)
+	}
+	for src := range pool {
+		for dst := range pool {
+			if src != dst {
+				pool[dst] = mix(pool[dst], hashmix(pool[src]))
+			}
+		}
+	}
+	hash = hashInitB
+	for i := range 2 * len(out) {
+		v := pool[i%poolWords] ^ hash
+		hash *= hashMultB
+		v *= hash
+		v ^= v >> mixShift
+		out[i/2] |= uint64(v) << (32 * (i % 2))
+	}
+	return out
 }
 
-// Integers is integers(low, high, size=n) for the default 64-bit dtype.
-func (g *Generator) Integers(low, high int64, n int) ([]int64, error) {
-	return integers(g.Integer, low, high, n)
+func mix(x, y uint32) uint32 {
+	v := mixMultL*x - mixMultR*y
+	return v ^ v>>mixShift
 }

@@ -28,11 +28,8 @@ func (m *mt19937) seedWord(seed uint32) {
 }
 
 // seedWords starts the sequence from a key of one word or more
-// (init_by_array). An empty key counts as the key {0}.
+// (init_by_array).
 func (m *mt19937) seedWords(key []uint32) {
-	if len(key) == 0 {
-		key = []uint32{0}
-	}
 	m.seedWord(19650218)
 	i, j := 1, 0
 	for range max(mtWords, len(key)) {

@@ -14,12 +14,13 @@ type Python struct{ mt mt19937 }
 // NewPython is random.Random(seed) for an integer seed; its sign does not
 // count.
 func NewPython(seed int64) *Python {
-	size := uint64(seed)
-	if seed < 0 {
-		size = -size
-	}
 	p := new(Python)
-	p.mt.seedWords(words32(size))
+	size := uint64(max(seed, -seed)) // the least integer is its own negative
+	key := []uint32{uint32(size), uint32(size >> 32)}
+	if key[1] == 0 {
+		key = key[:1]
+	}
+	p.mt.seedWords(key)
 	return p
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 func TestErrors(t *testing.T) {
-	state, gen, py := random.NewRandomState(0), random.NewGenerator(0), random.NewPython(0)
+	state, py := random.NewRandomState(0), random.NewPython(0)
 	for _, c := range []struct {
 		name string
 		draw func() error
@@ -17,7 +17,6 @@ func TestErrors(t *testing.T) {
 	}{
 		{"RandomState.Integer", func() error { _, err := state.Integer(3, 3); return err }, "low 3 is not below high 3"},
 		{"RandomState.Integers", func() error { _, err := state.Integers(3, 2, 1); return err }, "low 3 is not below high 2"},
-		{"Generator.Integer", func() error { _, err := gen.Integer(3, 3); return err }, "low 3 is not below high 3"},
 		{"Python.Choice", func() error { _, err := py.Choice(0); return err }, "empty"},
 		{"Python.Sample", func() error { _, err := py.Sample(3, 4); return err }, "4 wanted of 3"},
 		{"Python.Sample negative", func() error { _, err := py.Sample(3, -1); return err }, "-1 wanted of 3"},

@@ -108,22 +108,18 @@ func answer(source any, c vectorCall) (packed, error) {
 	switch s := source.(type) {
 	case *random.Python:
 		return answerPython(s, c)
-	case numpy:
-		return answerNumpy(s, c)
+	case *random.RandomState:
+		return answerState(s, c)
+	case *random.Generator:
+		return packFloats(c.int(2), func() float64 { return s.Uniform(c.float(0), c.float(1)) }), nil
 	}
 	return packed{}, fmt.Errorf("no such source %T", source)
 }
 
-// numpy is what RandomState and Generator have in common.
-type numpy interface {
-	Uniform(low, high float64) float64
-	Integers(low, high int64, n int) ([]int64, error)
-}
-
-func answerNumpy(s numpy, c vectorCall) (packed, error) {
+func answerState(s *random.RandomState, c vectorCall) (packed, error) {
 	switch c.Call {
 	case "permutation":
-		return packInts(s.(*random.RandomState).Permutation(c.int(0)), nil)
+		return packInts(s.Permutation(c.int(0)), nil)
 	case "integers":
 		return packInts(s.Integers(c.int64(0), c.int64(1), c.int(2)))
 	case "uniform":

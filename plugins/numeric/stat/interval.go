@@ -3,6 +3,7 @@ package stat
 import (
 	"math"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -34,10 +35,7 @@ type Sample struct {
 func NewSample(values []float64) Sample {
 	s := Sample{len(values), metric.Mean(values), math.NaN()}
 	if s.N > 1 {
-		squares := make([]float64, s.N)
-		for i, v := range values {
-			squares[i] = float64((v - s.Mean) * (v - s.Mean))
-		}
+		squares := lists.Of(values, func(v float64) float64 { return float64((v - s.Mean) * (v - s.Mean)) })
 		s.Variance = metric.Sum(squares) / float64(s.N-1)
 	}
 	return s
@@ -93,9 +91,7 @@ func Across(confidence float64, values []float64) (half float64, ok bool) {
 }
 
 // rare is the highest rate of what n outcomes do not show, by the rule of three.
-func rare(confidence float64, n int) float64 {
-	return -libm.Log((1-confidence)/2) / float64(n)
-}
+func rare(confidence float64, n int) float64 { return -libm.Log((1-confidence)/2) / float64(n) }
 
 // Welch is the half-width of the interval of the mean of one sample, or of the
 // difference of two, of values without bounds. Samples of one have none, nor
@@ -119,4 +115,110 @@ func Welch(confidence float64, samples ...Sample) (half float64, ok bool) {
 	}
 	df := int(float64(variance*variance)/square + 1e-9)
 	return Student(confidence, df) * math.Sqrt(variance), true
+}
+
+// NormalCDF is the distribution function of the standard normal distribution.
+// Its error is a few units in the last place of the smaller of value and
+// complement.
+func NormalCDF(x float64) float64 {
+	t := math.Abs(x)
+	density, tail := normalDensity(t), 0.0
+	if t < 1 {
+		// The odd series of Marsaglia 2004.
+		term, sum := t, 0.0
+		for k := 3.0; sum+term != sum; k += 2 {
+			sum += term
+			term *= float64(t*t) / k
+		}
+		tail = 0.5 - float64(density*sum)
+	} else {
+		// Laplace's continued fraction, from its end: 200 terms are more than
+		// enough from 1 on.
+		for k := 200.0; k >= 1; k-- {
+			tail = k / (t + tail)
+		}
+		tail = density / (t + tail)
+	}
+	if x > 0 {
+		return 1 - tail
+	}
+	return tail
+}
+
+func normalDensity(x float64) float64 { return libm.Exp(-float64(x*x)/2) / math.Sqrt(2*math.Pi) }
+
+// NormalQuantile is the inverse of NormalCDF: -Inf at 0, +Inf at 1, NaN
+// outside. It is off by a few units in the last place.
+func NormalQuantile(p float64) float64 {
+	switch {
+	case p > 0.5:
+		return -NormalQuantile(1 - p)
+	case p == 0.5:
+		return 0
+	case p == 0:
+		return math.Inf(-1)
+	case !(p > 0):
+		return math.NaN()
+	}
+	// Newton's method on the logarithm, which is concave and so converges from
+	// the left, also in the far tail.
+	x := max(-math.Sqrt(-2*libm.Log(p)), -37.5) // below, NormalCDF is no longer exact
+	for range 60 {
+		cdf := NormalCDF(x)
+		move := libm.Log(cdf/p) * cdf / normalDensity(x)
+		x -= move
+		if math.Abs(move) <= 1e-16*math.Abs(x) {
+			break
+		}
+	}
+	return x
+}
+
+// Student is the distance from 0 within which Student's t distribution has the
+// share confidence of its mass: scipy's t.ppf((1+confidence)/2, df). It is
+// +Inf without a degree of freedom.
+//
+// The share within a distance is a finite sum for integer degrees of freedom;
+// the distance is found by bisection.
+//
+// Source: Zelen and Severo, in Abramowitz and Stegun, Handbook of Mathematical
+// Functions (1964), 26.7.3 and 26.7.4.
+func Student(confidence float64, df int) float64 {
+	if df < 1 {
+		return math.Inf(1)
+	}
+	// The cosine of the angle atan(t/√df) is bisected: far out in the tail it
+	// keeps its digits, which the sine does not.
+	low, high := 0.0, 1.0
+	for {
+		cos := low + float64((high-low)/2)
+		if cos == low || cos == high {
+			return math.Sqrt(float64(df)) * math.Sqrt(float64((1-cos)*(1+cos))) / cos
+		}
+		if studentShare(cos, df) > confidence {
+			low = cos
+		} else {
+			high = cos
+		}
+	}
+}
+
+// studentShare is the mass of the t distribution within the distance whose
+// angle has a cosine.
+func studentShare(cos float64, df int) float64 {
+	sin, square := math.Sqrt(float64((1-cos)*(1+cos))), float64(cos*cos)
+	if df%2 == 0 {
+		term, sum := 1.0, 1.0
+		for k := 2; k < df; k += 2 {
+			term = float64(term * float64(square*(float64(k-1)/float64(k))))
+			sum += term
+		}
+		return float64(sin * sum)
+	}
+	sum := 0.0
+	for k, term := 1, cos; k < df; k += 2 {
+		sum += term
+		term = float64(term * float64(square*(float64(k+1)/float64(k+2))))
+	}
+	return (libm.Acos(cos) + float64(sin*sum)) * (2 / math.Pi)
 }

@@ -281,15 +281,7 @@ func Holm(ps []float64) []float64 {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case ps[a] < ps[b]:
-			return -1
-		case ps[a] > ps[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ps[a], ps[b]) })
 	highest := 0.0
 	for rank, i := range order {
 		highest = max(highest, min(1, ps[i]*float64(len(order)-rank)))

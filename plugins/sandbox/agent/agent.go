@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/named"
 )
 
 // Command is the hidden sub-command that runs a built-in agent.
@@ -79,14 +81,10 @@ func run(a Agent, task Task) error {
 }
 
 func taskFrom(getenv func(string) string) (Task, error) {
-	var t Task
-	for _, dir := range []struct {
-		name string
-		dst  *string
-	}{{"DATA_DIR", &t.DataDir}, {"SUBMISSION_DIR", &t.SubmissionDir}, {"CODE_DIR", &t.CodeDir}, {"LOGS_DIR", &t.LogsDir}} {
-		*dir.dst = getenv(dir.name)
-		if *dir.dst == "" {
-			return t, fmt.Errorf("%s is not set; built-in agents are started by an agent-run step", dir.name)
+	t := Task{DataDir: getenv("DATA_DIR"), SubmissionDir: getenv("SUBMISSION_DIR"), CodeDir: getenv("CODE_DIR"), LogsDir: getenv("LOGS_DIR")}
+	for _, name := range []string{"DATA_DIR", "SUBMISSION_DIR", "CODE_DIR", "LOGS_DIR"} {
+		if getenv(name) == "" {
+			return t, fmt.Errorf("%s is not set; built-in agents are started by an agent-run step", name)
 		}
 	}
 	if sample := getenv("MLEFLOW_SAMPLE"); sample != "" {
@@ -105,4 +103,9 @@ func taskFrom(getenv func(string) string) (Task, error) {
 	}
 	t.Seed = uint64(n)
 	return t, nil
+}
+
+// all are the built-in agents.
+func all() *named.Set[Agent] {
+	return named.New("built-in agent", func(a Agent) string { return a.Name }, baseline, sample)
 }

@@ -43,7 +43,7 @@ func copySample(t Task, dst io.Writer) (name string, n int64, err error) {
 		name, err = sampleFile(t.DataDir)
 	}
 	if err != nil {
-		packed, packedErr := samplePacked(t.DataDir)
+		packed, packedErr := sampleNamed(t.DataDir, func(name string) bool { return archive.FormatOf(name) != "" })
 		if packedErr != nil {
 			return "", 0, err
 		}
@@ -77,11 +77,7 @@ func sampleFile(dir string) (string, error) {
 	return sampleNamed(dir, func(name string) bool { return strings.HasSuffix(name, ".csv") })
 }
 
-// samplePacked returns the name of an archive with the name of a sample submission.
-func samplePacked(dir string) (string, error) {
-	return sampleNamed(dir, func(name string) bool { return archive.FormatOf(name) != "" })
-}
-
+// sampleNamed is sampleFile for other files.
 func sampleNamed(dir string, is func(name string) bool) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

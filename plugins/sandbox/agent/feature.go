@@ -1,10 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // maxCategories is the maximum number of values of a text column that get columns of
@@ -15,10 +19,6 @@ const maxCategories = 50
 type matrix struct {
 	rows, cols int
 	data       []float64
-}
-
-func newMatrix(rows, cols int) *matrix {
-	return &matrix{rows: rows, cols: cols, data: make([]float64, rows*cols)}
 }
 
 func (m *matrix) row(i int) []float64 { return m.data[i*m.cols : (i+1)*m.cols] }
@@ -137,7 +137,7 @@ func encodeAll(f *frame, use []encoder) (*matrix, error) {
 	if width == 0 {
 		return nil, fmt.Errorf("no column of %s is a number, has at most %d values or is text", f.file, maxCategories)
 	}
-	m := newMatrix(f.rows(), width)
+	m := &matrix{rows: f.rows(), cols: width, data: make([]float64, f.rows()*width)}
 	at := 0
 	for i := range use {
 		e := &use[i]
@@ -148,4 +148,46 @@ func encodeAll(f *frame, use []encoder) (*matrix, error) {
 		at += w
 	}
 	return m, nil
+}
+
+// Limits of learning from free text: the maximum number of words per column, the number
+// that is always allowed, the maximum number of their cells in all rows, and the
+// minimum number of rows that contain a word.
+const (
+	mostWords    = 256
+	leastWords   = 32
+	mostCells    = 20_000_000
+	rowsWithWord = 5
+)
+
+// words yields the runs of letters and digits in a string, in lower case.
+func words(text string) iter.Seq[string] {
+	return strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// frequentWords numbers the words that occur in the most rows of a column. The most
+// frequent word comes first, and ties are in alphabetical order. A word that is in
+// every row carries no information, and one that is in only a few rows is not worth
+// learning.
+func frequentWords(col []string) map[string]int {
+	in := make(map[string]int)
+	for _, text := range col {
+		once := make(map[string]bool)
+		for word := range words(text) {
+			once[word] = true
+		}
+		for word := range once {
+			in[word]++
+		}
+	}
+	maps.DeleteFunc(in, func(_ string, rows int) bool { return rows < rowsWithWord || rows == len(col) })
+	list := slices.SortedFunc(maps.Keys(in), func(a, b string) int {
+		return cmp.Or(cmp.Compare(in[b], in[a]), cmp.Compare(a, b))
+	})
+	list = list[:min(len(list), mostWords, max(leastWords, mostCells/len(col)))]
+	numbers := make(map[string]int, len(list))
+	for i, word := range list {
+		numbers[word] = i
+	}
+	return numbers
 }

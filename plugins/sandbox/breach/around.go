@@ -1,8 +1,6 @@
 package breach
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -54,7 +52,7 @@ var (
 	}
 	homeFiles = []string{
 		".aws/credentials", ".aws/config", ".kube/config", ".config/gcloud/application_default_credentials.json",
-		".kaggle/kaggle.json", ".docker/config.json", ".netrc", ".mleflow/worker.env",
+		".kaggle/kaggle.json", ".kaggle/access_token", ".kaggle/credentials.json", ".docker/config.json", ".netrc", ".mleflow/worker.env",
 	}
 )
 
@@ -75,19 +73,21 @@ func Around(ctx context.Context, m Machine) (t *Targets, closeAll func() error, 
 	}
 	t.addresses(ctx, m, env)
 	t.files(env)
-	var traps []io.Closer
+	var traps []func() error
 	closeAll = func() (err error) {
-		for _, c := range traps {
-			err = errors.Join(err, c.Close())
+		for _, remove := range traps {
+			err = errors.Join(err, remove())
 		}
 		return err
 	}
-	for _, set := range []func(*Targets, string) (io.Closer, error){netTrap, socketTrap, fileTrap} {
-		c, err := set(t, m.Dir)
+	for _, set := range []func(string) (remove func() error, err error){t.netTrap, t.socketTrap, t.fileTrap} {
+		remove, err := set(m.Dir)
+		if remove != nil {
+			traps = append(traps, remove)
+		}
 		if err != nil {
 			return nil, nil, errors.Join(fmt.Errorf("set a trap for what is in the sandbox: %w", err), closeAll())
 		}
-		traps = append(traps, c)
 	}
 	return t, closeAll, nil
 }
@@ -143,8 +143,8 @@ func (t *Targets) resolved(ctx context.Context, what, address string, open bool)
 func nameServers(file string) (list []string) {
 	file = cmp.Or(file, "/etc/resolv.conf")
 	text, _ := os.ReadFile(file)
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		if f := strings.Fields(lines.Text()); len(f) > 1 && f[0] == "nameserver" {
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "nameserver" {
 			list = append(list, f[1])
 		}
 	}
@@ -185,12 +185,11 @@ func readStart(path string) ([]byte, error) {
 }
 
 // netTrap listens on all addresses of this machine.
-func netTrap(t *Targets, _ string) (io.Closer, error) {
-	l, err := net.Listen("tcp", ":0")
+func (t *Targets) netTrap(string) (remove func() error, err error) {
+	l, err := listen("tcp", ":0")
 	if err != nil {
 		return nil, err
 	}
-	go accept(l)
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	hosts := []string{"127.0.0.1"}
 	addrs, _ := net.InterfaceAddrs()
@@ -202,46 +201,43 @@ func netTrap(t *Targets, _ string) (io.Closer, error) {
 	for _, host := range hosts {
 		t.add("a server of the worker", "tcp", net.JoinHostPort(host, port), false)
 	}
-	return l, nil
+	return l.Close, nil
 }
 
 // socketTrap listens on an abstract socket, which has no file.
-func socketTrap(t *Targets, _ string) (io.Closer, error) {
+func (t *Targets) socketTrap(string) (remove func() error, err error) {
 	name := "@mleflow-trap-" + rand.Text()
-	l, err := net.Listen("unix", name)
+	l, err := listen("unix", name)
 	if err != nil {
 		return nil, err
 	}
-	go accept(l)
 	t.add("a socket of the worker", "unix", name, false)
+	return l.Close, nil
+}
+
+// listen listens, and closes each connection at once.
+func listen(network, address string) (net.Listener, error) {
+	l, err := net.Listen(network, address)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			c.Close()
+		}
+	}()
 	return l, nil
 }
 
-func accept(l net.Listener) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		c.Close()
-	}
-}
-
 // fileTrap writes a file that every user of this machine can read.
-func fileTrap(t *Targets, dir string) (io.Closer, error) {
+func (t *Targets) fileTrap(dir string) (remove func() error, err error) {
 	f, err := os.CreateTemp(dir, "trap-")
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	content := []byte(rand.Text())
-	if _, err := f.Write(content); err != nil {
-		return remover(f.Name()), err
-	}
 	t.Files = append(t.Files, File{[]byte(f.Name()), t.hash(content)})
-	return remover(f.Name()), f.Chmod(0o644)
+	_, err = f.Write(content)
+	return func() error { return os.Remove(f.Name()) }, errors.Join(err, f.Chmod(0o644))
 }
-
-type remover string
-
-func (r remover) Close() error { return os.Remove(string(r)) }

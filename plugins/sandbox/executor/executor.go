@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -108,6 +109,9 @@ type Spec struct {
 	// processes of the command at once, until thaw is called. Thaw must follow soon.
 	// Runtimes that cannot do so do not call it.
 	OnFreezer func(freeze func(context.Context) (thaw func(), err error))
+	// OnLimit, if set, is called, before OnStart, with a function that replaces the time
+	// limit, which is still counted from the start.
+	OnLimit func(set func(limit time.Duration) error)
 	// Work, if set, counts the bytes read of the image that must be read before the
 	// command can start.
 	Work *progress.Work
@@ -160,13 +164,25 @@ type Service struct {
 	// Port is the port on the guest's own loopback interface. If it is 0, or if the
 	// guest shares the host's network, a free port is used.
 	Port int
-	// Env, unless it is "", names the variable that is set to the address,
-	// "http://127.0.0.1:PORT".
-	Env string
+	// Env are variables of the command. Address in their values is replaced by the
+	// service's address, "http://127.0.0.1:PORT".
+	Env map[string]string
 	// Serve answers connections until the command has ended. The listener is then
 	// closed and ctx cancelled, and Run waits for Serve to return. An error before that
 	// ends the run. A result after that is ignored.
-	Serve func(ctx context.Context, l net.Listener) error
+	Serve func(ctx context.Context, l net.Listener) error `json:"-"`
+}
+
+// Address stands for a service's address in the values of its variables.
+const Address = "{address}"
+
+// Variables returns Env for a service at a port.
+func (s Service) Variables(port int) map[string]string {
+	vars := map[string]string{}
+	for name, value := range s.Env {
+		vars[name] = strings.ReplaceAll(value, Address, "http://127.0.0.1:"+strconv.Itoa(port))
+	}
+	return vars
 }
 
 // Sandbox holds further requirements for runtimes that isolate. Others ignore it.
@@ -257,6 +273,8 @@ const (
 	TimedOut Reason = "timed_out"
 	// OutOfMemory: it was killed at its memory limit.
 	OutOfMemory Reason = "out_of_memory"
+	// Stopped: the caller stopped it because a person asked.
+	Stopped Reason = "stopped"
 	// OutOfDisk: the caller stopped it because it stored too much.
 	OutOfDisk Reason = "out_of_disk"
 )

@@ -9,13 +9,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"os"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -110,9 +114,9 @@ func LimitSetup(ctx context.Context, d time.Duration) (limited context.Context, 
 
 // Follower passes on the content of a growing file.
 type Follower struct {
-	file       *os.File
-	dst        io.Writer
-	stop, done chan struct{}
+	file *os.File
+	dst  io.Writer
+	stop func()
 }
 
 // followEvery is the interval at which the file is read.
@@ -124,32 +128,194 @@ func Follow(name string, dst io.Writer) (*Follower, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Follower{file: file, dst: dst, stop: make(chan struct{}), done: make(chan struct{})}
-	go f.run()
+	f := &Follower{file: file, dst: dst}
+	f.stop = progress.Every(followEvery, f.pass)
 	return f, nil
 }
 
-func (f *Follower) run() {
-	defer close(f.done)
-	tick := time.NewTicker(followEvery)
-	defer tick.Stop()
-	for {
-		_, _ = io.Copy(f.dst, f.file)
-		select {
-		case <-tick.C:
-		case <-f.stop:
-			_, _ = io.Copy(f.dst, f.file)
-			return
-		}
-	}
-}
+func (f *Follower) pass() { _, _ = io.Copy(f.dst, f.file) }
 
 // Finish passes on the rest once everything has been written.
 func (f *Follower) Finish() {
 	if f != nil && f.file != nil {
-		close(f.stop)
-		<-f.done
+		f.stop()
+		f.pass()
 		f.file.Close()
 		f.file = nil
 	}
+}
+
+// Output passes on the first bytes of a command's output and counts the rest. It never
+// fails, so that a full log does not stop the command. Its writers share the limit and
+// may be used concurrently.
+type Output struct {
+	mu            sync.Mutex
+	left, dropped int64
+	unlimited     bool
+}
+
+// NewOutput returns an Output for Limits.LogBytes: 0 is no limit.
+func NewOutput(limit int64) *Output {
+	return &Output{left: limit, unlimited: limit == 0}
+}
+
+// Dropped returns the number of bytes that were not passed on.
+func (o *Output) Dropped() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.dropped
+}
+
+// Writer returns a writer that passes on to dst, one Write at a time.
+func (o *Output) Writer(dst io.Writer) io.Writer { return &outputWriter{o, dst} }
+
+type outputWriter struct {
+	output *Output
+	dst    io.Writer
+}
+
+func (w *outputWriter) Write(p []byte) (int, error) {
+	o := w.output
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	pass := p
+	if !o.unlimited && int64(len(p)) > o.left {
+		pass = p[:o.left]
+	}
+	o.left -= int64(len(pass))
+	n, err := w.dst.Write(pass)
+	if err != nil {
+		n = max(n, 0)
+		o.dropped += int64(len(pass) - n)
+	}
+	o.dropped += int64(len(p) - len(pass))
+	return len(p), nil
+}
+
+// StuckTimeout is the time after which processes that the kernel has killed but not ended
+// count as stuck.
+const StuckTimeout = time.Minute
+
+// ErrStuck means that killed processes do not end.
+var ErrStuck = errors.New("stop command: processes would not die")
+
+// useEvery is the interval at which the use of a command is reported.
+const useEvery = 2 * time.Second
+
+// ReportUse reports what measure returns to OnUse, until it is stopped. measure returns
+// false if it is unknown what the command uses.
+func (s Spec) ReportUse(measure func() (Use, bool)) (stop func()) {
+	if s.OnUse == nil {
+		return func() {}
+	}
+	return progress.Every(useEvery, func() {
+		if use, known := measure(); known {
+			s.OnUse(use)
+		}
+	})
+}
+
+// LookPath finds the program as a shell with the command's environment would.
+func LookPath(name string, env []string, dir string) (string, error) {
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return name, executable(name)
+	}
+	for _, v := range env {
+		path, ok := strings.CutPrefix(v, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, d := range filepath.SplitList(path) {
+			if file := filepath.Join(d, name); filepath.IsAbs(d) && executable(file) == nil {
+				return file, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%s: no such program in PATH", name)
+}
+
+func executable(file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s: not an executable file", file)
+	}
+	return nil
+}
+
+// Serving are the services of one run while they are served. It is for runtimes.
+type Serving struct {
+	env       map[string]string
+	ports     []int
+	listeners []net.Listener
+	cancel    context.CancelCauseFunc
+	running   sync.WaitGroup
+	mu        sync.Mutex
+	ending    bool
+	err       error
+}
+
+// Serve calls listen for the listener of each service, by index, and serves the
+// service. A service whose listener is nil is not served. The returned context is
+// cancelled when a service fails; its cause names the service.
+func Serve(ctx context.Context, services []Service, listen func(i int) (net.Listener, error)) (context.Context, *Serving, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &Serving{env: map[string]string{}, cancel: cancel}
+	for i, service := range services {
+		l, err := listen(i)
+		if err != nil {
+			s.Close()
+			return ctx, nil, fmt.Errorf("listen for service %s: %w", service.Name, err)
+		}
+		if l == nil {
+			continue
+		}
+		s.listeners = append(s.listeners, l)
+		port := 0
+		if addr, ok := l.Addr().(*net.TCPAddr); ok {
+			port = addr.Port
+		}
+		s.ports = append(s.ports, port)
+		s.running.Go(func() { s.serve(ctx, service, l) })
+		maps.Copy(s.env, service.Variables(port))
+	}
+	return ctx, s, nil
+}
+
+func (s *Serving) serve(ctx context.Context, service Service, l net.Listener) {
+	err := service.Serve(ctx, l)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending || ctx.Err() != nil || err == nil {
+		return
+	}
+	s.err = errors.Join(s.err, fmt.Errorf("serve %s: %w", service.Name, err))
+	s.cancel(s.err)
+}
+
+// Env returns the variables with the addresses of the services.
+func (s *Serving) Env() map[string]string { return s.env }
+
+// Ports returns the services' ports, in order.
+func (s *Serving) Ports() []int { return s.ports }
+
+// Close closes the listeners, waits until every service has returned, and returns the
+// earlier failures.
+func (s *Serving) Close() error {
+	s.mu.Lock()
+	s.ending = true
+	s.mu.Unlock()
+	for _, l := range s.listeners {
+		_ = l.Close()
+	}
+	s.cancel(nil)
+	s.running.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
 }

@@ -2,8 +2,14 @@ package executor
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,4 +153,95 @@ func (m Machine) memory(text string, held int64) string {
 // list returns the list of the guest's processors.
 func (m Machine) list() string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(m.CPUs), "[]"), " ", ",") + "\n"
+}
+
+// ControlGroup returns the cgroup of version 2 of a process, "self" or a number, or "".
+func ControlGroup(process string) string {
+	text, _ := os.ReadFile(filepath.Join("/proc", process, "cgroup"))
+	for line := range strings.Lines(string(text)) {
+		if group, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return group
+		}
+	}
+	return ""
+}
+
+// OnThread calls f on a thread that ends with it, and with all that f gives up or enters. It
+// is never the first thread of the process: whoever is in that one's Landlock domain may
+// signal the process.
+func OnThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			OnThread(f) // on another thread, as this one is held
+			runtime.UnlockOSThread()
+			return
+		}
+		f()
+	}()
+	<-done
+}
+
+// SocketPair returns both ends of a socket of a kind, such as unix.SOCK_STREAM: ours, and the
+// one for a process that is to be started.
+func SocketPair(kind int) (ours *net.UnixConn, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	own := os.NewFile(uintptr(fds[0]), "socket")
+	defer own.Close()
+	theirs = os.NewFile(uintptr(fds[1]), "socket")
+	c, err := net.FileConn(own)
+	if err != nil {
+		return nil, nil, errors.Join(err, theirs.Close())
+	}
+	return c.(*net.UnixConn), theirs, nil
+}
+
+// LoopbackUp brings up the loopback interface of this thread's network namespace.
+func LoopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	req, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, req); err != nil {
+		return err
+	}
+	if flags := req.Uint16(); flags&unix.IFF_UP == 0 {
+		req.SetUint16(flags | unix.IFF_UP)
+		return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
+	}
+	return nil
+}
+
+// Give makes the user uid:gid the owner of the files in the mounts that the command may
+// write to. Files with several names stay unchanged, because they belong to others too.
+func Give(mounts []Mount, uid, gid int) error {
+	for _, m := range mounts {
+		if m.ReadOnly {
+			continue
+		}
+		err := filepath.WalkDir(m.Host, func(path string, d fs.DirEntry, err error) error {
+			var st unix.Stat_t
+			if err == nil {
+				err = unix.Lstat(path, &st)
+			}
+			if err != nil || !d.IsDir() && st.Nlink > 1 {
+				return err
+			}
+			return os.Lchown(path, uid, gid)
+		})
+		if err != nil {
+			return fmt.Errorf("give the command %s: %w", m.Guest, err)
+		}
+	}
+	return nil
 }

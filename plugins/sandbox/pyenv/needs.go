@@ -9,10 +9,8 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
-
-// Part is a file or folder of this machine, and the path at which programs look for it.
-type Part struct{ Host, At string }
 
 // parts are the entries of an environment that its programs need.
 var parts = []string{"bin", "etc", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "share", "ssl"}
@@ -20,7 +18,7 @@ var parts = []string{"bin", "etc", "include", "lib", "lib64", "libexec", "pyvenv
 // Parts returns what an agent is to see of the environment, at its own path and at
 // another. An environment of conda is its own installation, whose programs name its
 // path.
-func (h Host) Parts(at string) (list []Part, err error) {
+func (h Host) Parts(at string) (list []executor.Mount, err error) {
 	whole, err := checkout.Follow(h.Dir)
 	if err != nil {
 		return nil, err
@@ -38,7 +36,7 @@ func (h Host) Parts(at string) (list []Part, err error) {
 			return nil, fmt.Errorf("%s of the environment %s is a link to %s, which an agent must not see: make the environment again", name, h.Dir, host)
 		}
 		for _, place := range places {
-			list = append(list, Part{host, filepath.Join(place, name)})
+			list = append(list, executor.Mount{Host: host, Guest: filepath.Join(place, name), ReadOnly: true})
 		}
 	}
 	if h.Prefix == whole {
@@ -51,12 +49,14 @@ func (h Host) Parts(at string) (list []Part, err error) {
 // names, the standard library, and the shared libraries in the installation to which
 // these are linked. There is nothing to show of /usr, which every agent without an image
 // sees.
-func (i Interpreter) Needs() (list []Part) {
+func (i Interpreter) Needs() (list []executor.Mount) {
 	for _, place := range []string{i.Prefix, i.named} {
 		if place == "" || checkout.Below(place, "/usr") {
 			continue
 		}
-		add := func(host, rel string) { list = append(list, Part{host, filepath.Join(place, rel)}) }
+		add := func(host, rel string) {
+			list = append(list, executor.Mount{Host: host, Guest: filepath.Join(place, rel), ReadOnly: true})
+		}
 		for _, name := range i.names() {
 			add(i.Path, filepath.Join("bin", name))
 		}
@@ -72,7 +72,7 @@ func (i Interpreter) Needs() (list []Part) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Part) int { return strings.Compare(a.At, b.At) })
+	slices.SortFunc(list, func(a, b executor.Mount) int { return strings.Compare(a.Guest, b.Guest) })
 	return list
 }
 

@@ -76,7 +76,7 @@ func TestParts(t *testing.T) {
 	}
 	var at []string
 	for _, p := range list {
-		at = append(at, p.At)
+		at = append(at, p.Guest)
 	}
 	want := []string{Guest + "/bin", Guest + "/lib", Guest + "/pyvenv.cfg", prefix + "/bin/python3.11", prefix + "/lib/libstdc++.so.6", prefix + "/lib/python3.11"}
 	if slices.Sort(at); !slices.Equal(at, want) {

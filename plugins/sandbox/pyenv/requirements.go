@@ -65,7 +65,9 @@ func (p Package) Version() string {
 }
 
 // Key returns the name by which indexes know the package.
-func (p Package) Key() string { return normal(p.Name) }
+func (p Package) Key() string {
+	return strings.ToLower(separators.Regexp().ReplaceAllString(p.Name, "-"))
+}
 
 // Wheels returns the paths of the wheels beside the requirements, in their order.
 func (l List) Wheels() (paths []string) {
@@ -89,10 +91,6 @@ func WheelsOf(name, text string) []string {
 
 // separators matches what normal names have a hyphen for.
 var separators = pattern.New(`[-_.]+`)
-
-func normal(name string) string {
-	return strings.ToLower(separators.Regexp().ReplaceAllString(name, "-"))
-}
 
 // byKey returns the packages by their normal names.
 func (l List) byKey() map[string]Package {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -171,44 +172,31 @@ type refusal struct {
 // Error implements error.
 func (e *refusal) Error() string { return e.text }
 
-// Unwrap returns the cause.
-func (e *refusal) Unwrap() error { return e.err }
-
 func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
-	call := Call{Time: time.Now().UTC()}
+	call := Call{Time: time.Now().UTC(), Status: http.StatusOK}
 	verdict, err := s.judge(r, &call)
 	call.Seconds = time.Since(call.Time).Seconds()
-	var no *refusal
+	body := map[string]string{} // as that of the reference's server
+	no, refused := errors.AsType[*refusal](err)
 	switch {
-	case errors.As(err, &no):
-		call.Status = no.status
-		if no.err != nil {
-			call.Error = no.err.Error()
-		}
+	case refused:
+		call.Status, body["error"], err = no.status, no.text, no.err
 	case err != nil:
-		call.Status, call.Error = http.StatusInternalServerError, err.Error()
+		call.Status, body["error"] = http.StatusInternalServerError, "An unexpected error occurred."
+		body["details"] = "The file could not be checked. This is not its fault; try again later."
+	case verdict.Class != "":
+		call.Class, call.Reason, body["result"] = verdict.Class, verdict.Reason, Invalid+verdict.Reason
 	default:
-		call.Status, call.Class, call.Reason, call.Valid = http.StatusOK, verdict.Class, verdict.Reason, verdict.Class == ""
+		call.Valid, body["result"] = true, Valid
+	}
+	if err != nil {
+		call.Error = err.Error()
 	}
 	s.opts.Record(call)
-	answer(w, call, verdict, no)
-}
-
-// answer replies in the same way as the reference's server.
-func answer(w http.ResponseWriter, call Call, verdict Verdict, no *refusal) {
-	switch {
-	case call.Status == http.StatusOK && call.Valid:
-		reply(w, call.Status, map[string]string{"result": Valid})
-	case call.Status == http.StatusOK:
-		reply(w, call.Status, map[string]string{"result": Invalid + verdict.Reason})
-	case no != nil:
-		if no.status == http.StatusTooManyRequests {
-			w.Header().Set("Retry-After", "5")
-		}
-		reply(w, no.status, map[string]string{"error": no.text})
-	default:
-		reply(w, call.Status, map[string]string{"error": "An unexpected error occurred.", "details": "The file could not be checked. This is not its fault; try again later."})
+	if call.Status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "5")
 	}
+	reply(w, call.Status, body)
 }
 
 // judge takes the file of a request when it is its turn, and checks it.
@@ -287,17 +275,11 @@ func (s *Server) save(src io.Reader, path string, call *Call) error {
 	}
 	defer dst.Close()
 	sum := sha256.New()
-	var disk error
-	to := writerFunc(func(p []byte) (int, error) {
-		sum.Write(p)
-		n, err := dst.Write(p)
-		disk = errors.Join(disk, err)
-		return n, err
-	})
-	call.Bytes, err = io.Copy(to, io.LimitReader(src, s.opts.MaxBytes+1))
+	call.Bytes, err = io.Copy(io.MultiWriter(dst, sum), io.LimitReader(src, s.opts.MaxBytes+1))
+	_, disk := errors.AsType[*fs.PathError](err)
 	switch {
-	case disk != nil:
-		return disk
+	case disk:
+		return err
 	case err != nil:
 		return s.refuse(err)
 	case call.Bytes > s.opts.MaxBytes:
@@ -306,8 +288,3 @@ func (s *Server) save(src io.Reader, path string, call *Call) error {
 	call.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return dst.Close()
 }
-
-type writerFunc func([]byte) (int, error)
-
-// Write implements io.Writer.
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -1,11 +1,14 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"os"
+	"path"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 )
@@ -49,20 +52,17 @@ func FormatOf(name string) Format {
 // Sniff returns the format that the first bytes of a file indicate, or "". A
 // plain tar can only be recognised from byte 257 on.
 func Sniff(head []byte) Format {
-	has := func(at int, magic string) bool {
-		return len(head) >= at+len(magic) && string(head[at:at+len(magic)]) == magic
-	}
-	switch {
-	case has(0, "PK\x03\x04"), has(0, "PK\x05\x06"):
-		return Zip
-	case has(0, "7z\xbc\xaf\x27\x1c"):
-		return SevenZip
-	case has(0, "\x1f\x8b"):
-		return TarGzip
-	case has(0, "\x28\xb5\x2f\xfd"):
-		return TarZstd
-	case has(257, "ustar"):
-		return Tar
+	for _, m := range []struct {
+		at    int
+		magic string
+		Format
+	}{
+		{0, "PK\x03\x04", Zip}, {0, "PK\x05\x06", Zip}, {0, szSignature, SevenZip}, {0, "\x1f\x8b", TarGzip},
+		{0, "\x28\xb5\x2f\xfd", TarZstd}, {257, "ustar", Tar},
+	} {
+		if len(head) >= m.at && bytes.HasPrefix(head[m.at:], []byte(m.magic)) {
+			return m.Format
+		}
 	}
 	return ""
 }
@@ -138,10 +138,17 @@ type guard struct {
 	seen map[string]bool
 }
 
-// cleaner returns a guard that only cleans names; another guard has checked
-// them.
-func cleaner() *guard {
-	return &guard{limits: Limits{Entries: math.MaxInt, Bytes: math.MaxInt64}}
+// clean cleans the name of an entry and checks it.
+func (e *Entry) clean() error {
+	if e.Folder {
+		e.Name = strings.TrimRight(e.Name, "/")
+	}
+	e.Name = strings.TrimPrefix(e.Name, "./")
+	if e.Folder && (e.Name == "" || e.Name == ".") {
+		e.Name = "."
+		return nil
+	}
+	return CheckName(e.Name)
 }
 
 // admit checks an entry and cleans its name.
@@ -149,17 +156,10 @@ func (g *guard) admit(e *Entry) error {
 	if g.count++; g.count > g.limits.Entries {
 		return fmt.Errorf("%w: %q is beyond the limit of %d entries", ErrUnsafe, e.Name, g.limits.Entries)
 	}
-	if e.Folder {
-		e.Name = strings.TrimRight(e.Name, "/")
-	} else {
+	if !e.Folder {
 		g.files++
 	}
-	e.Name = strings.TrimPrefix(e.Name, "./")
-	if e.Folder && (e.Name == "" || e.Name == ".") {
-		e.Name = "."
-		return nil
-	}
-	if err := CheckName(e.Name); err != nil {
+	if err := e.clean(); err != nil || e.Name == "." {
 		return err
 	}
 	if err := g.claim(e); err != nil {
@@ -177,7 +177,7 @@ func (g *guard) claim(e *Entry) error {
 		return fmt.Errorf("%w: name %q occurs twice", ErrUnsafe, e.Name)
 	}
 	g.seen[e.Name] = e.Folder
-	for dir := parent(e.Name); dir != ""; dir = parent(dir) {
+	for dir := path.Dir(e.Name); dir != "."; dir = path.Dir(dir) {
 		folder, ok := g.seen[dir]
 		if ok && !folder {
 			return fmt.Errorf("%w: %q is both a file and a folder", ErrUnsafe, dir)
@@ -205,14 +205,6 @@ func (g *guard) grow(e *Entry) error {
 	return nil
 }
 
-func parent(name string) string {
-	at := strings.LastIndexByte(name, '/')
-	if at < 0 {
-		return ""
-	}
-	return name[:at]
-}
-
 // CheckName rejects a name that is not a plain relative path; see the package
 // documentation.
 func CheckName(name string) error {
@@ -236,7 +228,7 @@ func CheckName(name string) error {
 			return bad("contains a control character")
 		}
 	}
-	for _, part := range strings.Split(name, "/") {
+	for part := range strings.SplitSeq(name, "/") {
 		switch {
 		case part == "..":
 			return bad("leads out of its folder")
@@ -247,4 +239,55 @@ func CheckName(name string) error {
 		}
 	}
 	return nil
+}
+
+// Unpack writes an archive's entries below a folder, which must exist. A file
+// that already exists is an error; nothing is replaced.
+func Unpack(ctx context.Context, src Source, format Format, limits Limits, folder string) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return fmt.Errorf("unpack archive: %w", err)
+	}
+	defer root.Close()
+	return Walk(ctx, src, format, limits, func(e Entry, r io.Reader) error {
+		name := filepath.FromSlash(e.Name)
+		if e.Folder {
+			return root.MkdirAll(name, 0o755)
+		}
+		if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		mode := os.FileMode(0o644)
+		if e.Executable {
+			mode = 0o755
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, r)
+		return errors.Join(err, f.Close())
+	})
+}
+
+// FirstCSV passes the first CSV file of the archive at a path, whose suffix
+// gives the format, and reports whether there is one.
+func FirstCSV(ctx context.Context, file string, use func(name string, r io.Reader) error) (found bool, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	err = Walk(ctx, Source{f, info.Size()}, FormatOf(file), DefaultLimits(), func(e Entry, r io.Reader) error {
+		if found || e.Folder || !strings.EqualFold(filepath.Ext(e.Name), ".csv") {
+			return nil
+		}
+		found = true
+		return use(e.Name, r)
+	})
+	return found, err
 }

@@ -1,13 +1,17 @@
 package archive
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime"
+	"strconv"
 	"sync"
-	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/tree"
@@ -74,17 +78,19 @@ func Into(ctx context.Context, store cache.Building, src Source, sink Sink, o In
 	if err != nil {
 		return nil, fmt.Errorf("unpack %s archive: %w", o.Format, err)
 	}
-	switch o.Format {
-	case Zip:
-		err = u.zip()
-	case Tar, TarGzip, TarZstd:
-		err = u.tar(o.Format)
-	case SevenZip:
-		err = u.sevenZip()
-	default:
-		err = fmt.Errorf("%w: unknown format %q", ErrFormat, o.Format)
-	}
-	if err = u.end(err); err != nil {
+	u.tasks.Go(func() error {
+		switch o.Format {
+		case Zip:
+			return u.zip()
+		case Tar, TarGzip, TarZstd:
+			return u.tar(o.Format)
+		case SevenZip:
+			return u.sevenZip()
+		}
+		return fmt.Errorf("%w: unknown format %q", ErrFormat, o.Format)
+	})
+	// After a cancellation entries may be missing, though nothing failed.
+	if err = cmp.Or(u.tasks.Wait(), context.Cause(ctx)); err != nil {
 		return nil, fmt.Errorf("unpack %s archive: %w", o.Format, errors.Join(err, u.journal.close()))
 	}
 	return &Unpacked{Files: u.files, Bytes: u.bytes, Continued: u.continued, journal: u.journal}, nil
@@ -92,15 +98,13 @@ func Into(ctx context.Context, store cache.Building, src Source, sink Sink, o In
 
 // unpacker is the work of one Into.
 type unpacker struct {
-	ctx    context.Context // of one call; cancelled by the first failure
-	cancel context.CancelCauseFunc
-	store  cache.Building
-	src    Source
-	guard  *guard
-	o      IntoOptions
-	tasks  chan func() error
-	wg     sync.WaitGroup
-	failed atomic.Pointer[error]
+	ctx   context.Context // of one call; cancelled by the first failure
+	store cache.Building
+	src   Source
+	guard *guard
+	o     IntoOptions
+	// tasks are the entries that are being stored, and the reading of the archive.
+	tasks *errgroup.Group
 
 	journal *journal
 	// done are the entries that an earlier process stored.
@@ -126,10 +130,8 @@ func newUnpacker(ctx context.Context, store cache.Building, src Source, sink Sin
 	if err != nil {
 		return nil, err
 	}
-	u := &unpacker{store: store, src: src, sink: sink, o: o, journal: journal, guard: &guard{limits: o.Limits, packed: src.Size}}
-	u.ctx, u.cancel = context.WithCancelCause(ctx)
+	u := &unpacker{ctx: ctx, store: store, src: src, sink: sink, o: o, journal: journal, guard: &guard{limits: o.Limits, packed: src.Size}}
 	if err := journal.read(u.restore); err != nil {
-		u.cancel(nil)
 		return nil, errors.Join(err, journal.close())
 	}
 	if u.continued > 0 {
@@ -138,54 +140,19 @@ func newUnpacker(ctx context.Context, store cache.Building, src Source, sink Sin
 	if u.continued > 0 && o.Resumed != nil {
 		o.Resumed(u.continued)
 	}
-	u.tasks = make(chan func() error)
-	for range o.Workers {
-		u.wg.Go(u.work)
-	}
+	u.tasks, u.ctx = errgroup.WithContext(ctx)
+	u.tasks.SetLimit(o.Workers + 1) // one reads
 	return u, nil
 }
 
-// work runs tasks until there are no more. After a failure it only drains them.
-func (u *unpacker) work() {
-	for task := range u.tasks {
-		if u.ctx.Err() != nil {
-			continue
-		}
-		if err := task(); err != nil {
-			u.fail(err)
-		}
-	}
-}
-
-// fail remembers the first failure and stops the others.
-func (u *unpacker) fail(err error) {
-	if u.failed.CompareAndSwap(nil, &err) {
-		u.cancel(err)
-	}
-}
-
-// do passes a task to the workers, and waits until one takes it.
+// do starts a task, once a worker is free. After a failure there are no more.
 func (u *unpacker) do(task func() error) error {
-	select {
-	case u.tasks <- task:
-		return nil
-	case <-u.ctx.Done():
-		return context.Cause(u.ctx)
-	}
-}
-
-// end waits for the workers and returns the first failure, or why the call was
-// cancelled: its entries may be missing then, though nothing failed.
-func (u *unpacker) end(err error) error {
-	if err != nil {
-		u.fail(err)
-	}
-	close(u.tasks)
-	u.wg.Wait()
-	defer u.cancel(nil)
-	if first := u.failed.Load(); first != nil {
-		return *first
-	}
+	u.tasks.Go(func() error {
+		if u.ctx.Err() != nil {
+			return nil
+		}
+		return task()
+	})
 	return context.Cause(u.ctx)
 }
 
@@ -262,7 +229,9 @@ func (u *unpacker) unpacks(name string) bool { return u.o.Nested != nil && u.o.N
 // putBytes stores an entry that is in memory.
 func (u *unpacker) putBytes(index int64, e Entry, data []byte) error {
 	if u.unpacks(e.Name) {
-		return u.unpackBytes(index, e, data)
+		if done, err := u.unpackNested(index, e, Source{bytes.NewReader(data), int64(len(data))}); done || err != nil {
+			return err
+		}
 	}
 	ref, err := cache.PutBytes(u.ctx, u.store, data)
 	if err != nil {
@@ -274,7 +243,7 @@ func (u *unpacker) putBytes(index int64, e Entry, data []byte) error {
 // putStream stores an entry as it is read.
 func (u *unpacker) putStream(index int64, e Entry, r io.Reader) error {
 	if u.unpacks(e.Name) {
-		return u.unpackStream(index, e, r)
+		return u.putSpooled(index, e, r)
 	}
 	out := &largeFile{u: u}
 	ref, err := cache.PutWritten(u.ctx, u.store, cache.Ref{}, func(w io.Writer) error {
@@ -285,4 +254,82 @@ func (u *unpacker) putStream(index int64, e Entry, r io.Reader) error {
 		return fmt.Errorf("%q: %w", e.Name, err)
 	}
 	return u.settle(finished{index, e.Name, ref, e.Executable}, func(c *counts) { c.under -= out.n })
+}
+
+// FormatIn returns the format that an archive's first bytes indicate, or else
+// its name, or "".
+func FormatIn(src Source, name string) (Format, error) {
+	head := make([]byte, min(512, max(src.Size, 0)))
+	n, err := src.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	if format := Sniff(head[:n]); format != "" {
+		return format, nil
+	}
+	return FormatOf(name), nil
+}
+
+// putSpooled stores a large entry that may be an archive: it is first written to an ingest
+// and read from there.
+func (u *unpacker) putSpooled(index int64, e Entry, r io.Reader) error {
+	in, err := u.store.Ingest(u.ctx, "")
+	if err != nil {
+		return fmt.Errorf("%q: %w", e.Name, err)
+	}
+	defer in.Close()
+	if err := pipe(u.ctx, in, r); err != nil {
+		return fmt.Errorf("%q: %w", e.Name, err)
+	}
+	if done, err := u.unpackNested(index, e, Source{in, in.Offset()}); done || err != nil {
+		return err
+	}
+	ref, err := in.Commit(u.ctx, cache.Ref{})
+	if err != nil {
+		return err
+	}
+	return u.finish(finished{index, e.Name, ref, e.Executable})
+}
+
+// unpackNested turns a nested archive into a tree. It does nothing, and reports so, if the
+// entry turns out not to be an archive.
+func (u *unpacker) unpackNested(index int64, e Entry, src Source) (done bool, err error) {
+	format, err := FormatIn(src, e.Name)
+	if err != nil {
+		return false, fmt.Errorf("%q: %w", e.Name, err)
+	}
+	if format == "" {
+		return false, nil
+	}
+	u.nesting.Lock()
+	defer u.nesting.Unlock()
+	b := tree.NewBuilder(u.store)
+	o := IntoOptions{Format: format, Limits: u.left(), Workers: u.o.Workers, Progress: func(p Progress) { u.reportNested(p, e.Size) }}
+	if u.o.Key != "" {
+		o.Key = u.o.Key + "-" + strconv.FormatInt(index, 10)
+	}
+	inner, err := Into(u.ctx, u.store, src, b, o)
+	if err != nil {
+		return false, fmt.Errorf("%q: %w", e.Name, err)
+	}
+	defer inner.Close()
+	ref, err := b.Build(u.ctx, u.store)
+	if err != nil {
+		return false, fmt.Errorf("%q: %w", e.Name, err)
+	}
+	if err := u.settle(finished{index, e.Name, ref, false}, func(c *counts) { c.unpackedNested(ref, e.Size) }); err != nil {
+		return false, err
+	}
+	return true, inner.Drop()
+}
+
+// left returns the limits that remain for a nested archive after the outer one's
+// use.
+func (u *unpacker) left() Limits {
+	l := u.o.Limits
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	l.Entries -= int(u.files)
+	l.Bytes -= u.bytes
+	return l
 }

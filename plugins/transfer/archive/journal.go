@@ -3,6 +3,7 @@ package archive
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -170,4 +171,48 @@ func (j *journal) drop() error {
 		return nil
 	}
 	return errors.Join(j.in.Reset(), j.in.Close())
+}
+
+// smallBuffer holds a small entry.
+type smallBuffer [smallEntry]byte
+
+var smallBuffers = sync.Pool{New: func() any { return new(smallBuffer) }}
+
+// pipeBuffers hold a piece of a large one, as large as those of cache.Copy.
+var pipeBuffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 128<<10) }}
+
+// pipe copies while reading and writing in parallel, since both are CPU-bound:
+// one side decompresses, the other hashes and writes.
+func pipe(ctx context.Context, w io.Writer, r io.Reader) error {
+	from, to := io.Pipe()
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		buf := pipeBuffers.Get().(*bufio.Writer)
+		defer pipeBuffers.Put(buf)
+		buf.Reset(to)
+		_, err := buf.ReadFrom(r)
+		_ = to.CloseWithError(cmp.Or(err, buf.Flush()))
+	})
+	defer reading.Wait() // r is valid only until then
+	defer from.Close()
+	_, err := cache.Copy(ctx, w, from)
+	return err
+}
+
+// bitmap is a growing set of small integers.
+type bitmap []uint64
+
+func (b bitmap) has(i int64) bool { return i/64 < int64(len(b)) && b[i/64]>>(i%64)&1 != 0 }
+
+func (b *bitmap) set(i int64) {
+	for i/64 >= int64(len(*b)) {
+		*b = append(*b, make([]uint64, max(64, len(*b)))...)
+	}
+	(*b)[i/64] |= 1 << (i % 64)
+}
+
+func (b bitmap) clear(i int64) {
+	if i/64 < int64(len(b)) {
+		b[i/64] &^= 1 << (i % 64)
+	}
 }

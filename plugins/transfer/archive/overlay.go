@@ -45,7 +45,13 @@ func (o *Overlay) Mount(ctx context.Context, name, folder, work string) error {
 		return fmt.Errorf("mount %s: %q is not a relative folder", name, folder)
 	}
 	if info, err := o.Stat(name); err == nil && info.IsDir() {
-		return o.mountFolder(name, folder)
+		base, at := o.Resolve(name)
+		sub, err := fs.Sub(base, at)
+		if err != nil {
+			return fmt.Errorf("mount %s: %w", name, err)
+		}
+		o.layers = append(o.layers, layer{sub, folder})
+		return nil
 	}
 	f, err := o.Open(name)
 	if err != nil {
@@ -61,17 +67,6 @@ func (o *Overlay) Mount(ctx context.Context, name, folder, work string) error {
 		return fmt.Errorf("mount %s: %w", name, err)
 	}
 	o.layers = append(o.layers, layer{mounted, folder})
-	return nil
-}
-
-// mountFolder mounts the files of an unpacked archive below folder.
-func (o *Overlay) mountFolder(name, folder string) error {
-	base, at := o.Resolve(name)
-	sub, err := fs.Sub(base, at)
-	if err != nil {
-		return fmt.Errorf("mount %s: %w", name, err)
-	}
-	o.layers = append(o.layers, layer{sub, folder})
 	return nil
 }
 
@@ -202,10 +197,7 @@ func (o *Overlay) ReadDir(name string) ([]fs.DirEntry, error) {
 		rel, above, ok := l.below(name)
 		if above {
 			found = true
-			child, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(l.folder, name), "/"), "/")
-			if name == "." {
-				child, _, _ = strings.Cut(l.folder, "/")
-			}
+			child, _, _ := strings.Cut(strings.TrimPrefix(l.folder, strings.TrimPrefix(name+"/", "./")), "/")
 			byName[child] = folderEntry(child).Info()
 		}
 		if !ok {

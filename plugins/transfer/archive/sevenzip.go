@@ -9,6 +9,9 @@ import (
 	"hash/crc32"
 	"io"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -113,9 +116,8 @@ func walkSevenZip(ctx context.Context, src Source, g *guard, visit func(Entry, i
 	}
 	r := szReader{a: a}
 	defer r.close()
-	clean := cleaner()
 	return a.each(func(_ int, e *Entry, stream int) error {
-		if err := cmp.Or(ctx.Err(), clean.admit(e)); err != nil {
+		if err := cmp.Or(ctx.Err(), e.clean()); err != nil {
 			return err
 		}
 		if stream < 0 {
@@ -192,9 +194,8 @@ func openFolder7z(src Source, at, size int64, s *szStreams, f *szFolder) (io.Rea
 		}
 	}
 	var r io.Reader = packed
-	sizes := s.coderSizes(f)
 	for _, i := range f.spec.order {
-		plain, give, err := openCoder(r, f.spec.coders[i], sizes[i])
+		plain, give, err := openCoder(r, f.spec.coders[i], s.coderSizes(f)[i])
 		if err != nil {
 			done()
 			return nil, nil, err
@@ -232,89 +233,95 @@ func openCoder(r io.Reader, c szCoder, size int64) (io.Reader, func(), error) {
 	return r, done, err
 }
 
-// readSevenZipHeader reads the header, which may itself be compressed.
-func readSevenZipHeader(src Source) (s szStreams, files szFiles, err error) {
-	head := make([]byte, szHeadSize)
-	if _, err := src.ReadAt(head, 0); err != nil {
-		return s, files, err
+// dictionaryBytes limits the memory for dictionaries of folders that are
+// unpacked at once: eight with the 64 MiB of 7-Zip's highest preset. A single
+// folder may take more, alone.
+const dictionaryBytes = 512 << 20
+
+// sevenZip unpacks a 7z archive: each folder is one stream, and several folders
+// are read at once.
+func (u *unpacker) sevenZip() error {
+	a, err := openSevenZip(u.src, u.guard)
+	if err != nil {
+		return err
 	}
-	if string(head[:6]) != szSignature || crc32.ChecksumIEEE(head[12:]) != binary.LittleEndian.Uint32(head[8:]) {
-		return s, files, errHeader
+	u.list()
+	err = a.each(func(i int, e *Entry, stream int) error {
+		if stream >= 0 {
+			return nil
+		}
+		if err := e.clean(); err != nil {
+			return err
+		}
+		return u.emptyFile(int64(i), *e)
+	})
+	if err != nil {
+		return err
 	}
-	at, size := binary.LittleEndian.Uint64(head[12:]), binary.LittleEndian.Uint64(head[20:])
-	if size == 0 {
-		return s, files, nil
+	return u.sevenZipFolders(a)
+}
+
+// sevenZipFolders unpacks all folders, as many at once as workers and memory
+// allow.
+func (u *unpacker) sevenZipFolders(a *sevenZip) error {
+	memory := semaphore.NewWeighted(dictionaryBytes)
+	folders, ctx := errgroup.WithContext(u.ctx)
+	folders.SetLimit(u.o.Workers)
+	for i := range a.streams.folders {
+		weight := min(a.streams.folders[i].dictionary(), dictionaryBytes)
+		if memory.Acquire(ctx, weight) != nil {
+			break
+		}
+		folders.Go(func() error {
+			defer memory.Release(weight)
+			return u.sevenZipFolder(ctx, a, i)
+		})
 	}
-	if size > maxSevenZipHeader {
-		return s, files, errHeader
+	return folders.Wait()
+}
+
+// dictionary is how much memory a folder's dictionaries take.
+func (f *szFolder) dictionary() int64 {
+	total := int64(0)
+	for _, c := range f.spec.coders {
+		switch {
+		case c.method == "\x03\x01\x01" && len(c.props) == 5:
+			total += int64(binary.LittleEndian.Uint32(c.props[1:]))
+		case c.method == "\x21" && len(c.props) == 1:
+			total += int64(lzma2Dictionary(c.props[0]))
+		}
 	}
-	if at > uint64(src.Size) || at+size+szHeadSize > uint64(src.Size) {
-		return s, files, fmt.Errorf("it is cut off after %d bytes: %w", src.Size, io.ErrUnexpectedEOF)
+	return total
+}
+
+// sevenZipFolder unpacks the entries of a folder up to the last one that is
+// missing.
+func (u *unpacker) sevenZipFolder(ctx context.Context, a *sevenZip, folder int) error {
+	f := &a.streams.folders[folder]
+	files := a.fileOf[f.first : f.first+f.streams]
+	for len(files) > 0 && u.done.has(int64(files[len(files)-1])) {
+		files = files[:len(files)-1]
 	}
-	header := make([]byte, size)
-	if _, err := src.ReadAt(header, int64(at)+szHeadSize); err != nil {
-		return s, files, err
-	}
-	if crc32.ChecksumIEEE(header) != binary.LittleEndian.Uint32(head[28:]) {
-		return s, files, errors.New("wrong checksum of the 7z header")
-	}
-	for range 4 {
-		h := headerReader{b: header}
-		switch h.byte() {
-		case idHeader:
-			return h.header()
-		case idEncodedHead:
-			if header, err = unpackHeader(src, h.streams(), h.err); err != nil {
-				return s, files, err
+	r := szReader{a: a, folder: folder}
+	defer r.close()
+	for k, i := range files {
+		if ctx.Err() != nil {
+			return nil
+		}
+		e := a.entry(int(i))
+		e.Size = a.streams.streams[f.first+k].size
+		if err := e.clean(); err != nil {
+			return err
+		}
+		err := r.open(f.first+k, e.Name, func(plain io.Reader) error {
+			if u.done.has(int64(i)) {
+				return nil
 			}
-		default:
-			return s, files, errHeader
+			return u.put(int64(i), e, plain, u.do)
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return s, files, errHeader
-}
-
-func (h *headerReader) header() (s szStreams, files szFiles, err error) {
-	for h.err == nil {
-		switch h.byte() {
-		case idEnd:
-			return s, files, h.err
-		case idMainStreams:
-			s = h.streams()
-		case idFiles:
-			files = h.files()
-		default:
-			h.fail()
-		}
-	}
-	return s, files, h.err
-}
-
-// unpackHeader decompresses a header. A header consists of names and numbers;
-// if it is many times as long as its packed bytes, it is a bomb.
-func unpackHeader(src Source, s szStreams, err error) ([]byte, error) {
-	if err != nil {
-		return nil, err
-	}
-	if len(s.folders) != 1 || len(s.packSizes) != 1 || len(s.streams) != 1 {
-		return nil, errHeader
-	}
-	at, packed, stream := s.packPos+szHeadSize, s.packSizes[0], s.streams[0]
-	if at < 0 || packed < 0 || at > src.Size-packed || stream.size < 0 || stream.size > min(maxSevenZipHeader, max(4<<20, 64*packed)) {
-		return nil, errHeader
-	}
-	r, done, err := openFolder7z(src, at, packed, &s, &s.folders[0])
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	header := make([]byte, stream.size)
-	plain := &checkedReader{r: r, name: "header", left: stream.size, want: stream, sum: crc32.NewIEEE()}
-	if _, err := io.ReadFull(plain, header); err != nil {
-		return nil, err
-	}
-	if _, err := plain.Read(nil); err != io.EOF {
-		return nil, err
-	}
-	return header, nil
+	return nil
 }

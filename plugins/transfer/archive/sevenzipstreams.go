@@ -56,23 +56,13 @@ func (s *szStreams) of(f *szFolder) []szStream { return s.streams[f.first : f.fi
 // streams reads a streams info up to its end mark.
 func (h *headerReader) streams() (s szStreams) {
 	sub := false
-	for h.err == nil {
-		switch h.byte() {
-		case idEnd:
-			if !sub {
-				s.wholeFolders()
-			}
-			return s
-		case idPackInfo:
-			h.packInfo(&s)
-		case idUnpackInfo:
-			h.unpackInfo(&s)
-		case idSubStreams:
-			h.subStreams(&s)
-			sub = true
-		default:
-			h.fail()
-		}
+	h.records(map[byte]func(){
+		idPackInfo:   func() { h.packInfo(&s) },
+		idUnpackInfo: func() { h.unpackInfo(&s) },
+		idSubStreams: func() { h.subStreams(&s); sub = true },
+	})
+	if !sub && h.err == nil {
+		s.wholeFolders()
 	}
 	return s
 }
@@ -90,23 +80,14 @@ func (s *szStreams) wholeFolders() {
 func (h *headerReader) packInfo(s *szStreams) {
 	s.packPos = h.size()
 	n := h.count()
-	for h.err == nil {
-		switch h.byte() {
-		case idEnd:
-			return
-		case idSize:
-			for range n {
+	h.records(map[byte]func(){
+		idSize: func() {
+			for i := 0; i < n && h.err == nil; i++ {
 				s.packSizes = append(s.packSizes, h.size())
-				if h.err != nil {
-					return
-				}
 			}
-		case idCRC:
-			h.digests(n, func(int, uint32) {})
-		default:
-			h.fail()
-		}
-	}
+		},
+		idCRC: func() { h.digests(n, func(int, uint32) {}) },
+	})
 }
 
 func (h *headerReader) unpackInfo(s *szStreams) {
@@ -132,16 +113,11 @@ func (h *headerReader) unpackInfo(s *szStreams) {
 			s.sizes = append(s.sizes, h.size())
 		}
 	}
-	for h.err == nil {
-		switch h.byte() {
-		case idEnd:
-			return
-		case idCRC:
+	h.records(map[byte]func(){
+		idCRC: func() {
 			h.digests(len(s.folders), func(i int, crc uint32) { s.folders[i].crc, s.folders[i].hasCRC = crc, true })
-		default:
-			h.fail()
-		}
-	}
+		},
+	})
 }
 
 // spec reads a chain of coders with one input and one output each.
@@ -199,23 +175,15 @@ func (h *headerReader) order(n int) (order []int) {
 		in, out := h.count(), h.count()
 		feeds[out], fed[in] = in, true
 	}
-	for first := range n {
-		if !fed[first] {
-			order = append(order, first)
-			break
-		}
+	at := 0
+	for fed[at] {
+		at++
 	}
-	for h.err == nil && len(order) < n {
-		if len(order) == 0 {
+	for ok := true; h.err == nil && len(order) < n; at, ok = feeds[at] {
+		if !ok || at >= n {
 			h.fail()
-			break
 		}
-		next, ok := feeds[order[len(order)-1]]
-		if !ok || next >= n {
-			h.fail()
-			break
-		}
-		order = append(order, next)
+		order = append(order, at)
 	}
 	return order
 }

@@ -298,7 +298,7 @@ func (d *zipDir) sortStarts() error {
 // each calls visit for every entry of a checked directory, in its order, with its
 // clean name and the known facts about its position.
 func (d *zipDir) each(visit func(h *zipHeader) error) error {
-	r, clean := d.entries(), cleaner()
+	r := d.entries()
 	next, err := r.read()
 	for err == nil {
 		h := next
@@ -307,27 +307,23 @@ func (d *zipDir) each(visit func(h *zipHeader) error) error {
 			return err
 		}
 		h.limit = d.at
-		if d.starts == nil && err == nil {
+		if i, _ := slices.BinarySearch(d.starts, h.at); i+1 < len(d.starts) {
+			h.limit = d.starts[i+1]
+		} else if d.starts == nil && err == nil {
 			h.limit = next.at
-		}
-		if d.starts != nil {
-			i, _ := slices.BinarySearch(d.starts, h.at)
-			if i+1 < len(d.starts) {
-				h.limit = d.starts[i+1]
-			}
 		}
 		if h.limit < h.end() {
 			return fmt.Errorf("%w: %q shares bytes with another entry", ErrUnsafe, h.Name)
 		}
-		if err := clean.admit(&h.Entry); err != nil {
+		if err := h.clean(); err != nil {
 			return err
 		}
 		if err := visit(&h); err != nil {
 			return err
 		}
 	}
-	if err == io.EOF {
-		return nil
+	if err != io.EOF {
+		return err
 	}
-	return err
+	return nil
 }

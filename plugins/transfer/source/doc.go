@@ -20,7 +20,7 @@
 // takes the parts in order, or in one piece where nothing proves that parts
 // belong together. How far a download is can so be read from its ingest alone,
 // and memory is bounded by connections and the size of a part. flow.go reads a
-// body under the cap and gives up on one that is too slow, retry.go repeats,
+// body under the cap, gives up on one that is too slow, and repeats requests,
 // version.go says whether an answer is a part of the version and no other.
 //
 // # Invariants

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 )
 
 // hashedBytes is the size up to which an unpinned file or folder is
@@ -21,21 +22,17 @@ import (
 // used, so that plan stays fast.
 const hashedBytes = 64 << 20
 
-// found is a file, or a folder with its content.
+// found is a file, or a folder with its content, sorted by name.
 type found struct {
 	path  string
-	info  fs.FileInfo
-	below *listing
+	info  fs.FileInfo // nil for a folder
+	below []found
 }
-
-// listing is the content of a folder, sorted by name.
-type listing struct{ entries []found }
 
 // list lists everything below the place, folders in parallel.
 func (p *location) list() ([]found, error) {
 	var group errgroup.Group
 	group.SetLimit(2 * runtime.GOMAXPROCS(0))
-	root := &listing{}
 	info, err := fs.Stat(p.fsys, p.name)
 	switch {
 	case err != nil:
@@ -43,21 +40,22 @@ func (p *location) list() ([]found, error) {
 	case !info.IsDir():
 		return []found{{path: p.name, info: info}}, nil
 	}
-	err = p.listDir(&group, p.name, root)
+	var root []found
+	err = p.listDir(&group, p.name, &root)
 	if err := errors.Join(err, group.Wait()); err != nil {
 		return nil, err
 	}
-	return root.flat(nil), nil
+	return flat(nil, root), nil
 }
 
-func (p *location) listDir(group *errgroup.Group, name string, into *listing) error {
+func (p *location) listDir(group *errgroup.Group, name string, into *[]found) error {
 	list, err := fs.ReadDir(p.fsys, name)
 	if err != nil {
 		return err
 	}
-	into.entries = make([]found, len(list))
+	*into = make([]found, len(list))
 	for i, d := range list {
-		e := &into.entries[i]
+		e := &(*into)[i]
 		e.path = path.Join(name, d.Name())
 		if !d.IsDir() {
 			if e.info, err = d.Info(); err != nil {
@@ -65,8 +63,7 @@ func (p *location) listDir(group *errgroup.Group, name string, into *listing) er
 			}
 			continue
 		}
-		e.below = &listing{}
-		below := func() error { return p.listDir(group, e.path, e.below) }
+		below := func() error { return p.listDir(group, e.path, &e.below) }
 		if !group.TryGo(below) {
 			if err := below(); err != nil {
 				return err
@@ -77,10 +74,10 @@ func (p *location) listDir(group *errgroup.Group, name string, into *listing) er
 }
 
 // flat appends the files in the order of a walk.
-func (l *listing) flat(files []found) []found {
-	for _, e := range l.entries {
-		if e.below != nil {
-			files = e.below.flat(files)
+func flat(files, entries []found) []found {
+	for _, e := range entries {
+		if e.info == nil {
+			files = flat(files, e.below)
 		} else {
 			files = append(files, e)
 		}
@@ -193,17 +190,7 @@ func (m *recollection) note(sum digest.ContentID) {
 	if m == nil || os.MkdirAll(filepath.Dir(m.file), 0o777) != nil {
 		return
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(m.file), ".new-")
-	if err != nil {
-		return
-	}
-	_, err = tmp.WriteString(m.signature + " " + sum.String() + "\n")
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), m.file)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
+	_ = wholefile.Replace(m.file, wholefile.Bytes([]byte(m.signature+" "+sum.String()+"\n")))
 }
 
 // stat identifies the version of a file that was read.

@@ -79,11 +79,11 @@ func (s *HTTP) inspect(ctx context.Context, spec Spec, o *origin) (Availability,
 	t := newTransfer(s.settings, o, Request{Spec: spec}, Redact(o.url))
 	t.patience = min(t.patience, longestWait)
 	first, err := t.ask(ctx)
-	if err != nil {
-		return Availability{}, o.masked(fmt.Errorf("ask %s: %w", t.address, err))
+	if err == nil {
+		first.close()
+		err = t.foresee()
 	}
-	first.close()
-	if err := t.foresee(); err != nil {
+	if err != nil {
 		return Availability{}, o.masked(fmt.Errorf("ask %s: %w", t.address, err))
 	}
 	a := Availability{Bytes: max(t.version.total, 0), Files: 1}

@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -10,8 +11,11 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/plain"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 )
 
 // kaggleEndpoint is Kaggle's address.
@@ -21,12 +25,9 @@ const kaggleEndpoint = "https://www.kaggle.com"
 // public API. The address redirects to a signed one that expires; when the
 // storage refuses a part because of that, a new address is requested.
 //
-// When a fetch begins, the credential is searched in the same places as by
-// Kaggle's own client: KAGGLE_API_TOKEN, which is a token or the name of a file
-// with one, KAGGLE_USERNAME with KAGGLE_KEY, then access_token,
-// access_token.txt and kaggle.json in KAGGLE_CONFIG_DIR, ~/.kaggle or
-// ~/.config/kaggle. It is sent only to Kaggle and appears in no key, log or
-// error.
+// When a fetch begins, the credential is searched in the places and the order of
+// Kaggle's own client; see kaggleLogins. It is sent only to Kaggle and appears in no
+// key, log or error.
 //
 // KAGGLE_API_ENDPOINT, the variable of Kaggle's own kagglehub, names another
 // server with the same API, for tests and mirrors, such as
@@ -34,6 +35,10 @@ const kaggleEndpoint = "https://www.kaggle.com"
 type Kaggle struct {
 	http *HTTP
 	env  func(string) string
+
+	mu sync.Mutex
+	// renewed is the login with the last token that it got here.
+	renewed kaggleLogin
 }
 
 // NewKaggle returns the source, which fetches by the given one.
@@ -59,14 +64,15 @@ func (*Kaggle) Fingerprint(spec Spec, h *digest.Hasher) error {
 // Fetch implements Source.
 func (k *Kaggle) Fetch(ctx context.Context, req Request) (Data, error) {
 	slug := req.Spec.Slug
-	session, err := k.session()
-	if err != nil {
+	data, err := with(ctx, k, slug, func(s *kaggleSession) (Data, error) {
+		return k.http.fetch(ctx, req, s.archive(slug))
+	})
+	switch {
+	case errors.Is(err, ErrCredential):
 		return Data{}, fmt.Errorf("fetch %s from Kaggle: %w; or download all files of %s/competitions/%s/data "+
 			"by hand and name the archive, or the folder it was unpacked to: from = \"/…\"", slug, err, kaggleEndpoint, slug)
-	}
-	data, err := k.http.fetch(ctx, req, session.archive(slug))
-	if err != nil {
-		return Data{}, fmt.Errorf("from Kaggle: %w", session.explain(err, slug))
+	case err != nil:
+		return Data{}, fmt.Errorf("from Kaggle: %w", err)
 	}
 	return data, nil
 }
@@ -78,16 +84,22 @@ type kaggleSession struct {
 	api  string
 }
 
-func (k *Kaggle) session() (*kaggleSession, error) {
-	api, err := kaggleAPI(k.env("KAGGLE_API_ENDPOINT"))
+// with calls do with a session, and explains its error. If Kaggle refuses the token of a
+// login, do is called once more with a new one: the clocks may differ, and a download may
+// take longer than a token lasts.
+func with[T any](ctx context.Context, k *Kaggle, slug string, do func(*kaggleSession) (T, error)) (got T, err error) {
+	s, err := k.session(ctx, "")
 	if err != nil {
-		return nil, err
+		return got, err
 	}
-	c, err := k.credential()
-	if err != nil {
-		return nil, err
+	got, err = do(s)
+	if status, ok := errors.AsType[*statusError](err); ok && status.code == http.StatusUnauthorized && !status.elsewhere && s.login != nil {
+		if s, err = k.session(ctx, s.token); err != nil {
+			return got, err
+		}
+		got, err = do(s)
 	}
-	return &kaggleSession{credential: c, http: k.http, api: api}, nil
+	return got, s.explain(err, slug)
 }
 
 // kaggleAPI returns the URL of the API. A credential is sent there, so it must
@@ -115,38 +127,36 @@ func (s *kaggleSession) archive(slug string) *origin {
 	return s.at("/competitions/data/download-all/", slug)
 }
 
-// kaggleError is a refusal by the API, with a remedy.
-type kaggleError struct {
-	err  error
-	kind error // ErrCredential, ErrRules or ErrGone
-	hint string
-}
-
-// Error implements error.
-func (e *kaggleError) Error() string { return fmt.Sprintf("%v (%s)", e.err, e.hint) }
-
-// Unwrap returns the refusal and its kind.
-func (e *kaggleError) Unwrap() []error { return []error{e.err, e.kind} }
-
-// explain returns the remedy for a refusal.
+// explain adds the remedy to a refusal, and its kind.
 func (s *kaggleSession) explain(err error, slug string) error {
 	var status *statusError
 	if !errors.As(err, &status) || status.elsewhere {
 		return err
 	}
+	explained := func(kind error, hint string, args ...any) error {
+		text := fmt.Sprintf("%v (%s)", err, fmt.Sprintf(hint, args...))
+		return secret.Reworded(errors.Join(err, kind), text)
+	}
 	switch status.code {
 	case http.StatusUnauthorized:
-		return &kaggleError{err, ErrCredential, "the credential is wrong or has been revoked: on kaggle.com choose Settings, API, Create New Token"}
+		return explained(ErrCredential, "the credential in %s is wrong, or has expired or been revoked: %s", s.place, howToLogIn)
 	case http.StatusForbidden:
-		return &kaggleError{err, ErrRules, fmt.Sprintf("join the competition and accept its rules at %s/competitions/%s/rules; "+
-			"where that does not help, verify the account's telephone number in its settings", kaggleEndpoint, slug)}
+		return explained(ErrRules, "join the competition and accept its rules at %s/competitions/%s/rules; "+
+			"where that does not help, verify the account's telephone number in its settings", kaggleEndpoint, slug)
 	case http.StatusNotFound, http.StatusGone:
-		return &kaggleError{err, ErrGone, fmt.Sprintf("there is no competition %q, or its data have been withdrawn", slug)}
+		return explained(ErrGone, "there is no competition %q, or its data have been withdrawn", slug)
 	case http.StatusTooManyRequests:
-		return &kaggleError{err, errBusy, "Kaggle limits the rate of requests; this one will be retried"}
+		return explained(nil, "Kaggle limits the rate of requests; this one will be retried")
 	}
 	return err
 }
 
-// errBusy is the kind of a temporary refusal.
-var errBusy = errors.New("too many requests")
+// messageIn extracts the message from an answer, {"code":403,"message":"…"}, on one
+// line.
+func messageIn(body []byte) string {
+	var e struct{ Message string }
+	if json.Unmarshal(body, &e) != nil {
+		return ""
+	}
+	return strings.TrimSpace(plain.Line(addresses.Regexp().ReplaceAllStringFunc(e.Message, Redact)))
+}

@@ -31,8 +31,8 @@ func TestKaggleInspect(t *testing.T) {
 		{name: "rules", change: func(c *kaggletest.Competition) { c.Rules = kaggletest.NotAccepted }, err: ErrRules, text: "https://www.kaggle.com/competitions/toy/rules"},
 		{name: "withdrawn", change: func(c *kaggletest.Competition) { c.Withdrawn = true }, err: ErrGone, text: "withdrawn"},
 		{name: "missing", change: func(c *kaggletest.Competition) { c.Slug = "other" }, err: ErrGone, text: "withdrawn"},
-		{name: "wrong credential", token: "wr0ng", err: ErrCredential, text: "Create New Token"},
-		{name: "no credential", token: "-", err: ErrCredential, text: "kaggle.json"},
+		{name: "wrong credential", token: "wr0ng", err: ErrCredential, text: "Generate New Token"},
+		{name: "no credential", token: "-", err: ErrCredential, text: "~/.kaggle/access_token"},
 		{name: "busy once", plan: kaggletest.Seeded(1, 0.3, kaggletest.Status, kaggletest.Drop), want: Availability{Bytes: 5000, Files: 450, Unpacked: 4500}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

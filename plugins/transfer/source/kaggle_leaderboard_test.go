@@ -49,7 +49,7 @@ func TestKaggleLeaderboard(t *testing.T) {
 			c.Spoil = func(page map[string]any) { rows(page)[0].(map[string]any)["score"] = "first" }
 		}, text: `place 1 is "first"`},
 		{name: "missing", change: func(c *kaggletest.Competition) { c.Slug = "other" }, err: ErrGone},
-		{name: "wrong credential", token: "wr0ng", err: ErrCredential, text: "Create New Token"},
+		{name: "wrong credential", token: "wr0ng", err: ErrCredential, text: "Generate New Token"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			srv := kaggletest.New(tt.plan)

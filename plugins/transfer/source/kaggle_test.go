@@ -135,7 +135,7 @@ func TestKaggleRefusals(t *testing.T) {
 		want   string
 	}{
 		{"no credential", 0, "", "competitions/toy/data"},
-		{"wrong credential", 0, "wr0ng", "Create New Token"},
+		{"wrong credential", 0, "wr0ng", "Generate New Token"},
 		{"rules", http.StatusForbidden, "t0ken", "competitions/toy/rules"},
 		{"gone", http.StatusNotFound, "t0ken", "withdrawn"},
 	}

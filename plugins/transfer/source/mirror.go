@@ -1,7 +1,6 @@
 package source
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -10,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -37,13 +35,10 @@ type OpenObjects func(ctx context.Context, base string) (Objects, error)
 // next to the archives, in the format of sha256sum, it must match. Pins must
 // match in any case. An archive with neither is accepted without proof.
 type mirror struct {
-	web  Source
+	web Source
+	// open may be nil; object storage is then not supported.
 	open OpenObjects
 }
-
-// newMirror returns the source. web fetches from web addresses. open may be
-// nil; object storage is then not supported.
-func newMirror(web Source, open OpenObjects) *mirror { return &mirror{web: web, open: open} }
 
 // NoteMirror is the note for data that a mirror has, so that their origin need
 // not be asked.
@@ -61,18 +56,8 @@ func scheme(base string) string {
 	return s
 }
 
-func folderOf(base string) string { return strings.TrimPrefix(base, "file://") }
-
-// remote reports whether the base URL is not on this machine.
-func (m *mirror) remote(spec Spec) bool { return scheme(spec.URL) != "" }
-
 // file is the path below a mirror's URL.
-func (s Spec) file() string {
-	if s.Name != "" {
-		return s.Name
-	}
-	return s.Slug + ".zip"
-}
+func (s Spec) file() string { return cmp.Or(s.Name, s.Slug+".zip") }
 
 // Check implements Source.
 func (m *mirror) Check(spec Spec) error {
@@ -103,23 +88,30 @@ func (m *mirror) Fingerprint(spec Spec, h *digest.Hasher) error {
 	if fingerprintPins(spec, h) {
 		return nil
 	}
-	if !m.remote(spec) {
-		return file{}.Fingerprint(Spec{Path: m.path(spec)}, h)
+	if scheme(spec.URL) == "" {
+		src, at := m.place(spec, spec.file())
+		return src.Fingerprint(at, h)
 	}
-	h.String("source mirror", Redact(m.address(spec, spec.file())))
+	h.String("source mirror", Redact(address(spec.URL, spec.file())))
 	return nil
 }
 
-func (m *mirror) path(spec Spec) string {
-	return filepath.Join(folderOf(spec.URL), filepath.FromSlash(spec.file()))
+// place returns the source of a file below the base, and its spec there.
+func (m *mirror) place(spec Spec, name string) (Source, Spec) {
+	switch scheme(spec.URL) {
+	case "":
+		return file{}, Spec{Path: filepath.Join(strings.TrimPrefix(spec.URL, "file://"), filepath.FromSlash(name))}
+	case "http", "https":
+		return m.web, Spec{URL: address(spec.URL, name)}
+	}
+	return storage{m}, Spec{URL: spec.URL, Name: name}
 }
 
-// address is the URL of a file below the base; parameters of the base URL are
-// kept.
-func (m *mirror) address(spec Spec, name string) string {
-	u, err := url.Parse(spec.URL)
+// address is the URL of a file below a base; parameters of the base are kept.
+func address(base, name string) string {
+	u, err := url.Parse(base)
 	if err != nil {
-		return strings.TrimSuffix(spec.URL, "/") + "/" + name
+		return strings.TrimSuffix(base, "/") + "/" + name
 	}
 	return u.JoinPath(name).String()
 }
@@ -127,29 +119,19 @@ func (m *mirror) address(spec Spec, name string) string {
 // Fetch implements Source.
 func (m *mirror) Fetch(ctx context.Context, req Request) (Data, error) {
 	spec := req.Spec
-	if spec.SHA256 == "" {
+	src, at := m.place(spec, spec.file())
+	at.MD5, at.SHA256 = spec.MD5, spec.SHA256
+	if at.SHA256 == "" {
 		sum, err := m.sum(ctx, spec, req.Store)
 		if err != nil {
 			return Data{}, fmt.Errorf("from mirror: %w", err)
 		}
-		spec.SHA256 = sum
+		at.SHA256 = sum
 	}
-	if !spec.pinned() {
+	if req.Spec = at; !at.pinned() {
 		req.logf("the mirror has no %s and there is no pin, so nothing proves that %s is unchanged", sumsName, spec.file())
 	}
-	var data Data
-	var err error
-	switch scheme(spec.URL) {
-	case "":
-		req.Spec = Spec{Path: m.path(spec), MD5: spec.MD5, SHA256: spec.SHA256}
-		data, err = file{}.Fetch(ctx, req)
-	case "http", "https":
-		req.Spec = Spec{URL: m.address(spec, spec.file()), MD5: spec.MD5, SHA256: spec.SHA256}
-		data, err = m.web.Fetch(ctx, req)
-	default:
-		req.Spec = spec
-		data, err = m.fetchObject(ctx, req)
-	}
+	data, err := src.Fetch(ctx, req)
 	if err != nil {
 		return Data{}, fmt.Errorf("from mirror: %w", err)
 	}
@@ -161,7 +143,7 @@ const maxSums = 16 << 20
 
 // sum returns the SHA-256 of the archive in the mirror's list, or "".
 func (m *mirror) sum(ctx context.Context, spec Spec, store cache.Building) (string, error) {
-	r, err := m.openSums(ctx, spec, store)
+	text, err := m.sums(ctx, spec, store)
 	var page *pageError // a site that answers every request with its front page
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrGone) || errors.As(err, &page) && !page.login {
 		return "", nil
@@ -169,9 +151,8 @@ func (m *mirror) sum(ctx context.Context, spec Spec, store cache.Building) (stri
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", sumsName, err)
 	}
-	defer r.Close()
-	for lines := bufio.NewScanner(io.LimitReader(r, maxSums)); lines.Scan(); {
-		sum, name, ok := strings.Cut(strings.TrimSpace(lines.Text()), " ")
+	for line := range strings.Lines(string(text)) {
+		sum, name, ok := strings.Cut(strings.TrimSpace(line), " ")
 		name = strings.TrimPrefix(strings.TrimLeft(name, " *"), "./")
 		if raw, err := hex.DecodeString(sum); ok && err == nil && len(raw) == 32 && name == spec.file() {
 			return strings.ToLower(sum), nil
@@ -180,38 +161,26 @@ func (m *mirror) sum(ctx context.Context, spec Spec, store cache.Building) (stri
 	return "", nil
 }
 
-func (m *mirror) openSums(ctx context.Context, spec Spec, store cache.Building) (io.ReadCloser, error) {
-	switch scheme(spec.URL) {
-	case "":
-		return os.Open(filepath.Join(folderOf(spec.URL), sumsName))
-	case "http", "https":
-		data, err := m.web.Fetch(ctx, Request{Spec: Spec{URL: m.address(spec, sumsName)}, Store: store})
-		if err != nil {
-			return nil, err
-		}
-		return store.Open(ctx, data.Ref.ID)
-	}
-	objects, err := m.open(ctx, spec.URL)
+// sums reads the list of checksums.
+func (m *mirror) sums(ctx context.Context, spec Spec, store cache.Building) ([]byte, error) {
+	src, at := m.place(spec, sumsName)
+	data, err := src.Fetch(ctx, Request{Spec: at, Store: store})
 	if err != nil {
 		return nil, err
 	}
-	r, err := objects.Read(ctx, sumsName, 0)
+	r, err := store.Open(ctx, data.Ref.ID)
 	if err != nil {
-		return nil, errors.Join(err, objects.Close())
+		return nil, err
 	}
-	return &closeBoth{r, objects}, nil
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, maxSums))
 }
 
-// closeBoth also closes the underlying reader.
-type closeBoth struct {
-	io.ReadCloser
-	after io.Closer
-}
+// storage is a mirror in an object storage, as the source of one file.
+type storage struct{ *mirror }
 
-func (c *closeBoth) Close() error { return errors.Join(c.ReadCloser.Close(), c.after.Close()) }
-
-// fetchObject stores an object, continuing an interrupted fetch.
-func (m *mirror) fetchObject(ctx context.Context, req Request) (Data, error) {
+// Fetch implements Source. It continues an interrupted fetch.
+func (m storage) Fetch(ctx context.Context, req Request) (Data, error) {
 	objects, err := m.open(ctx, req.Spec.URL)
 	if err != nil {
 		return Data{}, err
@@ -294,27 +263,26 @@ func absentObject(name string, err error) error {
 }
 
 // Inspect implements Inspector.
-func (m *mirror) Inspect(ctx context.Context, spec Spec) (Availability, error) {
-	name := spec.file()
-	switch scheme(spec.URL) {
-	case "":
-		return inspectFile(m.path(spec))
-	case "http", "https":
-		if i, ok := m.web.(Inspector); ok {
-			return i.Inspect(ctx, Spec{URL: m.address(spec, name)})
-		}
-		return Availability{}, nil
-	}
+func (m storage) Inspect(ctx context.Context, spec Spec) (Availability, error) {
 	objects, err := m.open(ctx, spec.URL)
 	if err != nil {
 		return Availability{}, err
 	}
 	defer objects.Close()
-	size, err := objects.Size(ctx, name)
+	size, err := objects.Size(ctx, spec.Name)
 	if err != nil {
-		return Availability{}, absentObject(name, err)
+		return Availability{}, absentObject(spec.Name, err)
 	}
 	return Availability{Bytes: size}, nil
+}
+
+// Inspect implements Inspector.
+func (m *mirror) Inspect(ctx context.Context, spec Spec) (Availability, error) {
+	src, at := m.place(spec, spec.file())
+	if at.Path != "" {
+		return inspectFile(at.Path)
+	}
+	return inspect(ctx, src, at)
 }
 
 // mirrored is a source with a mirror in front of it. What the mirror does not
@@ -385,11 +353,7 @@ func (m *mirrored) Inspect(ctx context.Context, spec Spec) (Availability, error)
 			return a, nil
 		}
 	}
-	i, ok := m.Source.(Inspector)
-	if !ok {
-		return Availability{}, nil
-	}
-	a, next := i.Inspect(ctx, spec)
+	a, next := inspect(ctx, m.Source, spec)
 	if has && errors.Is(next, ErrOffline) {
 		next = fmt.Errorf("%w; %w", err, next)
 	}

@@ -138,7 +138,7 @@ func TestMirror(t *testing.T) {
 // TestMirrorResumes continues with an object where the last fetch was cut off.
 func TestMirrorResumes(t *testing.T) {
 	b := &bucket{objects: map[string][]byte{"toy.zip": mirrorContent}, cut: 2}
-	m := newMirror(nil, func(context.Context, string) (Objects, error) { return b, nil })
+	m := &mirror{open: func(context.Context, string) (Objects, error) { return b, nil }}
 	store := memory.New()
 	req := Request{Spec: Spec{URL: "s3://b", Slug: "toy", SHA256: digest.Of(mirrorContent).String()}, Store: store}
 	var temporary *TemporaryError
@@ -227,7 +227,7 @@ func TestOffline(t *testing.T) {
 
 func TestMirrorCheck(t *testing.T) {
 	for _, bad := range []Spec{{}, {Slug: "toy"}, {URL: "/m"}, {URL: "/m", Slug: "../toy"}, {URL: "ftp://x", Slug: "toy"}} {
-		if newMirror(nil, nil).Check(bad) == nil {
+		if (&mirror{}).Check(bad) == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}

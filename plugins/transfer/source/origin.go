@@ -1,12 +1,14 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 
 	"github.com/mleflow/mleflow/cache/leaf/secret"
@@ -21,7 +23,10 @@ type origin struct {
 	// authorize, if set, adds a credential to requests to the origin's own host,
 	// and to no other.
 	authorize func(*http.Request)
-	// secrets are the values that authorize adds. They must never be shown.
+	// form, if set, is the JSON that is posted to the URL itself, and to nothing it
+	// redirects to.
+	form []byte
+	// secrets are the values that authorize adds, or in form. They must never be shown.
 	secrets []string
 	// tell, if set, finds the message in the body of a refusal by the origin's own
 	// host.
@@ -64,11 +69,9 @@ func (o *origin) get(ctx context.Context, header http.Header) (*http.Response, e
 // expired reports whether a status may mean that a signature has expired;
 // storages use several.
 func expired(code int) bool {
-	switch code {
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
-		return true
-	}
-	return false
+	return slices.Contains([]int{
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
+	}, code)
 }
 
 func (o *origin) forget(place string) {
@@ -112,11 +115,9 @@ func (o *origin) follow(ctx context.Context, header http.Header) (*http.Response
 }
 
 func redirects(resp *http.Response) bool {
-	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		return resp.Header.Get("Location") != ""
-	}
-	return false
+	return resp.Header.Get("Location") != "" && slices.Contains([]int{
+		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
+	}, resp.StatusCode)
 }
 
 // discard reads a short answer, so that its connection can be used again.
@@ -127,13 +128,21 @@ func discard(resp *http.Response) {
 
 // send sends one request to an address.
 func (o *origin) send(ctx context.Context, address string, header http.Header) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	method, body := http.MethodGet, io.Reader(nil)
+	posts := o.form != nil && address == o.url
+	if posts {
+		method, body = http.MethodPost, bytes.NewReader(o.form)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, address, body)
 	if err != nil {
 		return nil, redactError(err)
 	}
 	req.Header = header.Clone()
 	if req.Header == nil {
 		req.Header = http.Header{}
+	}
+	if posts {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "mleflow")

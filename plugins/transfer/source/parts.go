@@ -32,28 +32,22 @@ func (p *part) rest() (first, end int64) { return p.from + p.got.Load(), p.from 
 
 // fetchParts fetches the sink's missing bytes through several connections.
 // Parts are started in order, and at most connections+spare of them are in
-// memory.
+// memory. What arrived in order is in the sink, even after a failure.
 func (t *transfer) fetchParts(ctx context.Context, s *sink) error {
 	const spare = 2
 	size, connections := t.layout(t.version.total - s.offset())
-	q := &queue{ordered: make(chan *part, max(connections+spare, len(t.left))), todo: make(chan *part)}
-	q.free = make(chan []byte, cap(q.ordered))
-	for range cap(q.free) - len(t.left) {
+	q := &queue{ordered: make(chan *part, connections+spare), todo: make(chan *part), free: make(chan []byte, connections+spare)}
+	for range cap(q.free) {
 		q.free <- nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return q.deal(ctx, t.left, s.offset(), t.version.total, size) })
+	from := s.offset()
+	g.Go(func() error { q.deal(ctx, from, t.version.total, size); return nil })
 	for range connections {
 		g.Go(func() error { return t.fetchEach(ctx, q.todo) })
 	}
-	var head *part
-	var done int64
-	g.Go(func() (err error) { head, done, err = t.writeEach(ctx, s, q); return err })
-	err := g.Wait()
-	if t.left = nil; err != nil {
-		t.left = q.rest(head, done)
-	}
-	return err
+	g.Go(func() error { return t.writeEach(ctx, s, q) })
+	return g.Wait()
 }
 
 // queue is the parts in progress, whose number is limited by memory.
@@ -62,64 +56,29 @@ type queue struct {
 	free          chan []byte
 }
 
-// deal divides the file into parts as memory becomes free, after the parts left
-// by an earlier attempt.
-func (q *queue) deal(ctx context.Context, left []*part, from, total, size int64) error {
+// deal divides the file into parts as memory becomes free.
+func (q *queue) deal(ctx context.Context, from, total, size int64) {
 	defer close(q.ordered)
 	defer close(q.todo)
 	for from < total {
-		var p *part
-		if len(left) > 0 {
-			p, left = left[0], left[1:]
-		} else {
-			var buf []byte
-			select {
-			case buf = <-q.free:
-			case <-ctx.Done():
-				return nil
-			}
-			p = newPart(from, buf, min(size, total-from))
+		var buf []byte
+		select {
+		case buf = <-q.free:
+		case <-ctx.Done():
+			return
 		}
+		if buf == nil {
+			buf = make([]byte, size)
+		}
+		p := &part{from: from, buf: buf[:min(size, total-from)], news: make(chan struct{}, 1)}
 		from += int64(len(p.buf))
 		q.ordered <- p // has capacity for all parts in memory
 		select {
 		case q.todo <- p:
 		case <-ctx.Done():
-			return q.keep(left)
+			return
 		}
 	}
-	return nil
-}
-
-// keep passes on the parts that were not started again.
-func (q *queue) keep(left []*part) error {
-	for _, p := range left {
-		q.ordered <- p
-	}
-	return nil
-}
-
-// newPart returns a part in a buffer, if that is large enough.
-func newPart(from int64, buf []byte, n int64) *part {
-	if int64(cap(buf)) < n {
-		buf = make([]byte, n)
-	}
-	return &part{from: from, buf: buf[:n], news: make(chan struct{}, 1)}
-}
-
-// rest returns the parts in memory when everything has stopped: the part that was
-// being written, done bytes of it, and the parts after it.
-func (q *queue) rest(head *part, done int64) []*part {
-	var parts []*part
-	if head != nil {
-		p := newPart(head.from+done, head.buf[done:], int64(len(head.buf))-done)
-		p.got.Store(head.got.Load() - done)
-		parts = append(parts, p)
-	}
-	for p := range q.ordered {
-		parts = append(parts, p)
-	}
-	return parts
 }
 
 // fetchEach is one connection.
@@ -142,29 +101,27 @@ func (t *transfer) fetchEach(ctx context.Context, todo <-chan *part) error {
 // fetchPart requests the missing range of a part and keeps the bytes that arrive.
 func (t *transfer) fetchPart(ctx context.Context, p *part) error {
 	first, end := p.rest()
-	resp, flow, err := t.open(ctx, func(ctx context.Context) (*http.Response, error) {
-		return t.origin.get(ctx, t.condition(first, end))
-	})
+	a, err := t.open(ctx, t.condition(first, end))
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusPartialContent {
-		return t.unexpected(resp)
+	defer a.close()
+	if a.StatusCode != http.StatusPartialContent {
+		return t.unexpected(a.Response)
 	}
-	n, err := t.version.part(resp, first, end)
+	n, err := t.version.part(a.Response, first, end)
 	if err != nil {
 		return err
 	}
 	got := p.got.Load()
 	dst := p.buf[got : got+n]
-	if resp.ContentLength >= 0 {
-		return flow.fill(ctx, dst, p.grow)
+	if a.ContentLength >= 0 {
+		return a.fill(ctx, dst, p.grow)
 	}
 	// Only the end of such an answer shows whether it is too long, and then none
 	// of it can be trusted.
 	came := 0
-	err = flow.fill(ctx, dst, func(n int) { came += n })
+	err = a.fill(ctx, dst, func(n int) { came += n })
 	if err == nil || came < len(dst) {
 		p.grow(came)
 	}
@@ -213,37 +170,36 @@ func (t *transfer) unexpected(resp *http.Response) error {
 	return t.origin.refusal(resp)
 }
 
-// writeEach writes the parts in order, while each arrives. If it stops, it
-// returns the current part and how much of it is written.
-func (t *transfer) writeEach(ctx context.Context, s *sink, q *queue) (*part, int64, error) {
+// writeEach writes the parts in order, while each arrives.
+func (t *transfer) writeEach(ctx context.Context, s *sink, q *queue) error {
 	for p := range q.ordered {
-		if done, err := t.writePart(ctx, s, p); err != nil {
-			return p, done, err
+		if err := t.writePart(ctx, s, p); err != nil {
+			return err
 		}
 		q.free <- p.buf[:cap(p.buf)]
 	}
-	return nil, 0, nil
+	return nil
 }
 
-func (t *transfer) writePart(ctx context.Context, s *sink, p *part) (done int64, err error) {
-	for done < int64(len(p.buf)) {
+func (t *transfer) writePart(ctx context.Context, s *sink, p *part) error {
+	for done := int64(0); done < int64(len(p.buf)); {
 		got := p.got.Load()
 		stopped := ctx.Err() != nil
 		if got == int64(len(p.buf)) || got-done >= piece || stopped && got > done {
 			if err := s.write(p.buf[done:got]); err != nil {
-				return done, err
+				return err
 			}
 			done = got
 			t.req.progress(s.offset(), t.version.total)
 			continue
 		}
 		if stopped {
-			return done, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		select {
 		case <-p.news:
 		case <-ctx.Done():
 		}
 	}
-	return done, nil
+	return nil
 }

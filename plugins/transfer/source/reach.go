@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // web is how a source reaches servers. The URL that a person names may be
@@ -160,18 +162,10 @@ func (w *web) placeOf(a netip.Addr) where {
 // reserved are the networks that are not on the public internet, in addition to
 // those that package netip knows (IANA's registries of special-purpose
 // addresses).
-var reserved = prefixes(
+var reserved = lists.Of([]string{
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4",
 	"64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "100::/64", "fec0::/10",
-)
-
-func prefixes(texts ...string) []netip.Prefix {
-	list := make([]netip.Prefix, len(texts))
-	for i, t := range texts {
-		list[i] = netip.MustParsePrefix(t)
-	}
-	return list
-}
+}, netip.MustParsePrefix)
 
 // internal reports whether an address belongs to this machine, its link or a
 // private network, or cannot be classified.

@@ -92,10 +92,7 @@ func filled(dir string) bool {
 // reference's data directory.
 func IsReference(dir string) bool {
 	for _, sub := range []string{"raw", PreparedFolder} {
-		if info, err := os.Stat(filepath.Join(dir, sub)); err != nil || !info.IsDir() {
-			continue
-		}
-		if _, _, err := (Reference{}).look(Spec{Path: dir}); err == nil {
+		if info, err := os.Stat(filepath.Join(dir, sub)); err == nil && info.IsDir() && IsAdoptable(dir) {
 			return true
 		}
 	}

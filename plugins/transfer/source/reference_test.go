@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	maps0 "maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,9 +43,7 @@ func TestReference(t *testing.T) {
 	join := func(maps ...map[string]string) map[string]string {
 		all := map[string]string{}
 		for _, m := range maps {
-			for k, v := range m {
-				all[k] = v
-			}
+			maps0.Copy(all, m)
 		}
 		return all
 	}
@@ -138,7 +137,7 @@ func TestIsReference(t *testing.T) {
 		want  bool
 	}{{"raw/a", true}, {"train.csv", false}, {"toy.zip", false}, {"prepared/public/a prepared/private/b", true}, {"prepared/public/a", false}} {
 		files := map[string]string{}
-		for _, name := range strings.Fields(tt.files) {
+		for name := range strings.FieldsSeq(tt.files) {
 			files[name] = "x"
 		}
 		if got := IsReference(competition(t, files)); got != tt.want {

@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -74,9 +75,7 @@ func cutAt(n int) func(http.ResponseWriter, *http.Request, *server) {
 	return func(w http.ResponseWriter, r *http.Request, s *server) {
 		rec := httptest.NewRecorder()
 		s.good(rec, r)
-		for name, values := range rec.Header() {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), rec.Header())
 		w.Header().Set("Content-Length", strconv.Itoa(rec.Body.Len()))
 		w.WriteHeader(rec.Code)
 		w.Write(rec.Body.Bytes()[:min(n, rec.Body.Len())])
@@ -120,9 +119,7 @@ func recorded(r *http.Request, s *server) *httptest.ResponseRecorder {
 
 // answerWith sends an answer with a changed header and body.
 func answerWith(w http.ResponseWriter, rec *httptest.ResponseRecorder, body []byte, header ...string) {
-	for name, values := range rec.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), rec.Header())
 	for i := 0; i+1 < len(header); i += 2 {
 		w.Header().Del(header[i])
 		if header[i+1] != "" {

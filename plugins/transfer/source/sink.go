@@ -19,25 +19,24 @@ import (
 type sink struct {
 	in  cache.Ingest
 	md5 hash.Hash
-	// sha is nil if only the MD5 is needed; the store computes the other.
 	sha *digest.Writer
+	// sums is what hashes the bytes: both, or only md5 if the ingest knows the
+	// SHA-256.
+	sums io.Writer
 }
 
 // identified is an ingest that knows the SHA-256 of its bytes.
 type identified interface{ ID() digest.ContentID }
 
-// openSink opens the ingest of the key ("" for one that is not kept). sha says
-// that the SHA-256 is needed before the commit.
-func openSink(ctx context.Context, store cache.Store, key string, sha bool) (*sink, error) {
+// openSink opens the ingest of the key ("" for one that is not kept).
+func openSink(ctx context.Context, store cache.Store, key string) (*sink, error) {
 	in, err := store.Ingest(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	s := &sink{in: in, md5: md5.New()} //nolint:gosec // published pins are MD5
-	if _, ok := in.(identified); sha && !ok {
-		s.sha = digest.NewWriter()
-	}
-	n, err := cache.Copy(ctx, sums{s}, io.NewSectionReader(in, 0, in.Offset()))
+	s := &sink{in: in}
+	s.begin()
+	n, err := cache.Copy(ctx, s.sums, io.NewSectionReader(in, 0, in.Offset()))
 	if err == nil && n != in.Offset() {
 		err = io.ErrUnexpectedEOF
 	}
@@ -47,19 +46,16 @@ func openSink(ctx context.Context, store cache.Store, key string, sha bool) (*si
 	return s, nil
 }
 
-// sums are the hashes of a sink.
-type sums struct{ *sink }
-
-// Write implements io.Writer.
-func (s sums) Write(p []byte) (int, error) {
-	_, _ = s.md5.Write(p)
-	if s.sha != nil {
-		_, _ = s.sha.Write(p)
+// begin makes the hashes.
+func (s *sink) begin() {
+	s.md5, s.sha = md5.New(), digest.NewWriter() //nolint:gosec // published pins are MD5
+	s.sums = io.MultiWriter(s.md5, s.sha)
+	if _, ok := s.in.(identified); ok {
+		s.sums = s.md5
 	}
-	return len(p), nil
 }
 
-// id is the SHA-256 of the bytes; the sink was opened to know it.
+// id is the SHA-256 of the bytes.
 func (s *sink) id() digest.ContentID {
 	if in, ok := s.in.(identified); ok {
 		return in.ID()
@@ -75,7 +71,7 @@ func (s *sink) offset() int64 { return s.in.Offset() }
 // write adds bytes, hashing them while the store writes them.
 func (s *sink) write(p []byte) error {
 	hashed := make(chan struct{})
-	go func() { _, _ = sums{s}.Write(p); close(hashed) }()
+	go func() { _, _ = s.sums.Write(p); close(hashed) }()
 	_, err := s.in.Write(p)
 	<-hashed
 	return err
@@ -83,21 +79,56 @@ func (s *sink) write(p []byte) error {
 
 // reset drops the bytes.
 func (s *sink) reset() error {
-	s.md5.Reset()
-	if s.sha != nil {
-		s.sha = digest.NewWriter()
-	}
+	s.begin()
 	return s.in.Reset()
 }
 
 // drop deletes the bytes.
 func (s *sink) drop() error { return errors.Join(s.in.Reset(), s.in.Close()) }
 
-// dropKey deletes the bytes of a key that nobody has open.
-func dropKey(ctx context.Context, store cache.Store, key string) error {
-	in, err := store.Ingest(ctx, key)
-	if err != nil {
-		return err
+// mismatchError is an ErrMismatch of a file that was fetched.
+type mismatchError struct {
+	error
+	// md5 is the MD5 of the bytes; parts says that they came in several answers.
+	md5   string
+	parts bool
+}
+
+// Unwrap returns the error itself.
+func (e *mismatchError) Unwrap() error { return e.error }
+
+// finish verifies the file and returns it. A wrong one is deleted.
+func (t *transfer) finish(ctx context.Context, s *sink, parts bool) (Data, error) {
+	ref := cache.Ref{Kind: cache.Blob, ID: s.id(), Size: s.offset()}
+	data := Data{Name: t.origin.mask().Mask(t.version.name), Ref: ref, MD5: s.hexMD5()}
+	err := t.verify(data)
+	if !t.req.Spec.pinned() || err != nil {
+		if page := t.page(s); page != nil {
+			return Data{}, errors.Join(page, s.drop())
+		}
 	}
-	return errors.Join(in.Reset(), in.Close())
+	switch {
+	case err != nil:
+		return Data{}, errors.Join(&mismatchError{err, data.MD5, parts}, s.drop())
+	case t.req.Unpublished:
+		data.File = &ingested{s.in, ref}
+		return data, nil
+	}
+	if _, err = s.in.Commit(ctx, ref); err != nil {
+		return Data{}, errors.Join(err, s.in.Close())
+	}
+	return data, nil
+}
+
+// verify compares the file with the pins or, without one, with the MD5 that the
+// server reports.
+func (t *transfer) verify(data Data) error {
+	spec, reported := t.req.Spec, t.version.md5
+	if _, err := digest.ParseContentID(spec.SHA256); err != nil && spec.SHA256 != "" {
+		return fmt.Errorf("%w: the pin is not a SHA-256: %w", ErrMismatch, err)
+	}
+	if !spec.pinned() && reported != "" && reported != data.MD5 {
+		return fmt.Errorf("%w: it has MD5 %s, but the server reports %s (%d bytes)", ErrMismatch, data.MD5, reported, data.Ref.Size)
+	}
+	return verify(spec, "it", data)
 }

@@ -13,7 +13,7 @@ func TestSumsGoOn(t *testing.T) {
 	data := kaggletest.Bytes(3, 1_000_000)
 	store := memory.New()
 	open := func() *sink {
-		s, err := openSink(t.Context(), store, "key", true)
+		s, err := openSink(t.Context(), store, "key")
 		if err != nil {
 			t.Fatal(err)
 		}

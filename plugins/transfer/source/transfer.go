@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,9 +34,6 @@ type transfer struct {
 	unconditional bool
 	// begun is the key of the previous version, which has changed.
 	begun string
-	// left are the parts in memory of an attempt that ended, in order; the first
-	// begins where the sink ends.
-	left  []*part
 	logMu sync.Mutex
 }
 
@@ -105,7 +103,7 @@ func (t *transfer) attempt(ctx context.Context) (Data, error) {
 	if err := t.foresee(); err != nil {
 		return Data{}, err
 	}
-	s, err := openSink(ctx, t.req.Store, t.key(), t.req.Unpublished)
+	s, err := openSink(ctx, t.req.Store, t.key())
 	if err != nil {
 		return Data{}, err
 	}
@@ -126,8 +124,11 @@ func (t *transfer) dropBegun(ctx context.Context, id string) error {
 	if key == "" || id != "" && id == t.version.id() {
 		return nil
 	}
-	t.left = nil
-	return dropKey(ctx, t.req.Store, key)
+	in, err := t.req.Store.Ingest(ctx, key)
+	if err != nil {
+		return err
+	}
+	return errors.Join(in.Reset(), in.Close())
 }
 
 // foresee fails before the first byte if the server announces data that will
@@ -163,19 +164,6 @@ func (t *transfer) parallel() bool {
 	return t.version.ranges && t.version.total >= 0 && t.key() != ""
 }
 
-// answer is the first answer to a request, with a body that may be used.
-type answer struct {
-	resp *http.Response
-	flow *flow
-}
-
-func (a *answer) close() {
-	if a != nil && a.resp != nil {
-		a.resp.Body.Close()
-		a.resp = nil
-	}
-}
-
 // ask learns the version of the file by requesting the first byte. If the server does
 // not support ranges, it returns the answer, which has the whole file;
 // otherwise nil.
@@ -206,38 +194,38 @@ func (t *transfer) vague(a *answer) bool {
 }
 
 func (t *transfer) askOnce(ctx context.Context, header http.Header) (*answer, error) {
-	resp, flow, err := t.open(ctx, func(ctx context.Context) (*http.Response, error) { return t.origin.get(ctx, header) })
+	a, err := t.open(ctx, header)
 	if err != nil {
 		return nil, err
 	}
-	switch resp.StatusCode {
+	switch a.StatusCode {
 	case http.StatusOK:
-		t.version = versionOf(resp)
-		if err := t.firstPage(ctx, resp, flow); err != nil {
-			resp.Body.Close()
+		t.version = versionOf(a.Response)
+		if err := cmp.Or(t.firstPage(ctx, a), encoded(a.Response)); err != nil {
+			a.close()
 			return nil, err
 		}
-		return &answer{resp, flow}, encoded(resp)
+		return a, nil
 	case http.StatusPartialContent:
-		defer resp.Body.Close()
-		v := versionOf(resp)
-		if _, err := v.part(resp, 0, 1); err != nil {
+		defer a.close()
+		v := versionOf(a.Response)
+		if _, err := v.part(a.Response, 0, 1); err != nil {
 			return nil, err
 		}
-		if err := flow.fill(ctx, make([]byte, 1), func(int) {}); err != nil {
+		if err := a.fill(ctx, make([]byte, 1), func(int) {}); err != nil {
 			return nil, err
 		}
 		t.version = v
 		return nil, nil
 	case http.StatusRequestedRangeNotSatisfiable:
 		// The file is empty, so there is no first byte; request all of it.
-		resp.Body.Close()
+		a.close()
 		if header.Get("Range") != "" {
 			return t.askOnce(ctx, http.Header{})
 		}
 	}
-	defer resp.Body.Close()
-	return nil, t.origin.refusal(resp)
+	defer a.close()
+	return nil, t.origin.refusal(a.Response)
 }
 
 // fill fetches what the sink is missing.
@@ -256,9 +244,6 @@ func (t *transfer) fill(ctx context.Context, s *sink, first *answer) error {
 		t.logs("%v; continuing in parts", err)
 	}
 	first.close()
-	if len(t.left) > 0 && t.left[0].from != s.offset() {
-		t.left = nil
-	}
 	if s.offset() > t.version.total {
 		if err := s.reset(); err != nil {
 			return err
@@ -277,7 +262,7 @@ func (t *transfer) fill(ctx context.Context, s *sink, first *answer) error {
 func (t *transfer) fetchWhole(ctx context.Context, s *sink, first *answer) error {
 	return t.retry(ctx, func() (bool, error) {
 		a := first
-		if first = nil; a == nil || a.resp == nil {
+		if first = nil; a == nil {
 			var err error
 			if a, err = t.askWhole(ctx); err != nil {
 				return false, err
@@ -293,23 +278,19 @@ func (t *transfer) fetchWhole(ctx context.Context, s *sink, first *answer) error
 
 // askWhole requests the file in one piece.
 func (t *transfer) askWhole(ctx context.Context) (*answer, error) {
-	resp, flow, err := t.open(ctx, func(ctx context.Context) (*http.Response, error) { return t.origin.get(ctx, nil) })
+	a, err := t.open(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{resp, flow}
-	if resp.StatusCode != http.StatusOK {
-		defer a.close()
-		return nil, t.origin.refusal(resp)
+	w := versionOf(a.Response)
+	if a.StatusCode != http.StatusOK {
+		err = t.origin.refusal(a.Response)
+	} else if err = encoded(a.Response); err == nil && (t.version.changed(w) || t.version.contradicts(w)) {
+		err = errChanged
 	}
-	w := versionOf(resp)
-	if err := encoded(resp); err != nil {
+	if err != nil {
 		a.close()
 		return nil, err
-	}
-	if t.version.changed(w) || t.version.contradicts(w) {
-		a.close()
-		return nil, errChanged
 	}
 	t.version.total = max(t.version.total, w.total)
 	return a, nil
@@ -320,36 +301,26 @@ const piece = 256 << 10
 
 // copy writes a body of the whole file.
 func (t *transfer) copy(ctx context.Context, s *sink, a *answer) error {
-	if a.resp.ContentLength < 0 && t.version.total < 0 && a.resp.ProtoMajor == 1 && len(a.resp.TransferEncoding) == 0 && !t.req.Spec.pinned() {
+	if a.ContentLength < 0 && t.version.total < 0 && a.ProtoMajor == 1 && len(a.TransferEncoding) == 0 && !t.req.Spec.pinned() {
 		return errors.New("the server neither gives the file's length nor marks its end, so it cannot be verified to be complete; pin it with sha256 or md5")
 	}
 	buf := make([]byte, piece)
 	for {
-		n, err := readFull(ctx, a.flow, buf)
+		n, err := a.readFull(ctx, buf)
 		if n > 0 {
 			if err := s.write(buf[:n]); err != nil {
 				return err
 			}
 			t.req.progress(s.offset(), max(t.version.total, 0))
 		}
-		if total := t.version.total; total >= 0 && (s.offset() > total || err == io.EOF && s.offset() != total) { //nolint:errorlint // see flow.read
+		if total := t.version.total; total >= 0 && (s.offset() > total || err == io.EOF && s.offset() != total) { //nolint:errorlint // see answer.read
 			return &TemporaryError{Err: fmt.Errorf("got %d bytes of %d", s.offset(), total)}
 		}
-		if err == io.EOF { //nolint:errorlint // see flow.read
+		if err == io.EOF { //nolint:errorlint // see answer.read
 			return nil
 		}
 		if err != nil {
 			return err
 		}
 	}
-}
-
-// readFull reads until buf is full or the body ends or fails.
-func readFull(ctx context.Context, f *flow, buf []byte) (n int, err error) {
-	for n < len(buf) && err == nil {
-		var m int
-		m, err = f.read(ctx, buf[n:])
-		n += m
-	}
-	return n, err
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +86,7 @@ func Collect(ctx context.Context, run Run) ([]*results.Attempt, []Left, error) {
 		if rec == nil || s.Kind != conditions.GradeKind {
 			continue
 		}
-		attempt := attemptOf(c.Plan, s)
+		attempt := AttemptOf(c.Plan, s)
 		graded[attempt] = true
 		a, err := c.graded(ctx, s.Name, rec, attempt)
 		if err != nil {
@@ -112,8 +113,7 @@ func (c *collector) count(list []*results.Attempt) {
 	attempts := maps.Clone(c.recs)
 	maps.DeleteFunc(attempts, func(_ string, rec *cache.Record) bool { return rec.Kind != conditions.AttemptKind })
 	chain := c.Tried(attempts)
-	for i := range list {
-		r := list[i]
+	for _, r := range list {
 		t, why := chain.Tried(r.Address)
 		if t != nil {
 			r.Tries = &results.Tries{Begun: t.Began, Published: t.Published, ThrownAway: t.ThrownAway()}
@@ -135,10 +135,8 @@ func Sort(list []*results.Attempt) {
 // lookup reads the records of attempts, grades and checks.
 func (c *collector) lookup(ctx context.Context) error {
 	for _, s := range c.Steps {
-		if s.Kind != conditions.AttemptKind && s.Kind != conditions.GradeKind && s.Kind != conditions.CheckKind {
-			continue
-		}
-		if s.Status == event.Unneeded {
+		read := s.Kind == conditions.AttemptKind || s.Kind == conditions.GradeKind || s.Kind == conditions.CheckKind
+		if !read || s.Status == event.Unneeded {
 			continue
 		}
 		if s.Action == "" {
@@ -161,7 +159,7 @@ func (c *collector) lookup(ctx context.Context) error {
 // check reads what rule checks found.
 func (c *collector) check(ctx context.Context) error {
 	for _, s := range c.Plan.Steps {
-		rec, attempt := c.recs[s.Name], attemptOf(c.Plan, s)
+		rec, attempt := c.recs[s.Name], AttemptOf(c.Plan, s)
 		if rec == nil || attempt == "" || s.Kind != conditions.CheckKind {
 			continue
 		}
@@ -178,9 +176,9 @@ func (c *collector) check(ctx context.Context) error {
 	return nil
 }
 
-// attemptOf is the address of the attempt that a grade or check depends on; "" if
+// AttemptOf is the address of the attempt that a grade or check depends on; "" if
 // there is none.
-func attemptOf(p *plan.Plan, of plan.Step) string {
+func AttemptOf(p *plan.Plan, of plan.Step) string {
 	for _, i := range of.After {
 		if i >= 0 && i < len(p.Steps) && p.Steps[i].Kind == conditions.AttemptKind {
 			return p.Steps[i].Name
@@ -190,14 +188,13 @@ func attemptOf(p *plan.Plan, of plan.Step) string {
 }
 
 func (c *collector) graded(ctx context.Context, address string, rec *cache.Record, attempt string) (*results.Attempt, error) {
-	r := c.about()
 	ref := rec.Outputs["report"].Ref
 	g, err := outputs.Document[grading.Graded](ctx, c.Store, ref.ID)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	g.MadeUnder(step.RecordedConditions(rec.Fields, rec.Tries))
-	enter(r, g, c.Catalog)
+	r := c.about(reported(g, c.Catalog))
 	r.Standing = c.Standing
 	if v := rec.Outputs["curve"]; len(v.JSON) > 0 {
 		if err := json.Unmarshal(v.JSON, &r.Snapshots); err != nil {
@@ -212,21 +209,15 @@ func (c *collector) graded(ctx context.Context, address string, rec *cache.Recor
 	return r, nil
 }
 
-// enter enters what a report says, and what the catalog says of its competition.
-func enter(a *results.Attempt, g grading.Graded, catalog *competitions.Catalog) {
-	known := aggregate.NewEntry(g, catalog).Known()
-	a.Margins, a.Made = known.Margins, known.Made
+// reported is the attempt by its report, and by what the catalog says of its competition.
+func reported(g grading.Graded, catalog *competitions.Catalog) *results.Attempt {
+	a := aggregate.NewEntry(g, catalog).Known()
 	a.Category, a.Complexity = catalog.Category(g.CompetitionID), string(catalog.Complexity(g.CompetitionID))
-	label(a, g)
-}
-
-// label enters a report and its labels.
-func label(a *results.Attempt, g grading.Graded) {
-	a.Agent, a.Seed, a.Labels, a.Graded, a.Report = cmp.Or(g.Labels["agent"], board.Unlabelled), g.Labels["seed"], g.Labels, true, g.Report
+	return a
 }
 
 func (c *collector) ungraded(ctx context.Context, address string, rec *cache.Record) (*results.Attempt, error) {
-	r := c.about()
+	r := c.about(&results.Attempt{})
 	a := bundle.AttemptOf(address, rec)
 	r.Agent, r.Seed = a.Agent, a.Seed
 	r.Report.CompetitionID, r.Report.CompetitionVersion = a.Competition, a.CompetitionVersion
@@ -237,12 +228,11 @@ func (c *collector) ungraded(ctx context.Context, address string, rec *cache.Rec
 	return r, errors.Join(c.attempt(ctx, r, address, rec), c.log(ctx, r, rec))
 }
 
-// about is a record with what is said of the run.
-func (c *collector) about() *results.Attempt {
-	return &results.Attempt{
-		RunID: c.ID, Pipeline: c.Pipeline, Mleflow: c.Version, Started: c.Started.UTC().Format(time.RFC3339),
-		RunName: c.About.Called(c.ID), RunNote: c.About.Note, RunTags: c.About.Tags,
-	}
+// about enters what is said of the run.
+func (c *collector) about(a *results.Attempt) *results.Attempt {
+	a.RunID, a.Pipeline, a.Mleflow, a.Started = c.ID, c.Pipeline, c.Version, c.Started.UTC().Format(time.RFC3339)
+	a.RunName, a.RunNote, a.RunTags = c.About.Called(c.ID), c.About.Note, c.About.Tags
+	return a
 }
 
 // attempt enters what the record of an attempt says.
@@ -266,8 +256,7 @@ func (c *collector) attempt(ctx context.Context, r *results.Attempt, address str
 	r.Data, r.Description, r.Instructions = a.Saw.Data, a.Saw.Description, a.Saw.Instructions
 	r.CPULimit, r.MemoryLimitBytes, r.GPULimit = number(a.Limits.CPUs), number(a.Limits.MemoryBytes), number(a.Limits.GPUs)
 	if d, err := time.ParseDuration(a.Limits.Time); err == nil {
-		seconds := d.Seconds()
-		r.TimeLimitSeconds = &seconds
+		r.TimeLimitSeconds = new(d.Seconds())
 	}
 	if len(models) == 0 {
 		r.Made.Usage, err = results.Claimed(ctx, c.Store, rec.Outputs["logs"].Ref)
@@ -309,4 +298,55 @@ func (c *collector) log(ctx context.Context, r *results.Attempt, rec *cache.Reco
 		return fmt.Errorf("read %s: %w", agentrun.OutputLog, err)
 	}
 	return nil
+}
+
+// FromBundle returns the records of a bundle that was examined, with a standing.
+func FromBundle(ctx context.Context, b *bundle.Bundle, x *bundle.Examined, catalog *competitions.Catalog, standing string) ([]*results.Attempt, []Left, error) {
+	store, err := b.Store(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := b.Plan()
+	if err != nil {
+		return nil, nil, err
+	}
+	return Collect(ctx, Run{
+		ID: x.Run.ID, Pipeline: x.Run.Pipeline, Version: x.Run.Version, Started: x.Run.Started, About: x.Run.About, Steps: x.Summary.Steps,
+		Plan: p, Store: store, Index: store, Catalog: catalog, Standing: standing,
+		Tried: func(map[string]*cache.Record) *bundle.Chain { return x.Chain },
+	})
+}
+
+// FromFile returns the records of a file of reports or of a leaderboard, in the
+// order of the file.
+func FromFile(path string, catalog *competitions.Catalog) ([]*results.Attempt, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read results: %w", err)
+	}
+	list := []*results.Attempt{}
+	add := func(g grading.Graded) *results.Attempt {
+		a := reported(g, catalog)
+		a.Standing = Reported
+		list = append(list, a)
+		return a
+	}
+	var b aggregate.Board
+	if json.Unmarshal(text, &b) == nil && len(b.Entries) > 0 {
+		for _, e := range b.Entries {
+			a := add(grading.Graded{Report: e.Report, Labels: e.Labels})
+			if a.Agent, a.Seed = e.Agent, e.Seed; e.Attempt != nil {
+				a.Made = *e.Attempt
+			}
+		}
+		return list, nil
+	}
+	f, err := board.ReadPaths([]string{path})
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range f.Reports {
+		add(g)
+	}
+	return list, nil
 }

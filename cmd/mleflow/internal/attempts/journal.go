@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -44,8 +46,8 @@ func PairsOf(addresses []string, kind func(address string) string, attemptOf fun
 	return list
 }
 
-// Planned returns the pairs of a plan.
-func Planned(p *plan.Plan) []Pair {
+// planned returns the pairs of a plan.
+func planned(p *plan.Plan) []Pair {
 	var addresses []string
 	at := make(map[string]*plan.Step, len(p.Steps))
 	for i := range p.Steps {
@@ -53,43 +55,40 @@ func Planned(p *plan.Plan) []Pair {
 			addresses, at[s.Name] = append(addresses, s.Name), s
 		}
 	}
-	return PairsOf(addresses, func(a string) string { return at[a].Kind }, func(a string) string { return attemptOf(p, *at[a]) })
+	return PairsOf(addresses, func(a string) string { return at[a].Kind }, func(a string) string { return AttemptOf(p, *at[a]) })
 }
 
 // Unplanned returns the pairs of a run without a plan, by their keys.
 func Unplanned(sum *history.Summary) []Pair {
-	var addresses []string
-	kind := map[string]string{}
-	for _, s := range sum.Steps {
-		addresses = append(addresses, s.Address)
-		kind[s.Address] = s.Kind
-	}
-	return PairsOf(addresses, func(a string) string { return kind[a] }, func(string) string { return "" })
-}
-
-// PlannedNames returns the names of the steps of a plan; see Journal.
-func PlannedNames(p *plan.Plan) func(address string) []string {
-	names := make(map[string][]string, len(p.Steps))
-	for i := range p.Steps {
-		names[p.Steps[i].Name] = p.Steps[i].Names
-	}
-	return func(address string) []string { return names[address] }
+	step := StepsOf(sum)
+	kind := func(address string) string { return step(address).Kind }
+	return PairsOf(lists.Of(sum.Steps, view.StepAddress), kind, func(string) string { return "" })
 }
 
 // JournalOf is the journal of a run that was read as a whole, with the pairs and names of its
 // plan. Without a plan, p is nil, and steps with the same key belong together.
 func JournalOf(p *plan.Plan, sum *history.Summary) Journal {
+	j := Journal{Run: sum.Info, Live: sum.State == history.Running, Last: sum.Last, Step: StepsOf(sum)}
+	if p == nil {
+		j.Pairs = Unplanned(sum)
+		return j
+	}
+	names := make(map[string][]string, len(p.Steps))
+	for i := range p.Steps {
+		names[p.Steps[i].Name] = p.Steps[i].Names
+	}
+	j.Pairs, j.Names = planned(p), func(address string) []string { return names[address] }
+	return j
+}
+
+// StepsOf returns a function that finds the steps of a run; it returns nil for others. Many
+// look-ups of it are faster than those of the summary.
+func StepsOf(sum *history.Summary) func(address string) *history.StepSummary {
 	steps := make(map[string]*history.StepSummary, len(sum.Steps))
 	for i := range sum.Steps {
 		steps[sum.Steps[i].Address] = &sum.Steps[i]
 	}
-	j := Journal{Run: sum.Info, Live: sum.State == history.Running, Last: sum.Last, Step: func(address string) *history.StepSummary { return steps[address] }}
-	if p != nil {
-		j.Pairs, j.Names = Planned(p), PlannedNames(p)
-	} else {
-		j.Pairs = Unplanned(sum)
-	}
-	return j
+	return func(address string) *history.StepSummary { return steps[address] }
 }
 
 // Journal reads the attempts of a run from its journal, whether they have ended or not.
@@ -119,7 +118,7 @@ func (j *Journal) List() []*results.Attempt {
 		a := &results.Attempt{Address: p.Attempt, GradeAddress: p.Grade, RunID: j.Run.ID, Pipeline: j.Run.Pipeline, Mleflow: j.Run.Version, Started: j.Run.Started.UTC().Format(time.RFC3339)}
 		out[i] = a
 		if g, ok := j.Reports[p.Grade]; ok {
-			label(a, g)
+			a.Agent, a.Seed, a.Labels, a.Graded, a.Report = cmp.Or(g.Labels["agent"], board.Unlabelled), g.Labels["seed"], g.Labels, true, g.Report
 		} else {
 			a.Agent, a.Report.CompetitionID, a.Seed = j.named(p, names)
 		}
@@ -141,8 +140,7 @@ func (j *Journal) interrupted(a *results.Attempt, attempt *history.StepSummary) 
 	if end.IsZero() {
 		end = j.Last
 	}
-	seconds := max(0, end.Sub(attempt.Started).Seconds())
-	a.Made.WallSeconds = &seconds
+	a.Made.WallSeconds = new(max(0, end.Sub(attempt.Started).Seconds()))
 }
 
 // read enters what the steps gave. What is not there or not of this form says nothing.
@@ -233,16 +231,13 @@ type naming struct {
 // naming learns from an attempt that was graded.
 func (j *Journal) naming() naming {
 	n := naming{catalog: j.Catalog}
-	for _, p := range j.Pairs {
-		g, ok := j.Reports[p.Grade]
-		if !ok {
-			continue
-		}
-		parts := partsOf(cmp.Or(p.Attempt, p.Grade))
-		n.agent, n.competition, n.seed = slices.Index(parts, g.Labels["agent"]), slices.Index(parts, g.CompetitionID), slices.Index(parts, g.Labels["seed"])
-		n.parts = len(parts)
-		break
+	i := slices.IndexFunc(j.Pairs, func(p Pair) bool { _, ok := j.Reports[p.Grade]; return ok })
+	if i < 0 {
+		return n
 	}
+	g, parts := j.Reports[j.Pairs[i].Grade], partsOf(cmp.Or(j.Pairs[i].Attempt, j.Pairs[i].Grade))
+	n.agent, n.competition, n.seed = slices.Index(parts, g.Labels["agent"]), slices.Index(parts, g.CompetitionID), slices.Index(parts, g.Labels["seed"])
+	n.parts = len(parts)
 	return n
 }
 

@@ -1,8 +1,16 @@
 package cli
 
 import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cluster"
@@ -12,6 +20,17 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/grading/confined"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/plugins/sandbox/acp"
+	"github.com/mleflow/mleflow/plugins/sandbox/agent"
+	"github.com/mleflow/mleflow/plugins/sandbox/breach"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
 // Groups of commands in the help text.
@@ -30,9 +49,7 @@ func NewRoot(a *app.App) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          app.SubCommand,
-		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
-		}),
+		RunE:          a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
 	root.SetFlagErrorFunc(app.FlagError)
 	cobra.EnableCommandSorting = false
@@ -69,4 +86,110 @@ func addCommands(root *cobra.Command, a *app.App) {
 	add(groupCompetition, competition.NewCompetition(a), competition.NewPrepare(a), competition.NewGrade(a), competition.NewGradeSample(a), leaderboard.NewLeaderboard(a), competition.NewMask(a))
 	add(groupMachine, cluster.NewDoctor(a), cluster.NewCluster(a), cluster.NewWorker(a), app.NewVersion(a), newCompletion(a))
 	addHelp(root)
+}
+
+// helpText has the long help of the commands: a section "## COMMAND" each, with its
+// examples after a line "Examples:".
+//
+//go:embed help.txt
+var helpText string
+
+// addHelp gives the commands their long help, and the root the topics that are not about a command.
+func addHelp(root *cobra.Command) {
+	root.AddCommand(
+		&cobra.Command{Use: "environment", Short: "Variables of the environment that mleflow reads"},
+		&cobra.Command{Use: "exit-statuses", Short: "What the exit statuses mean"},
+	)
+	sections := helpSections()
+	app.Walk(root, func(c *cobra.Command) {
+		if s, ok := sections[c.CommandPath()]; ok {
+			c.Long, c.Example, _ = strings.Cut(s, "\n\nExamples:\n")
+		}
+	})
+}
+
+// helpSections returns the sections of the help text by the command's path.
+func helpSections() map[string]string {
+	sections := map[string]string{}
+	for section := range strings.SplitSeq(strings.TrimPrefix(helpText, "## "), "\n## ") {
+		path, text, _ := strings.Cut(section, "\n\n")
+		sections[path] = strings.TrimSpace(text)
+	}
+	return sections
+}
+
+// Main runs the command line and returns the exit status.
+func Main(args []string) int {
+	garbage.Start()
+	if len(args) > 0 && hidden[args[0]] != nil {
+		garbage.Usual() // it may run for long, and limit its memory itself
+		return internal(args)
+	}
+	a := app.NewApp(&app.Terminal{Stdin: os.Stdin, Stdout: view.NewOutput(os.Stdout), Stderr: os.Stderr, Environ: os.Environ()})
+	if dir := machine.TempDir(os.TempDir()); dir != "" && dir != os.TempDir() {
+		_ = os.Setenv("TMPDIR", dir) // doctor says so
+	}
+	ctx, end := app.Interruptible(context.Background(), a.Terminal)
+	defer end()
+	return main(ctx, a, args)
+}
+
+// internal runs a command that mleflow starts itself with.
+func internal(args []string) (status int) {
+	defer func() {
+		if v := recover(); v != nil {
+			bug := crash.New(v)
+			fmt.Fprintf(os.Stderr, "%v\n%s", bug, bug.Stack)
+			status = app.ExitFailed
+		}
+	}()
+	return hidden[args[0]](args[1:])
+}
+
+func main(ctx context.Context, a *app.App, args []string) int {
+	root := NewRoot(a)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		(&completion{a}).complete(root)
+	}
+	root.SetArgs(app.Normalise(root, args))
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	err := crash.Do(func() error { return root.ExecuteContext(ctx) })
+	if err != nil && !a.Started {
+		err = app.Wrong(err)
+	}
+	if out, ok := a.Stdout.(*view.Output); ok && err == nil && out.Err() != nil {
+		err = fmt.Errorf("write standard output: %w", out.Err())
+	}
+	var own app.StatusError
+	if err == nil || ctx.Err() == nil || errors.As(err, &own) {
+		a.Report(err)
+		return app.ExitStatus(err)
+	}
+	if !errors.Is(err, context.Canceled) {
+		a.Report(err)
+	}
+	return app.ExitStatus(fmt.Errorf("%w: %w", context.Cause(ctx), context.Canceled))
+}
+
+// lookForBreaches tries what standard input lists, from inside a sandbox.
+func lookForBreaches() int {
+	if err := breach.Main(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// hidden are the sub-commands that mleflow starts itself with. They take the
+// rest of the line as it is and are dispatched before anything is set up.
+var hidden = map[string]func(args []string) int{
+	agent.Command:          agent.Main,
+	acp.Command:            acp.Main,
+	sandbox.InitCommand:    func([]string) int { return sandbox.Init() },
+	containerd.LogCommand:  containerd.Log,
+	containerd.LookCommand: containerd.Look,
+	breach.Command:         func([]string) int { return lookForBreaches() },
+	confined.Command:       func([]string) int { return confined.Serve(competitions.Shipped, metric.All()) },
 }

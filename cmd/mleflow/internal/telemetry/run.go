@@ -18,9 +18,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -45,12 +46,12 @@ type Run struct {
 	from  Results
 	id    string
 	steps map[string]*instance // that have not ended
-	// attempts has the attempt that a step grades or checks, by the step's address.
+	// attempts has the attempt that a step grades or checks, by the step's address, or "".
 	attempts map[string]string
 	// agentStart has the start of the agent, by the attempt's address.
 	agentStart  map[string]time.Time
 	began, last time.Time
-	moments     []moment
+	moments     []sdktrace.Event
 	ended       bool
 	// missing has the results that could not be read.
 	missing []error
@@ -62,7 +63,7 @@ type instance struct {
 	first   time.Time
 	now     event.StepStarted
 	phase   step.PhaseName
-	moments []moment
+	moments []sdktrace.Event
 }
 
 // NewRun returns a Run without events.
@@ -70,11 +71,7 @@ func NewRun(to *Sender, past *history.Past, from Results) *Run {
 	r := &Run{to: to, past: past, from: from, id: past.Info.ID, steps: map[string]*instance{}, attempts: map[string]string{}, agentStart: map[string]time.Time{}, began: past.Info.Started}
 	if p, err := past.Plan(); err == nil {
 		for _, s := range p.Steps {
-			for _, i := range s.After {
-				if i >= 0 && i < len(p.Steps) && p.Steps[i].Kind == conditions.AttemptKind {
-					r.attempts[s.Name] = p.Steps[i].Name
-				}
-			}
+			r.attempts[s.Name] = attempts.AttemptOf(p, s)
 		}
 	}
 	return r
@@ -126,18 +123,18 @@ func (r *Run) Add(ctx context.Context, e event.Event) {
 		if s := r.step(e.Address); s.phase != e.Name {
 			s.phase = e.Name
 			r.agentStart[e.Address] = cmp.Or(e.Started, r.agentStart[e.Address])
-			s.moments = append(s.moments, moment{"mleflow.phase", e.Time, texts("mleflow.phase", string(e.Name))})
+			s.moments = append(s.moments, sdktrace.Event{Name: "mleflow.phase", Time: e.Time, Attributes: texts("mleflow.phase", string(e.Name))})
 		}
 	case event.StepRetry:
 		if s := r.step(e.Address); s.now.Kind == conditions.AttemptKind {
 			r.try(s, event.StepFinished{At: e.At, Address: e.Address, Status: event.Failed, Error: e.Error}, nil)
 		} else {
-			s.moments = append(s.moments, moment{"mleflow.retry", e.Time, append(texts("exception.message", e.Error), attribute.Int("mleflow.try", e.Try))})
+			s.moments = append(s.moments, sdktrace.Event{Name: "mleflow.retry", Time: e.Time, Attributes: append(texts("exception.message", e.Error), attribute.Int("mleflow.try", e.Try))})
 		}
 	case event.StepFinished:
 		r.finish(ctx, e)
 	case event.Warning:
-		r.moments = append(r.moments, moment{"mleflow.warning", e.Time, texts("mleflow.step.address", e.Address, "mleflow.message", e.Message)})
+		r.moments = append(r.moments, sdktrace.Event{Name: "mleflow.warning", Time: e.Time, Attributes: texts("mleflow.step.address", e.Address, "mleflow.message", e.Message)})
 	case event.RunFinished:
 		failed := ""
 		if e.Status == event.Failed {
@@ -159,8 +156,9 @@ func (r *Run) finish(ctx context.Context, e event.StepFinished) {
 	s := r.step(e.Address)
 	delete(r.steps, e.Address)
 	var rec *cache.Record
-	if id, err := digest.ParseActionID(e.Action); err == nil && e.Status == event.Ran {
-		if rec, err = r.from.Lookup(ctx, id); err != nil {
+	if e.Action != "" && e.Status == event.Ran {
+		var err error
+		if rec, err = outputs.Lookup(ctx, r.from, e.Action); err != nil {
 			rec, r.missing = nil, append(r.missing, fmt.Errorf("%s: %w", e.Address, err))
 		}
 	}
@@ -248,7 +246,7 @@ func (r *Run) grade(x *span, e event.StepFinished) {
 		if score != nil {
 			attrs = append(attrs, semconv.GenAIEvaluationScoreValue(*score))
 		}
-		x.moments = append(x.moments, moment{"gen_ai.evaluation.result", at, attrs})
+		x.moments = append(x.moments, sdktrace.Event{Name: "gen_ai.evaluation.result", Time: at, Attributes: attrs})
 	}
 	began := r.agentStart[r.attempts[e.Address]]
 	for _, p := range decoded[[]grading.Moment](e, "curve") {
@@ -312,4 +310,74 @@ func texts(pairs ...string) (attrs []attribute.KeyValue) {
 		}
 	}
 	return attrs
+}
+
+// Live sends the spans of a run as its steps end. It reads the journal, so the
+// run never waits for it.
+type Live struct {
+	// Run is the run's identifier, or empty before the run begins.
+	Run string
+
+	to   *Sender
+	find func(args []string) (*history.Past, error)
+	from Results
+	stop context.CancelFunc
+	done chan error
+}
+
+// NewLive returns a Live that closes the Sender.
+func NewLive(to *Sender, find func(args []string) (*history.Past, error), from Results) *Live {
+	return &Live{to: to, find: find, from: from, done: make(chan error, 1)}
+}
+
+// Emit implements event.Sink. It only looks for the beginning of the run.
+func (l *Live) Emit(e event.Event) {
+	if start, ok := e.(event.RunStarted); ok && l.Run == "" {
+		var ctx context.Context
+		ctx, l.stop = context.WithCancel(context.Background())
+		l.Run = start.Run
+		go func() { l.done <- l.follow(ctx) }()
+	}
+}
+
+// follow makes spans of the journal until the run ends.
+func (l *Live) follow(ctx context.Context) error {
+	past, err := l.find([]string{l.Run})
+	if err != nil {
+		return err
+	}
+	run, journal := NewRun(l.to, past, l.from), past.Watch()
+	for !run.ended && ctx.Err() == nil {
+		time.Sleep(100 * time.Millisecond)
+		events, err := journal.Next()
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			run.Add(ctx, e)
+		}
+	}
+	return errors.Join(run.Missing()...)
+}
+
+// Close waits for the last spans, for at most a given time. It returns a
+// description of the loss, if there is one.
+func (l *Live) Close(most time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	defer cancel()
+	var incomplete error
+	if l.Run != "" {
+		defer l.stop()
+		select {
+		case incomplete = <-l.done:
+		case <-ctx.Done():
+			l.stop()
+			_, _, _ = l.to.Close(ctx)
+			return fmt.Errorf("the spans of the last attempts were not sent within %v", most)
+		}
+	}
+	if made, sent, err := l.to.Close(ctx); err != nil {
+		return fmt.Errorf("%d of %d spans did not arrive: %w", made-sent, made, err)
+	}
+	return incomplete
 }

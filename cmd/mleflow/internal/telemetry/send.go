@@ -212,17 +212,10 @@ type span struct {
 	kind       trace.SpanKind
 	start, end time.Time
 	attrs      []attribute.KeyValue
-	moments    []moment
+	moments    []sdktrace.Event
 	links      []sdktrace.Link
 	// failed describes an error, and class names its class.
 	failed, class string
-}
-
-// moment is an event of a span.
-type moment struct {
-	name  string
-	at    time.Time
-	attrs []attribute.KeyValue
 }
 
 func traceID(run string) trace.TraceID {
@@ -247,16 +240,13 @@ func (s *Sender) put(x span) {
 	s.mu.Unlock()
 	stub := tracetest.SpanStub{
 		Name: x.name, SpanContext: contextOf(x.run, x.id), SpanKind: cmp.Or(x.kind, trace.SpanKindInternal), StartTime: x.start, EndTime: x.end,
-		Attributes: x.attrs, Links: x.links, Resource: s.about, InstrumentationScope: s.scope,
+		Attributes: x.attrs, Events: x.moments, Links: x.links, Resource: s.about, InstrumentationScope: s.scope,
 	}
 	if x.parent.IsValid() {
 		stub.Parent = contextOf(x.run, x.parent)
 	}
 	if x.end.Before(x.start) {
 		stub.EndTime = x.start
-	}
-	for _, m := range x.moments {
-		stub.Events = append(stub.Events, sdktrace.Event{Name: m.name, Time: m.at, Attributes: m.attrs})
 	}
 	if x.failed != "" {
 		stub.Status = sdktrace.Status{Code: codes.Error, Description: x.failed}

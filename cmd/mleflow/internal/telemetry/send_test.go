@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -79,7 +80,7 @@ func sent(t *testing.T, o Options, most time.Duration) (made, arrived int, err e
 	for i := range 3 {
 		x := span{run: "r", id: spanID("r", fmt.Sprint(i)), parent: spanID("r"), name: "n", start: at, end: at.Add(time.Second)}
 		if i == 2 {
-			x.failed, x.class, x.moments = "it broke", "broken", []moment{{"m", at, []attribute.KeyValue{attribute.Int("k", 1)}}}
+			x.failed, x.class, x.moments = "it broke", "broken", []sdktrace.Event{{Name: "m", Time: at, Attributes: []attribute.KeyValue{attribute.Int("k", 1)}}}
 		}
 		s.put(x)
 	}

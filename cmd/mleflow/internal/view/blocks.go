@@ -1,14 +1,18 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // blockCounts counts the steps of a block by outcome.
@@ -51,22 +55,16 @@ func (b *blockCounts) idle() bool { return b.done() == 0 && b.Running == 0 }
 
 // text returns the counts: "94/200, 3 failed, 8 running".
 func (b *blockCounts) text(style Style) string {
-	text := fmt.Sprint(b.done())
+	parts := Parts{fmt.Sprint(b.done())}
 	if b.Steps > 0 {
-		text = fmt.Sprintf("%d/%d", b.done(), b.Steps)
+		parts[0] += fmt.Sprintf("/%d", b.Steps)
 	}
 	for _, status := range []event.Status{event.Failed, event.Skipped, event.Cancelled} {
-		if n := b.Counts[status]; n > 0 {
-			text += ", " + style.Bad(fmt.Sprintf("%d %s", n, status))
-		}
+		parts.If(b.Counts[status] > 0, style.Bad(fmt.Sprintf("%d %s", b.Counts[status], status)))
 	}
-	if len(b.Bad) > 0 {
-		text += ", " + style.Warn(countsOf(b.Bad))
-	}
-	if b.Running > 0 {
-		text += ", " + style.accent(fmt.Sprintf("%d running", b.Running))
-	}
-	return text
+	parts.If(len(b.Bad) > 0, style.Warn(countsOf(b.Bad)))
+	parts.If(b.Running > 0, style.accent(fmt.Sprintf("%d running", b.Running)))
+	return parts.Join(", ")
 }
 
 // body returns at most the given number of lines: the blocks, each with its running
@@ -131,20 +129,14 @@ type attempts struct {
 
 // lines returns the attempts of a block by their keys.
 func (a attempts) lines(block string) (lines []string) {
-	var names []string
+	own := slices.DeleteFunc(slices.Clone(a.running), func(r *running) bool { return BlockOf(r.Address) != block })
+	names := lists.Of(own, func(r *running) string { return middle(keyOf(r.Address), max(12, a.width/3)) })
 	pad := 0
-	for _, r := range a.running {
-		if BlockOf(r.Address) == block {
-			names = append(names, middle(keyOf(r.Address), max(12, a.width/3)))
-			pad = max(pad, ansi.StringWidth(names[len(names)-1]))
-		}
+	for _, name := range names {
+		pad = max(pad, ansi.StringWidth(name))
 	}
-	for _, r := range a.running {
-		if BlockOf(r.Address) != block {
-			continue
-		}
-		name := names[0] + strings.Repeat(" ", pad-ansi.StringWidth(names[0]))
-		names = names[1:]
+	for i, r := range own {
+		name := names[i] + strings.Repeat(" ", pad-ansi.StringWidth(names[i]))
 		lines = append(lines, "    "+runningLine(r, name, a.style, a.now, !a.own))
 		if a.own && r.Line != "" {
 			lines = append(lines, "      "+a.style.Dim(OneLine(r.Line)))
@@ -165,7 +157,7 @@ func keyOf(address string) string {
 
 // WaitsText counts the waiting steps by resource: "98 for GPUs (held by 8)".
 func WaitsText(waits []event.Wait) string {
-	var parts []string
+	var parts Parts
 	for _, w := range waits {
 		text := fmt.Sprintf("%d for %s", w.Steps, resourceText(w.Resource))
 		switch {
@@ -176,19 +168,83 @@ func WaitsText(waits []event.Wait) string {
 		}
 		parts = append(parts, text)
 	}
-	return strings.Join(parts, ", ")
+	return parts.Join(", ")
 }
 
 func resourceText(name string) string {
-	switch name {
-	case "gpu":
-		return "GPUs"
-	case "cpu":
-		return "CPUs"
-	case "disk":
-		return "disk space"
-	case "slots":
-		return "a slot of --parallelism"
+	known := map[string]string{"gpu": "GPUs", "cpu": "CPUs", "disk": "disk space", "slots": "a slot of --parallelism"}
+	return cmp.Or(known[name], OneLine(name))
+}
+
+// UnderWay is the state of a run in progress, in JSON.
+type UnderWay struct {
+	Blocks  []blockJSON   `json:"blocks"`
+	Running []runningJSON `json:"running"`
+	Waiting []event.Wait  `json:"waiting"`
+	// ExpectedEnd is zero if unknown; UnknownSteps are the steps that it does not count.
+	ExpectedEnd  time.Time `json:"expected_end,omitzero"`
+	UnknownSteps int       `json:"unknown_steps,omitempty"`
+}
+
+type blockJSON struct {
+	Block   string               `json:"block"`
+	Steps   int                  `json:"steps"`
+	Running int                  `json:"running"`
+	Ended   map[event.Status]int `json:"ended"`
+	// Problems are the problems among the outcomes of attempts and submissions.
+	Problems map[string]int `json:"problems,omitempty"`
+}
+
+type runningJSON struct {
+	Address string    `json:"address"`
+	Attempt int       `json:"attempt"`
+	Started time.Time `json:"started"`
+	Devices []string  `json:"devices,omitempty"`
+	// Job is the state of its job on a cluster.
+	Job      *event.StepJob `json:"job,omitempty"`
+	Phase    *step.Phase    `json:"phase,omitempty"`
+	LastLine string         `json:"last_line,omitempty"`
+}
+
+// UnderWay returns the state of the run.
+func (s *State) UnderWay() *UnderWay {
+	u := &UnderWay{Blocks: []blockJSON{}, Running: []runningJSON{}, Waiting: append([]event.Wait{}, s.Waiting...), ExpectedEnd: s.Expected.End, UnknownSteps: s.Expected.Unknown}
+	for _, b := range s.order {
+		u.Blocks = append(u.Blocks, blockJSON{Block: b.Name, Steps: b.Steps, Running: b.Running, Ended: b.Counts, Problems: b.Bad})
 	}
-	return OneLine(name)
+	for _, r := range s.InProgress() {
+		j := runningJSON{Address: r.Address, Attempt: r.Try, Started: r.Time, Devices: r.Devices, Job: r.Job, LastLine: r.Line}
+		if r.Phase.Name != "" {
+			j.Phase = &r.Phase
+		}
+		u.Running = append(u.Running, j)
+	}
+	return u
+}
+
+// LastLines adds the last lines of the running attempts' output, which a journal does not
+// hold.
+func (s *State) LastLines(last func(address string) string) {
+	for _, r := range s.running {
+		r.Line = OneLine(last(r.Address))
+	}
+}
+
+// WriteUnderWay writes the state of a run at a time: blocks, attempts and the resources
+// that others wait for. A width of 0 is no terminal.
+func WriteUnderWay(w io.Writer, s *State, style Style, width int, now time.Time) {
+	if width <= 0 {
+		width = 200
+	}
+	lines := Parts{"", overallText(s, style) + expectedText(s.Expected, now)}
+	lines.If(len(s.Waiting) > 0, style.Warn("Waiting: "+WaitsText(s.Waiting)))
+	lines = append(lines, body(s, style, width, len(s.order)+3*len(s.running)+1, now)...)
+	for _, line := range lines {
+		fmt.Fprintln(w, strings.TrimRight(ansi.Truncate(line, width, "…"), " "))
+	}
+	for _, r := range s.InProgress() {
+		if r.Phase.Reason != "" {
+			fmt.Fprintf(w, "%s %s: %s\n", style.Warn("Submission invalid:"), r.Address, OneLine(r.Phase.Reason))
+		}
+	}
 }

@@ -40,8 +40,8 @@ func TestText(t *testing.T) {
 func spoil(e event.Event, hostile string) event.Event {
 	v := reflect.New(reflect.TypeOf(e)).Elem()
 	v.Set(reflect.ValueOf(e))
-	for i := range v.NumField() {
-		switch f := v.Field(i); {
+	for _, field := range v.Fields() {
+		switch f := field; {
 		case f.Type() == reflect.TypeFor[event.Status]():
 		case f.Kind() == reflect.String:
 			f.SetString(f.String() + hostile)
@@ -96,9 +96,7 @@ func everyView(t *testing.T, hostile string) map[string]string {
 	Summary(buffer("summary of a past run"), past, Style{})
 	table := NewTable("Name")
 	table.Row(hostile)
-	if err := table.Write(buffer("table"), Style{}); err != nil {
-		t.Fatal(err)
-	}
+	table.Write(buffer("table"), Style{})
 	reasons := []plan.Reason{{Field: hostile, From: hostile, To: hostile, Text: hostile}, {Text: hostile}}
 	address := addr.Keyed(addr.Step{Kind: "agent-run", Name: "x"}, hostile)
 	step := plan.Step{Address: address, Name: address.String(), Kind: "agent-run", Action: plan.Run, Reasons: reasons, Conditions: []string{"isolation=none", "runtime=" + hostile}}

@@ -93,8 +93,8 @@ func TestJSONDecodesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back.EventType() != e.EventType() || !back.When().Equal(e.When()) {
-			t.Errorf("line %d: got %s at %s", i, back.EventType(), back.When())
+		if event.TypeOf(back) != event.TypeOf(e) || !back.When().Equal(e.When()) {
+			t.Errorf("line %d: got %s at %s", i, event.TypeOf(back), back.When())
 		}
 	}
 	if sink.Err() != nil {

@@ -1,7 +1,9 @@
 package view
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // frameInterval is the time between two looks at the state: fast enough to
@@ -86,7 +89,7 @@ func (l *Live) notices() []string {
 	if !l.state.Surveyed.Time.IsZero() && !l.surveyed {
 		l.surveyed = true
 		var b strings.Builder
-		_ = Preflights(&b, &l.state.Run, l.style)
+		Preflights(&b, &l.state.Run, l.style)
 		lines = append(lines, strings.TrimRight(b.String(), "\n"))
 	}
 	if l.messages == nil {
@@ -206,4 +209,127 @@ func (p *painter) paint(width int, notices []string, text string) string {
 	b.WriteString(ansi.EraseScreenBelow)
 	p.width, p.lines = width, lines
 	return b.String()
+}
+
+// boardLines is the largest number of lines of the live view's leaderboard.
+const boardLines = 10
+
+// screen draws the live view of a state at a time: at most height lines of at most width
+// columns, the most important first.
+func screen(s *State, style Style, width, height int, now time.Time) string {
+	if s.Start.Time.IsZero() {
+		return ""
+	}
+	done := bar(int64(s.Done()), int64(s.Start.Steps), min(30, max(8, width/4)), style)
+	lines := Parts{headline(s, style, now), done + " " + overallText(s, style)}
+	lines.If(len(s.Waiting) > 0, style.Warn("Waiting: "+WaitsText(s.Waiting)))
+	if s.Publishing != nil {
+		lines = append(lines, s.publishingText())
+	}
+	board := s.Grades.lines(ToGrade(s.Start), width-1, min(height/4, boardLines), style)
+	lines = append(lines, body(s, style, width, max(1, height-len(lines)-len(board)-1), now)...)
+	lines = append(lines, board...)
+	lines = lines[:min(len(lines), max(1, height-1))]
+	for i := range lines {
+		lines[i] = ansi.Truncate(lines[i], max(1, width-1), "…")
+	}
+	return lines.Join("\n") + "\n"
+}
+
+func headline(s *State, style Style, now time.Time) string {
+	text := style.Bold(s.Start.Pipeline)
+	if s.Start.Run != "" {
+		text = style.Bold("Applying "+filepath.Base(s.Start.Pipeline)) + style.Dim("  run "+s.Start.Run)
+	}
+	return text + "  " + clock(max(0, now.Sub(s.Start.Time))) + style.Dim(expectedText(s.Expected, now))
+}
+
+// expectedText returns the expected end of the run: ", ~1h30m left (ends ~14:05)"; "" if
+// it is unknown or past.
+func expectedText(e event.ExpectedEnd, now time.Time) string {
+	left := e.End.Sub(now)
+	if e.End.IsZero() || left <= 0 {
+		return ""
+	}
+	format, end := "15:04", e.End.In(now.Location())
+	if end.YearDay() != now.YearDay() {
+		format = "Jan 2 15:04"
+	}
+	return ", ~" + Roughly(left) + " left (ends ~" + end.Format(format) + When(e.Unknown > 0, ", "+Plural(e.Unknown, "step")+" unknown") + ")"
+}
+
+// overallText counts the steps by outcome.
+func overallText(s *State, style Style) string {
+	counts := Parts{fmt.Sprintf("%d/%d done", s.Done(), s.Start.Steps)}
+	for _, c := range []struct {
+		status event.Status
+		paint  func(string) string
+	}{{event.Ran, style.Good}, {event.Cached, style.Dim}, {event.Failed, style.Bad}, {event.Skipped, style.Warn}, {event.Cancelled, style.Warn}, {event.Unneeded, style.Dim}} {
+		n := s.Counts[c.status]
+		counts.If(n > 0, c.paint(fmt.Sprintf("%d %s", n, c.status)))
+	}
+	counts.If(len(s.running) > 0, style.accent(fmt.Sprintf("%d running", len(s.running))))
+	paid, bad := s.Paid(), s.Outcomes.short()
+	counts.If(paid > 0, Dollars(paid)+" spent")
+	counts.If(bad != "", style.Warn(bad))
+	return counts.Join(", ")
+}
+
+// runningLine returns the line of an attempt: name, time, bar, phase, leases and, unless
+// it has a line of its own, the last line of its output.
+func runningLine(r *running, name string, style Style, now time.Time, printed bool) string {
+	text := style.accent(name) + " " + style.Warn(When(r.Try > 1 && r.Retry == nil, fmt.Sprintf(" attempt %d ", r.Try)))
+	switch {
+	case r.Retry != nil:
+		wait := r.Retry.Time.Add(time.Duration(r.Retry.WaitMillis) * time.Millisecond).Sub(now)
+		return text + fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time)))) +
+			style.Warn(fmt.Sprintf("  attempt %d failed, next in %s: %s", r.Retry.Try, clock(max(0, wait)), OneLine(r.Retry.Error)))
+	case r.Phase.Name == step.Running:
+		text += " " + PhaseText(r.Phase, now)
+	default:
+		text += fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time)))) + attemptProgress(r, style, now)
+	}
+	if r.Job != nil && r.Job.Node != "" {
+		text += "  " + style.Dim("on "+OneLine(r.Job.Node))
+	}
+	return text + After("  ", style.Dim(After("on ", strings.Join(r.Devices, ", ")))) + After("  ", style.Dim(When(printed, OneLine(r.Line))))
+}
+
+// middle shortens an address to the given width from its middle, so that both
+// the step's kind and the instance's key stay readable.
+func middle(address string, width int) string {
+	n := ansi.StringWidth(address)
+	if n <= width {
+		return address
+	}
+	width = max(width, 1)
+	head := (width - 1) / 3
+	return ansi.Truncate(address, head, "") + "…" + ansi.TruncateLeft(address, n-(width-1-head), "")
+}
+
+func attemptProgress(r *running, style Style, now time.Time) string {
+	if r.Space != nil {
+		return style.Warn("  waits for " + spaceWaitText(*r.Space))
+	}
+	if r.Job != nil && r.Job.State != event.JobRunning {
+		return style.Warn("  " + jobText(*r.Job))
+	}
+	if r.Phase.Name != "" {
+		return "  " + PhaseText(r.Phase, now) + style.Dim(rateNote(r, now))
+	}
+	p := r.Progress
+	if p.Unit == "" {
+		return style.Dim(When(r.ExpectedMillis > 0, "  of ~"+clock(time.Duration(r.ExpectedMillis)*time.Millisecond)))
+	}
+	return "  " + When(p.Total > 0, bar(p.Done, p.Total, 10, style)+" ") + progressText(p) +
+		style.Dim(After(" ", rateText(p, &r.Rate, now))) + style.Dim(After("  ", OneLine(p.What)))
+}
+
+// bar draws done of total as a bar of the given number of cells.
+func bar(done, total int64, cells int, style Style) string {
+	full := 0
+	if total > 0 {
+		full = int(float64(cells) * min(1, float64(done)/float64(total)))
+	}
+	return style.Good(strings.Repeat("█", full)) + style.Dim(strings.Repeat("░", cells-full))
 }

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
 )
 
 // problemsShown is the number of attempts that the live view names as they end.
@@ -111,7 +113,7 @@ func (o *Outcomes) Add(e event.StepFinished, run string, tail []string) {
 // OutcomesOf counts the outcomes of a run's steps, without the ends of their logs.
 func OutcomesOf(sum *history.Summary) (o Outcomes) {
 	for i := range sum.Steps {
-		o.Add(sum.Steps[i].Finished(), sum.ID, nil)
+		o.Add(sum.Steps[i].StepFinished, sum.ID, nil)
 	}
 	return o
 }
@@ -175,17 +177,15 @@ type Cause struct {
 }
 
 // Causes groups the problems by cause, in order of appearance.
-func (o *Outcomes) Causes() (list []*Cause) {
-	for _, same := range grouped(o.Problems, func(p Problem) string {
+func (o *Outcomes) Causes() []*Cause {
+	groups := lists.Grouped(o.Problems, func(p Problem) string {
 		key := p.Outcome + " " + alike(p.Reason)
 		if status, _, _ := strings.Cut(p.Reason, ":"); strings.HasPrefix(status, "exit status ") {
 			key += status // its number matters
 		}
 		return key
-	}) {
-		list = append(list, &Cause{Problem: same[0], All: same})
-	}
-	return list
+	})
+	return lists.Of(groups, func(same []Problem) *Cause { return &Cause{same[0], same} })
 }
 
 func count(counts *map[string]int, name string) {
@@ -201,25 +201,22 @@ func (o *Outcomes) AgentFailed() bool { return len(o.Problems) > 0 }
 
 // Finished counts the finished attempts, "60 of 96"; "" without attempts.
 func (o *Outcomes) Finished() string {
-	all := 0
-	for _, n := range o.Attempts {
-		all += n
+	if all := total(o.Attempts); all > 0 {
+		return fmt.Sprintf("%d of %d", o.Attempts[finished], all)
 	}
-	if all == 0 {
-		return ""
+	return ""
+}
+
+func total(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
 	}
-	return fmt.Sprintf("%d of %d", o.Attempts[finished], all)
+	return n
 }
 
 // Unscored counts the attempts without a finite score, or, where nothing was graded, those
 // that did not finish.
 func (o *Outcomes) Unscored() (bad, all int) {
-	total := func(counts map[string]int) (n int) {
-		for _, c := range counts {
-			n += c
-		}
-		return n
-	}
 	good := o.Graded[scored]
 	if len(o.Graded) == 0 {
 		good = o.Attempts[finished]
@@ -230,16 +227,11 @@ func (o *Outcomes) Unscored() (bad, all int) {
 
 // Lines returns the counts, one line each for attempts, submissions, rule checks and
 // models.
-func (o *Outcomes) Lines() (lines []string) {
-	if len(o.Attempts) > 0 {
-		lines = append(lines, "Attempts: "+countsOf(o.Attempts))
-	}
-	if len(o.Graded) > 0 {
-		lines = append(lines, "Submissions: "+countsOf(o.Graded))
-	}
-	if len(o.Checked) > 0 {
-		lines = append(lines, "Rule checks: "+countsOf(o.Checked))
-	}
+func (o *Outcomes) Lines() []string {
+	var lines Parts
+	lines.If(len(o.Attempts) > 0, "Attempts: "+countsOf(o.Attempts))
+	lines.If(len(o.Graded) > 0, "Submissions: "+countsOf(o.Graded))
+	lines.If(len(o.Checked) > 0, "Rule checks: "+countsOf(o.Checked))
 	if o.Models != nil {
 		lines = append(lines, "Models: "+o.Models.String())
 	}
@@ -257,22 +249,15 @@ func (o *Outcomes) short() string {
 }
 
 func countsOf(counts map[string]int) string {
-	var parts []string
-	for _, name := range slices.SortedFunc(maps.Keys(counts), outcome.Compare) {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[name], outcomeText(name)))
-	}
-	return strings.Join(parts, ", ")
+	names := slices.SortedFunc(maps.Keys(counts), outcome.Compare)
+	return strings.Join(lists.Of(names, func(name string) string { return fmt.Sprintf("%d %s", counts[name], outcomeText(name)) }), ", ")
 }
 
 func outcomeText(name string) string { return OneLine(outcome.Words(name)) }
 
 // line returns the problem on one line: outcome, address and reason.
 func (p Problem) line(style Style) string {
-	text := style.Warn(Capital(outcomeText(p.Outcome))+":") + " " + OneLine(p.Address)
-	if p.Reason != "" {
-		text += ": " + OneLine(p.Reason)
-	}
-	return text
+	return style.Warn(Capital(outcomeText(p.Outcome))+":") + " " + OneLine(p.Address) + After(": ", OneLine(p.Reason))
 }
 
 // Capital writes a text with a capital letter first.
@@ -285,10 +270,7 @@ func Capital(s string) string {
 
 // What returns the outcome and the reason.
 func (p Problem) What() string {
-	if p.Reason == "" {
-		return outcomeText(p.Outcome)
-	}
-	return outcomeText(p.Outcome) + ": " + OneLine(p.Reason)
+	return outcomeText(p.Outcome) + After(": ", OneLine(p.Reason))
 }
 
 // Command returns the command that shows its log.
@@ -301,11 +283,7 @@ func (p *Cause) line(style Style) string {
 	if len(p.All) == 1 {
 		return p.Problem.line(style)
 	}
-	text := style.Warn(Capital(outcomeText(p.Outcome))+":") + fmt.Sprintf(" %d ×", len(p.All))
-	if p.Reason != "" {
-		text += " " + OneLine(p.Reason)
-	}
-	return text + ", first in " + OneLine(p.Address)
+	return style.Warn(Capital(outcomeText(p.Outcome))+":") + fmt.Sprintf(" %d ×", len(p.All)) + After(" ", OneLine(p.Reason)) + ", first in " + OneLine(p.Address)
 }
 
 // writeOutcomes writes the causes of problems, each with its lines of the log and the
@@ -326,4 +304,63 @@ func writeOutcomes(w io.Writer, o *Outcomes, run string, style Style) {
 	for _, line := range o.Lines() {
 		fmt.Fprintln(w, line)
 	}
+}
+
+// Used is the attempts' use of models. Costs are in billionths of a US dollar.
+type Used struct {
+	Requests int64 `json:"requests"`
+	Tokens   int64 `json:"tokens"`
+	Cost     int64 `json:"cost_nanodollars"`
+	// ListCost is what the same use costs by mleflow's price list, where pipelines have
+	// other prices. EstimatedCost is the part of Cost that no reported usage settles.
+	ListCost      int64 `json:"list_cost_nanodollars,omitempty"`
+	EstimatedCost int64 `json:"estimated_cost_nanodollars,omitempty"`
+	// EarlierCost is the part of Cost that belongs to attempts of earlier runs.
+	EarlierCost int64 `json:"earlier_cost_nanodollars,omitempty"`
+}
+
+// use adds an attempt's use.
+func (o *Outcomes) use(models map[string]results.ModelUse, cached bool) {
+	if len(models) == 0 {
+		return
+	}
+	if o.Models == nil {
+		o.Models = &Used{}
+	}
+	for _, m := range models {
+		cost, err := gateway.ParseDollars(m.CostUSD)
+		if err != nil {
+			continue // no step's own output has it
+		}
+		o.Models.Requests += m.Requests
+		o.Models.Tokens += m.InputTokens + m.OutputTokens
+		o.Models.Cost += int64(cost)
+		o.Models.ListCost += nanodollars(m.ListUSD, cost)
+		o.Models.EstimatedCost += nanodollars(m.EstimatedUSD, 0)
+		if cached {
+			o.Models.EarlierCost += int64(cost)
+		}
+	}
+}
+
+// nanodollars reads an amount that may be missing.
+func nanodollars(text *string, otherwise gateway.Dollars) int64 {
+	if text == nil {
+		return int64(otherwise)
+	}
+	d, _ := gateway.ParseDollars(*text) // no step's own output has another
+	return int64(d)
+}
+
+// String returns the use as part of a sentence.
+func (u Used) String() string {
+	text := fmt.Sprintf("%s, %s, %s", Plural(int(u.Requests), "request"), Plural(int(u.Tokens), "token"), Dollars(u.Cost)) +
+		When(u.ListCost != u.Cost, " by own prices, "+Dollars(u.ListCost)+" by mleflow's list") + When(u.EstimatedCost > 0, ", "+Dollars(u.EstimatedCost)+" of it estimated")
+	switch {
+	case u.EarlierCost > 0 && u.EarlierCost == u.Cost:
+		text += " in earlier runs"
+	case u.EarlierCost > 0:
+		text += fmt.Sprintf(", %s of it in earlier runs", Dollars(u.EarlierCost))
+	}
+	return text
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -19,14 +20,12 @@ type Plain struct {
 	verbose bool
 	style   Style
 	state   *State
-	// reported is the time at which a step's progress was last written. phases are the lines
-	// last written about an attempt's phase.
-	reported map[string]time.Time
-	phases   map[string]step.Phase
-	// waited and statusAt are the times at which the waiting steps and the state of the run
-	// were last written.
-	waited, statusAt time.Time
-	waitedFor        string
+	// reported is the time at which the progress of a step or a publication, the waiting steps
+	// or the state of the run were last written. phases are the lines last written about an
+	// attempt's phase, and waitedFor the resources that steps were last said to wait for.
+	reported  map[string]time.Time
+	phases    map[string]step.Phase
+	waitedFor string
 	// waits has the steps whose job was said to wait.
 	waits map[string]bool
 }
@@ -63,6 +62,8 @@ func (p *Plain) line(e event.Event) string {
 		return p.jobLine(e)
 	case event.StepFinished:
 		return p.finishedText(e)
+	case event.Steered:
+		return p.style.Warn("steered") + " " + When(e.Request.Address != "", e.Request.Address+": ") + SteeredText(e)
 	case event.Warning:
 		return p.style.Warn("warning") + " " + WarningText(e)
 	case event.StepProgress:
@@ -109,6 +110,19 @@ func (p *Plain) jobLine(e event.StepJob) string {
 // step that takes a day stays readable.
 const plainEvery = time.Minute
 
+// due reports, and notes, that a line is due that is written now and then from a time on.
+func (p *Plain) due(what string, at, from time.Time, every time.Duration) bool {
+	last, ok := p.reported[what]
+	if !ok {
+		last, p.reported[what] = from, from
+	}
+	if at.Sub(last) < every {
+		return false
+	}
+	p.reported[what] = at
+	return true
+}
+
 // progressLine writes a step's progress: every report if verbose, else one a minute.
 func (p *Plain) progressLine(e event.StepProgress) string {
 	text := "progress " + e.Address + ": " + strings.TrimSpace(progressText(e)+" "+OneLine(e.What))
@@ -116,79 +130,42 @@ func (p *Plain) progressLine(e event.StepProgress) string {
 	if r == nil {
 		return p.ifVerbose(text)
 	}
-	if rate := rateText(e, &r.Rate, e.Time); rate != "" {
-		text += " (" + rate + ")"
-	}
-	if p.verbose {
-		return text
-	}
-	last := p.reported[e.Address]
-	if last.IsZero() {
-		last = r.Time
-	}
-	if e.Time.Sub(last) < plainEvery {
-		return ""
-	}
-	p.reported[e.Address] = e.Time
-	return text
+	return When(p.verbose || p.due(e.Address, e.Time, r.Time, plainEvery), text+bracketed(rateText(e, &r.Rate, e.Time)))
 }
 
 // preflightLines is the table of a preflight on lines of its own.
 func (p *Plain) preflightLines() string {
 	var b strings.Builder
 	b.WriteString("preflight\n")
-	_ = Preflights(&b, &p.state.Run, p.style)
+	Preflights(&b, &p.state.Run, p.style)
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func (p *Plain) ifVerbose(text string) string {
-	if p.verbose {
-		return text
-	}
-	return ""
-}
+func (p *Plain) ifVerbose(text string) string { return When(p.verbose, text) }
 
 func runStartedText(e event.RunStarted) string {
 	if e.Run == "" {
 		return e.Pipeline
 	}
-	text := fmt.Sprintf("run %s of %s: %s to run, %d cached, %d deferred", e.Run, e.Pipeline, Plural(e.ToRun, "step"), e.Cached, e.Deferred)
-	if e.Resumed != "" {
-		text += "; continues run " + e.Resumed
-	}
-	if e.ExpectedMillis > 0 {
-		text += "; expected " + Millis(e.ExpectedMillis)
-	}
-	return text
+	return fmt.Sprintf("run %s of %s: %s to run, %d cached, %d deferred", e.Run, e.Pipeline, Plural(e.ToRun, "step"), e.Cached, e.Deferred) +
+		After("; continues run ", e.Resumed) + When(e.ExpectedMillis > 0, "; expected "+Millis(e.ExpectedMillis))
 }
 
 func (p *Plain) startedText(e event.StepStarted) string {
-	text := "start " + e.Address
-	var notes []string
-	if e.Try > 1 {
-		notes = append(notes, fmt.Sprintf("attempt %d", e.Try))
-	}
-	if lease := leaseText(e); p.verbose && lease != "" {
-		notes = append(notes, lease)
-	}
-	if len(notes) > 0 {
-		text += " (" + strings.Join(notes, ", ") + ")"
-	}
-	return text
+	var notes Parts
+	notes.If(e.Try > 1, fmt.Sprintf("attempt %d", e.Try))
+	lease := leaseText(e)
+	notes.If(p.verbose && lease != "", lease)
+	return "start " + e.Address + bracketed(notes.Join(", "))
 }
 
 // leaseText names what an attempt has leased: "2 cpus, 4.0 GiB, gpu0".
 func leaseText(e event.StepStarted) string {
-	var parts []string
-	if e.CPUs == 1 {
-		parts = append(parts, "1 cpu")
-	} else if e.CPUs > 0 {
-		parts = append(parts, fmt.Sprintf("%g cpus", e.CPUs))
-	}
-	if e.MemoryBytes > 0 {
-		parts = append(parts, Bytes(e.MemoryBytes))
-	}
-	return strings.Join(append(parts, e.Devices...), ", ")
+	var parts Parts
+	parts.If(e.CPUs == 1, "1 cpu")
+	parts.If(e.CPUs > 0 && e.CPUs != 1, fmt.Sprintf("%g cpus", e.CPUs))
+	parts.If(e.MemoryBytes > 0, Bytes(e.MemoryBytes))
+	return append(parts, e.Devices...).Join(", ")
 }
 
 func (p *Plain) finishedText(e event.StepFinished) string {
@@ -201,7 +178,7 @@ func (p *Plain) finishedText(e event.StepFinished) string {
 		}
 		return p.style.Bad("failed") + " " + e.Address + placeText(e.On, e.Node) + " after " + Millis(e.DurationMillis) + attemptsText(e.LastTry) + ": " + OneLine(e.Error)
 	case event.Cancelled:
-		return p.style.Warn("cancelled") + " " + e.Address
+		return p.style.Warn("cancelled") + " " + e.Address + When(e.Error != "", ": "+e.Error)
 	case event.Skipped:
 		return p.ifVerbose("skipped " + e.Address + ": " + OneLine(e.Error))
 	case event.Unneeded:
@@ -220,25 +197,29 @@ func (p *Plain) problemText(e event.StepFinished) string {
 	return ""
 }
 
-func attemptsText(n int) string {
-	if n > 1 {
-		return fmt.Sprintf(" (%d attempts)", n)
+func attemptsText(n int) string { return When(n > 1, fmt.Sprintf(" (%d attempts)", n)) }
+
+// SteeredText says what a person asked and what followed.
+func SteeredText(e event.Steered) string {
+	text := e.Request.Author + ": " + string(e.Request.Act)
+	if e.Request.Reason != "" {
+		text += " (" + OneLine(e.Request.Reason) + ")"
 	}
-	return ""
+	if e.Refused != "" {
+		return text + ", refused: " + OneLine(e.Refused)
+	}
+	return text + ": " + OneLine(e.Effect)
 }
 
 // WarningText writes a warning with the step it belongs to, if any.
 func WarningText(w event.Warning) string {
-	if w.Address == "" {
-		return OneLine(w.Message)
-	}
-	return w.Address + ": " + OneLine(w.Message)
+	return strings.TrimPrefix(w.Address+": ", ": ") + OneLine(w.Message)
 }
 
 // Warnings writes the warnings of a run, each once: one that several steps have begins with
 // the first of them and the number of the others.
 func Warnings(list []event.Warning) (texts []string) {
-	for _, same := range grouped(list, func(w event.Warning) string { return w.Message }) {
+	for _, same := range lists.Grouped(list, func(w event.Warning) string { return w.Message }) {
 		w := same[0]
 		if n := len(same) - 1; n > 0 && w.Address != "" {
 			w.Address += fmt.Sprintf(" and %d more", n)
@@ -250,14 +231,78 @@ func Warnings(list []event.Warning) (texts []string) {
 
 // countsText counts the steps of a run by outcome: "3 ran, 2 cached".
 func countsText(e event.RunFinished) string {
-	parts := []string{fmt.Sprintf("%d ran", e.Ran), fmt.Sprintf("%d cached", e.Cached)}
-	for _, c := range []struct {
-		n    int
-		noun string
-	}{{e.Failed, "failed"}, {e.Skipped, "skipped"}, {e.Cancelled, "cancelled"}, {e.Unneeded, "not needed"}} {
-		if c.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.noun))
-		}
+	parts := Parts{fmt.Sprintf("%d ran", e.Ran), fmt.Sprintf("%d cached", e.Cached)}
+	parts.Count(e.Failed, "failed")
+	parts.Count(e.Skipped, "skipped")
+	parts.Count(e.Cancelled, "cancelled")
+	parts.Count(e.Unneeded, "not needed")
+	return parts.Join(", ") + " in " + Millis(e.DurationMillis)
+}
+
+// statusEvery is the interval between two lines on the state of the run.
+const statusEvery = 10 * time.Minute
+
+// phaseLine writes the phase of an attempt: every turn if verbose. Otherwise it writes
+// one line a minute on data and images that take long, and a line when the submission
+// becomes valid or invalid.
+func (p *Plain) phaseLine(e event.StepPhase) string {
+	before := p.phases[e.Address]
+	if !e.Turn(before) {
+		return p.preparingLine(e)
 	}
-	return strings.Join(parts, ", ") + " in " + Millis(e.DurationMillis)
+	p.phases[e.Address] = e.Phase
+	if e.Submission == step.SubmissionValid || e.Submission == step.SubmissionInvalid {
+		return fmt.Sprintf("submission %s: %s after %s", e.Address, e.Submission, clock(e.Time.Sub(e.Started))) + After(": ", OneLine(e.Reason))
+	}
+	if e.Submission == step.SubmissionUnchecked {
+		p.phases[e.Address] = before // so that an unchanged verdict is written once
+	}
+	if e.Name == before.Name {
+		return ""
+	}
+	return p.ifVerbose("phase " + e.Address + ": " + string(e.Name))
+}
+
+func (p *Plain) preparingLine(e event.StepPhase) string {
+	var from time.Time
+	if r := p.state.running[e.Address]; r != nil {
+		from = r.Time
+	}
+	return When(preparing(e.Phase) && p.due(e.Address, e.Time, from, plainEvery), "progress "+e.Address+": "+PhaseText(e.Phase, e.Time))
+}
+
+// waitingLine writes the resources that steps wait for when they have changed, at most
+// once a minute.
+func (p *Plain) waitingLine(e event.Waiting) string {
+	what := strings.Join(lists.Of(e.For, func(w event.Wait) string { return w.Resource }), " ")
+	if what == "" || what == p.waitedFor || !p.due("waiting", e.Time, time.Time{}, plainEvery) {
+		return ""
+	}
+	p.waitedFor = what
+	return p.style.Warn("wait") + " steps: " + WaitsText(e.For)
+}
+
+// status writes the state of a long run now and then.
+func (p *Plain) status(e event.Event) string {
+	at := e.When()
+	if p.state.Start.Time.IsZero() || p.state.End != nil || !p.due("status", at, p.state.Start.Time, statusEvery) {
+		return ""
+	}
+	return "status " + overallText(p.state, p.style) + expectedText(p.state.Expected, at) + After("; waiting: ", WaitsText(p.state.Waiting))
+}
+
+// JSON is a Sink that writes one JSON object per event and line. It is called for one event
+// at a time.
+type JSON struct{ *Output }
+
+// NewJSON returns a JSON view on w.
+func NewJSON(w io.Writer) *JSON { return &JSON{NewOutput(w)} }
+
+// Emit implements event.Sink.
+func (j *JSON) Emit(e event.Event) {
+	line, err := event.Encode(e)
+	if err == nil {
+		_, err = j.w.Write(append(line, '\n'))
+	}
+	j.note(err)
 }

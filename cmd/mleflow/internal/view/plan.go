@@ -3,10 +3,14 @@ package view
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/power"
+	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -21,10 +25,16 @@ const rowsPerGroup = 8
 // summed up by reason, and cached steps counted, unless verbose.
 func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 	fmt.Fprintf(w, "%s\n", style.Bold("Plan for "+OneLine(p.Pipeline)))
-	for _, block := range blocksOf(p) {
+	steps := make([]*plan.Step, len(p.Steps))
+	for i := range p.Steps {
+		steps[i] = &p.Steps[i]
+	}
+	steps = InOrder(steps, func(s *plan.Step) string { return s.Name })
+	for _, block := range lists.Grouped(steps, func(s *plan.Step) addr.Step { return s.Address.Step }) {
 		fmt.Fprintln(w)
+		by := lists.By(block, func(s *plan.Step) plan.Action { return s.Action })
 		for _, action := range []plan.Action{plan.Run, plan.Deferred, plan.Cached, plan.Unneeded} {
-			writeGroup(w, block.name, block.by[action], style, verbose)
+			writeGroup(w, by[action], style, verbose)
 		}
 	}
 	if p.Evaluation != nil {
@@ -32,6 +42,7 @@ func Plan(w io.Writer, p *plan.Plan, style Style, verbose bool) {
 	}
 	planPublications(w, p.Publish, style, verbose)
 	fmt.Fprintf(w, "\n%s\n", planLine(p.Counts(), style))
+	planObserved(w, p, style)
 	planChoices(w, p, style)
 	planMissing(w, p, style)
 	planPlaces(w, p, style)
@@ -57,13 +68,30 @@ func planChoices(w io.Writer, p *plan.Plan, style Style) {
 			all = append(all, c)
 		}
 	}
-	for _, same := range grouped(all, func(c step.Choice) step.Choice { return c }) {
+	for _, same := range lists.Grouped(all, func(c step.Choice) step.Choice { return c }) {
 		c, steps := same[0], Plural(len(same), "step")
 		if c.Arg == "" {
 			fmt.Fprintf(w, "%s %s %s.\n", style.Bold("If a machine is lost:"), steps, OneLine(c.Value))
 			continue
 		}
 		fmt.Fprintf(w, "%s %s for %s: %s.\n", style.Bold("Chosen "+OneLine(c.Arg)+":"), OneLine(c.Value), steps, OneLine(c.Why))
+	}
+}
+
+// planObserved says which results of earlier versions are used, with what they do not
+// record, and which results would be made again.
+func planObserved(w io.Writer, p *plan.Plan, style Style) {
+	var used []*plan.Step
+	for i := range p.Steps {
+		if p.Steps[i].Observed != nil {
+			used = append(used, &p.Steps[i])
+		}
+	}
+	for _, same := range lists.Grouped(used, func(s *plan.Step) string { return s.Kind + s.Observed.String() }) {
+		fmt.Fprintf(w, "%s %s of kind %s %s.\n", style.Bold("Observed:"), Plural(len(same), "step"), same[0].Kind, OneLine(same[0].Observed.String()))
+	}
+	if p.Repeats != nil {
+		fmt.Fprintf(w, "%s %s, although nothing that you wrote differs: apply asks on a terminal and refuses elsewhere; --rerun repeats them, --rerun=false uses the results.\n", style.Warn("Repeats:"), p.Repeats)
 	}
 }
 
@@ -79,18 +107,20 @@ func planMissing(w io.Writer, p *plan.Plan, style Style) {
 	list.Each(func(text, _ string) { fmt.Fprintf(w, "%s %s\n", style.Warn("Warning:"), OneLine(text)) })
 }
 
-// planPlaces lists the steps that run on the backends of a cluster, and those that none
-// of their machines can run.
+// planPlaces lists the steps that run on the backends of a cluster, and those that no
+// machine of their place can run.
 func planPlaces(w io.Writer, p *plan.Plan, style Style) {
 	var elsewhere []*plan.Step
 	for i := range p.Steps {
-		if p.Steps[i].On != "" {
+		if p.Steps[i].On != "" || p.Steps[i].Unfit != "" {
 			elsewhere = append(elsewhere, &p.Steps[i])
 		}
 	}
-	for _, same := range grouped(elsewhere, func(s *plan.Step) [3]string { return [3]string{s.On, s.Kind, s.Unfit} }) {
+	for _, same := range lists.Grouped(elsewhere, func(s *plan.Step) [3]string { return [3]string{s.On, s.Kind, s.Unfit} }) {
 		s, steps := same[0], Plural(len(same), "step")
-		fmt.Fprintf(w, "%s %s of kind %s on %s.\n", style.Bold("Elsewhere:"), steps, s.Kind, OneLine(s.On))
+		if s.On != "" {
+			fmt.Fprintf(w, "%s %s of kind %s on %s.\n", style.Bold("Elsewhere:"), steps, s.Kind, OneLine(s.On))
+		}
 		if s.Unfit != "" {
 			fmt.Fprintf(w, "%s %s of kind %s cannot be started: %s.\n", style.Bad("Does not fit:"), steps, s.Kind, OneLine(s.Unfit))
 		}
@@ -101,16 +131,15 @@ func planPlaces(w io.Writer, p *plan.Plan, style Style) {
 // were not.
 func planIsolation(w io.Writer, p *plan.Plan, style Style) {
 	var fresh, cached conditions.Tally
-	for i := range p.Steps {
-		if s := &p.Steps[i]; s.Action == plan.Cached {
-			cached.Add(s.Kind, s.Conditions)
-		} else {
-			fresh.Add(s.Kind, s.Conditions)
+	for _, s := range p.Steps {
+		tally := &fresh
+		if s.Action == plan.Cached {
+			tally = &cached
 		}
+		tally.Add(s.Kind, s.Conditions)
 	}
-	for _, text := range []string{fresh.NotIsolated("would not be isolated"), cached.NotIsolated("in the cache were not isolated")} {
-		NotIsolated(w, text, style)
-	}
+	NotIsolated(w, fresh.NotIsolated("would not be isolated"), style)
+	NotIsolated(w, cached.NotIsolated("in the cache were not isolated"), style)
 }
 
 // NotIsolated writes the attempts of a Tally that were not isolated, if any.
@@ -127,104 +156,71 @@ func planLine(c plan.Counts, style Style) string {
 	return fmt.Sprintf("%s %d to run, %d deferred, %d cached%s.", style.Bold("Plan:"), c.Run, c.Deferred, c.Cached, unneededText(c.Unneeded))
 }
 
-type planBlock struct {
-	name addr.Step
-	by   map[plan.Action][]*plan.Step
-}
-
-// blocksOf groups the steps by block, as InOrder has them.
-func blocksOf(p *plan.Plan) []planBlock {
-	steps := make([]*plan.Step, len(p.Steps))
-	for i := range p.Steps {
-		steps[i] = &p.Steps[i]
-	}
-	var blocks []planBlock
-	for _, list := range grouped(InOrder(steps, func(s *plan.Step) string { return s.Name }), func(s *plan.Step) addr.Step { return s.Address.Step }) {
-		block := planBlock{name: list[0].Address.Step, by: map[plan.Action][]*plan.Step{}}
-		for _, s := range list {
-			block.by[s.Action] = append(block.by[s.Action], s)
-		}
-		blocks = append(blocks, block)
-	}
-	return blocks
-}
-
-func writeGroup(w io.Writer, block addr.Step, steps []*plan.Step, style Style, verbose bool) {
+// writeGroup writes the instances of one block that have the same action.
+func writeGroup(w io.Writer, steps []*plan.Step, style Style, verbose bool) {
 	if len(steps) == 0 {
 		return
 	}
-	mark := markOf(steps[0].Action, style)
+	a := actions[steps[0].Action]
+	mark := a.paint(style, a.mark)
 	switch {
-	case verbose || (len(steps) <= rowsPerGroup && !calm(steps[0].Action)):
+	case verbose || (len(steps) <= rowsPerGroup && !a.calm):
 		for _, s := range steps {
 			writeStep(w, mark, s, style)
 		}
 	case len(steps) == 1:
-		fmt.Fprintf(w, "%s %s%s\n", mark, steps[0].Name, style.Dim("  "+actionText(steps[0].Action)))
+		fmt.Fprintf(w, "%s %s%s\n", mark, steps[0].Name, style.Dim("  "+a.text))
 	default:
-		fmt.Fprintf(w, "%s %s: %s %s\n", mark, block, Plural(len(steps), "instance"), actionText(steps[0].Action))
-		if !calm(steps[0].Action) {
+		fmt.Fprintf(w, "%s %s: %s %s\n", mark, steps[0].Address.Step, Plural(len(steps), "instance"), a.text)
+		if !a.calm {
 			writeReasonSums(w, steps, style)
 		}
 	}
 }
 
-// calm reports whether steps with the action need no reason.
-func calm(a plan.Action) bool { return a == plan.Cached || a == plan.Unneeded }
+// actions are what a plan and an explanation write of each action. Calm ones need no reason.
+var actions = map[plan.Action]struct {
+	mark          string
+	paint         func(Style, string) string
+	text, verdict string
+	calm          bool
+}{
+	plan.Run:      {"+", Style.Good, "to run", "It would run:", false},
+	plan.Deferred: {"~", Style.Warn, "deferred", "It is decided later:", false},
+	plan.Cached:   {"=", Style.Dim, "cached", "It is cached.", true},
+	plan.Unneeded: {"-", Style.Dim, "not needed", "It is cached.", true},
+}
 
 func writeStep(w io.Writer, mark string, s *plan.Step, style Style) {
-	if s.Action == plan.Cached && len(s.Reasons) == 0 {
+	switch {
+	case s.Action == plan.Cached && len(s.Reasons) == 0:
 		fmt.Fprintf(w, "%s %s  %s\n", mark, s.Name, style.Dim("cached"))
-		return
-	}
-	if len(s.Reasons) == 1 {
+	case len(s.Reasons) == 1:
 		fmt.Fprintf(w, "%s %s  %s\n", mark, s.Name, style.Dim(OneLine(s.Reasons[0].Text)))
-		return
-	}
-	fmt.Fprintf(w, "%s %s\n", mark, s.Name)
-	for _, r := range s.Reasons {
-		fmt.Fprintf(w, "      %s\n", style.Dim(OneLine(r.Text)))
+	default:
+		fmt.Fprintf(w, "%s %s\n", mark, s.Name)
+		for _, r := range s.Reasons {
+			fmt.Fprintf(w, "      %s\n", style.Dim(OneLine(r.Text)))
+		}
 	}
 }
 
-// writeReasonSums sums up instances by reason, in order of appearance.
+// writeReasonSums sums up instances by reason, in order of appearance. Reasons that differ
+// in keys only are one, so that instances that each wait for their own predecessor are one
+// group.
 func writeReasonSums(w io.Writer, steps []*plan.Step, style Style) {
-	sums := sumReasons(steps)
-	for i, sum := range sums {
+	sums := lists.Grouped(steps, func(s *plan.Step) string { return withoutKeys(reasonsText(s)) })
+	for i, same := range sums {
 		if i == rowsPerGroup {
 			fmt.Fprintf(w, "      %s\n", style.Dim(fmt.Sprintf("… for %d more reasons (-v lists all)", len(sums)-i)))
 			return
 		}
-		fmt.Fprintf(w, "      %s: %s\n", keysText(sum.steps), style.Dim(sum.text))
-	}
-}
-
-// reasonSum groups the instances that share a reason.
-type reasonSum struct {
-	text  string
-	steps []*plan.Step
-}
-
-// sumReasons groups instances by their reasons without regard to the keys in
-// them, so that each waiting for its own predecessor is one group.
-func sumReasons(steps []*plan.Step) []*reasonSum {
-	var sums []*reasonSum
-	index := map[string]*reasonSum{}
-	for _, s := range steps {
-		text := reasonsText(s)
-		general := withoutKeys(text)
-		sum := index[general]
-		if sum == nil {
-			sum = &reasonSum{text: text}
-			index[general] = sum
-			sums = append(sums, sum)
+		text := reasonsText(same[0])
+		if slices.ContainsFunc(same, func(s *plan.Step) bool { return reasonsText(s) != text }) {
+			text = withoutKeys(text)
 		}
-		if text != sum.text {
-			sum.text = general
-		}
-		sum.steps = append(sum.steps, s)
+		fmt.Fprintf(w, "      %s: %s\n", keysText(same), style.Dim(text))
 	}
-	return sums
 }
 
 // withoutKeys replaces the keys in a text with addresses. A regular expression would
@@ -253,47 +249,94 @@ func withoutKeys(text string) string {
 }
 
 func reasonsText(s *plan.Step) string {
-	texts := make([]string, len(s.Reasons))
-	for i, r := range s.Reasons {
-		texts[i] = OneLine(r.Text)
-	}
-	return strings.Join(texts, "; ")
+	return strings.Join(lists.Of(s.Reasons, func(r plan.Reason) string { return OneLine(r.Text) }), "; ")
 }
 
 // keysText lists a few keys and counts the rest.
 func keysText(steps []*plan.Step) string {
 	const shown = 3
-	var keys []string
-	for i, s := range steps {
-		if i == shown && len(steps) > shown+1 {
-			keys = append(keys, "… "+Count(int64(len(steps)-i))+" more")
-			break
-		}
-		keys = append(keys, fmt.Sprintf("[%q]", s.Address.Key))
+	rest := ""
+	if len(steps) > shown+1 {
+		steps, rest = steps[:shown], " … "+Count(int64(len(steps)-shown))+" more"
 	}
-	return strings.Join(keys, " ")
+	return strings.Join(lists.Of(steps, func(s *plan.Step) string { return fmt.Sprintf("[%q]", s.Address.Key) }), " ") + rest
 }
 
-func markOf(a plan.Action, style Style) string {
-	switch a {
-	case plan.Run:
-		return style.Good("+")
-	case plan.Deferred:
-		return style.Warn("~")
-	case plan.Unneeded:
-		return style.Dim("-")
-	default:
-		return style.Dim("=")
+// Explanation writes everything known of one instance: its action, the reason, and its
+// key field by field.
+func Explanation(w io.Writer, x *engine.Explanation, style Style) {
+	fmt.Fprintf(w, "%s\n\n", style.Bold(OneLine(x.Plan.Name)))
+	fmt.Fprintln(w, actions[x.Plan.Action].verdict)
+	for _, r := range x.Plan.Reasons {
+		fmt.Fprintf(w, "  %s\n", OneLine(r.Text))
+	}
+	if x.Plan.Observed != nil {
+		fmt.Fprintf(w, "  Observed %s.\n", OneLine(x.Plan.Observed.String()))
+	}
+	if x.Plan.Repeats != nil {
+		fmt.Fprintf(w, "  Nothing that you wrote differs: --rerun repeats the result, --rerun=false uses it.\n")
+	}
+	if x.Plan.ExpectedMillis > 0 {
+		fmt.Fprintf(w, "Last time it took %s.\n", Millis(x.Plan.ExpectedMillis))
+	}
+	if x.Plan.ActionID == "" {
+		fmt.Fprintf(w, "\nIts key is unknown until the steps it depends on have run.\n")
+		writeKey(w, "Key of the last run:", x.Last)
+		return
+	}
+	fmt.Fprintln(w)
+	writeKey(w, "Key:", x.Plan.ActionID)
+	if x.Last != x.Plan.ActionID {
+		writeKey(w, "Key of the last run:", x.Last)
+	}
+	for _, f := range x.Fields {
+		writeField(w, f, style)
 	}
 }
 
-func actionText(a plan.Action) string {
-	switch a {
-	case plan.Run:
-		return "to run"
-	case plan.Unneeded:
-		return "not needed"
-	default:
-		return string(a)
+func writeKey(w io.Writer, label, key string) {
+	if key != "" {
+		fmt.Fprintf(w, "%s %s\n", label, key)
 	}
 }
+
+func writeField(w io.Writer, f engine.Field, style Style) {
+	if f.Was != "" {
+		fmt.Fprintf(w, "  %s %s = %s %s\n", style.Warn("~"), OneLine(f.Label), OneLine(engine.Readable(f.Value)), style.Dim("(was "+OneLine(engine.Readable(f.Was))+")"))
+		return
+	}
+	fmt.Fprintf(w, "    %s = %s\n", OneLine(f.Label), OneLine(engine.Readable(f.Value)))
+}
+
+// Evaluation describes the state of an evaluation: its design, what is known so
+// far, and the next round or the answer, with what weakens it.
+func Evaluation(e plan.Evaluation) string {
+	if len(e.Agents) != 2 {
+		return "of no two agents"
+	}
+	first, second := OneLine(e.Agents[0]), OneLine(e.Agents[1])
+	if e.Round == 0 {
+		return fmt.Sprintf("%s against %s by %s, at most %s, first round %s", first, second, OneLine(e.Decide), Plural(e.Budget, "attempt"), Plural(e.Next/2, "pair"))
+	}
+	known := fmt.Sprintf("%s less %s by %s: %+.1f points (%g %% confidence if attempts are independent: %+.1f to %+.1f) after %s at %s; %s",
+		first, second, OneLine(e.Decide), e.Estimate, percent(e.Covers), e.Low, e.High, Plural(e.Attempts, "attempt"), Plural(e.Competitions, "competition"), e.Declaration())
+	if e.Next > 0 {
+		return fmt.Sprintf("%s; round %d: %s", known, e.Round+1, Plural(e.Next/2, "pair"))
+	}
+	answer := "undecided, as the budget and the seeds allow no further round"
+	switch power.Decision(e.Decision) {
+	case power.FirstBetter:
+		answer = first + " is better"
+	case power.SecondBetter:
+		answer = second + " is better"
+	case power.NoDifference:
+		answer = fmt.Sprintf("no difference of %g points (%g %% confidence)", e.Difference, percent(e.Confidence))
+	}
+	return answer + "; " + known
+}
+
+// percent is a share in percent, to a thousandth.
+func percent(share float64) float64 { return math.Round(share*1e5) / 1e3 }
+
+// unneededText counts the steps that an evaluation did not need, if any.
+func unneededText(n int) string { return When(n > 0, fmt.Sprintf(", %d not needed", n)) }

@@ -57,19 +57,19 @@ func TestNothingToShow(t *testing.T) {
 		"plan":      func(w io.Writer) { Plan(w, &plan.Plan{}, Style{}, true) },
 		"summary":   func(w io.Writer) { Summary(w, NewState(), Style{}) },
 		"outputs":   func(w io.Writer) { Outputs(w, "", nil, Style{}) },
-		"preflight": func(w io.Writer) { _ = Preflights(w, &event.Run{}, Style{}) },
-		"table":     func(w io.Writer) { _ = NewTable().Write(w, Style{}) },
+		"preflight": func(w io.Writer) { Preflights(w, &event.Run{}, Style{}) },
+		"table":     func(w io.Writer) { NewTable().Write(w, Style{}) },
 		"folded": func(w io.Writer) {
 			for width := range 41 {
 				table := NewTable("a", ">b", "c")
 				table.Fit(2, width)
 				table.Row("x", "something longer", "y")
-				_ = table.Write(w, Style{})
+				table.Write(w, Style{})
 			}
 		},
-		"steps":      func(w io.Writer) { _ = Steps(w, &history.Summary{}, Style{}, true) },
-		"nodes":      func(w io.Writer) { _ = Nodes(w, nil, Style{}) },
-		"difference": func(w io.Writer) { _ = Difference(w, &outputs.Difference{}, Style{}, true) },
+		"steps":      func(w io.Writer) { Steps(w, &history.Summary{}, Style{}, true) },
+		"nodes":      func(io.Writer) { nodesTable(nil) },
+		"difference": func(w io.Writer) { Difference(w, &outputs.Difference{}, Style{}, true) },
 	} {
 		t.Run(name, func(*testing.T) { show(io.Discard) })
 	}

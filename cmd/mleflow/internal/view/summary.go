@@ -5,9 +5,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // failuresShown is the number of reasons for failures that a summary spells out.
@@ -31,40 +33,62 @@ func Summary(w io.Writer, s *State, style Style) {
 // writeFailures writes the reasons for failed steps, each once. Findings of the preflight
 // are not repeated.
 func writeFailures(w io.Writer, s *State, style Style) {
-	var all reasons
+	var all []failed
 	for _, f := range s.Failures {
-		text := strings.TrimSpace(Text(f.Error))
+		text, subject := strings.TrimSpace(Text(f.Error)), ""
 		if s.refused(f.Address) {
 			text = "the data cannot be fetched, as the preflight says above; mleflow show " + s.Start.Run + " repeats it"
 		}
-		all.add(OneLine(f.Address), subjectOf(f.Address), text)
+		if a, err := addr.Parse(f.Address); err == nil {
+			subject = a.Key // errors often name it
+		}
+		all = append(all, failed{name: OneLine(f.Address), subject: subject, text: text, tail: f.Tail})
 	}
-	for i, r := range all.list {
+	groups := lists.Grouped(all, failed.reason)
+	for i, same := range groups {
 		if i == failuresShown {
-			fmt.Fprintf(w, "… and %s more (mleflow show %s)\n", Plural(len(all.list)-i, "failure"), s.Start.Run)
+			fmt.Fprintf(w, "… and %s more (mleflow show %s)\n", Plural(len(groups)-i, "failure"), s.Start.Run)
 			return
 		}
-		writeFailure(w, r, s.Failures[r.first], s.Start.Run, style)
+		fmt.Fprintf(w, "%s %s\n", style.Bad("Failed:"), whoFailed(same))
+		for _, line := range same[0].tail {
+			fmt.Fprintf(w, "    %s\n", style.Dim(OneLine(line)))
+		}
+		if len(same[0].tail) > 0 {
+			fmt.Fprintf(w, "    %s\n", style.Dim("whole log: mleflow logs "+s.Start.Run+" '"+same[0].name+"'"))
+		}
 	}
 }
 
-// subjectOf is the key of an address, which errors often name.
-func subjectOf(address string) string {
-	a, err := addr.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return a.Key
+// failed is a failure, such as of a missing credential: of name, with a text that may
+// mention its subject, and the end of its output.
+type failed struct {
+	name, subject, text string
+	tail                []string
+	// page is the address that a person must visit, or empty.
+	page string
 }
 
-func writeFailure(w io.Writer, r *reason, f Failure, run string, style Style) {
-	fmt.Fprintf(w, "%s %s: %s\n", style.Bad("Failed:"), r.who(), r.text)
-	for _, line := range f.Tail {
-		fmt.Fprintf(w, "    %s\n", style.Dim(OneLine(line)))
+// reason is the text with … for the subject, unless a page of its own must be visited.
+// Failures with the same reason are shown as one.
+func (f failed) reason() string {
+	if f.subject == "" || strings.Contains(f.page, "/"+f.subject) {
+		return f.text
 	}
-	if len(f.Tail) > 0 {
-		fmt.Fprintf(w, "    %s\n", style.Dim("whole log: mleflow logs "+run+" '"+OneLine(f.Address)+"'"))
+	return strings.ReplaceAll(f.text, f.subject, "…")
+}
+
+// whoFailed names at most three failures of the same reason, and the reason.
+func whoFailed(same []failed) string {
+	if len(same) == 1 {
+		return same[0].name + ": " + same[0].text
 	}
+	names := lists.Of(same, func(f failed) string { return f.name })
+	who := strings.Join(names, ", ")
+	if n := len(names); n > 3 {
+		who = fmt.Sprintf("%s and %d more", strings.Join(names[:2], ", "), n-2)
+	}
+	return who + ": " + same[0].reason()
 }
 
 func closingLine(s *State, style Style) string {
@@ -157,4 +181,78 @@ func ContentText(c event.Content) string {
 // GetCommand returns the command that takes content out of a run.
 func GetCommand(run string, c event.Content) string {
 	return fmt.Sprintf("mleflow get %s '%s.%s' -o DIR", run, OneLine(c.From), OneLine(c.Output))
+}
+
+// planPublications writes the effect on the paths where results are laid out. Many paths
+// are summed up unless verbose; refused ones are always listed.
+func planPublications(w io.Writer, list []plan.Publication, style Style, verbose bool) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", style.Bold("Publish"))
+	by := lists.By(list, func(p plan.Publication) plan.Placing { return p.Placing })
+	for _, as := range []struct {
+		plan.Placing
+		mark, text string
+	}{
+		{plan.Refused, style.Bad("!"), "refused"}, {plan.Write, style.Good("+"), "to be written"}, {plan.Replace, style.Good("+"), "to be replaced"},
+		{plan.Undecided, style.Warn("~"), "after its step"}, {plan.Unchanged, style.Dim("="), "there"},
+	} {
+		for i, p := range by[as.Placing] {
+			if i == rowsPerGroup && !verbose && as.Placing != plan.Refused {
+				fmt.Fprintf(w, "%s … %d more: %s (-v lists all)\n", as.mark, len(by[as.Placing])-i, as.text)
+				break
+			}
+			fmt.Fprintf(w, "%s %s  %s\n", as.mark, OneLine(p.To), style.Dim(OneLine(p.From)+", "+as.text+After(": ", OneLine(p.Text))))
+		}
+	}
+}
+
+// publishingText returns one line: "Publishing output.data to data: 12 of 300 files, 1.2 GiB of 4.0
+// GiB (60.0 MiB/s, 47.0s left)".
+func (s *State) publishingText() string {
+	e := event.StepProgress{At: s.Publishing.At, Progress: s.Publishing.Progress}
+	return "Publishing " + OneLine(s.Publishing.From) + " to " + OneLine(s.Publishing.To) + ": " + progressText(e) + bracketed(rateText(e, &s.publishRate, e.Time))
+}
+
+// publishingLine writes a publication's progress: every report if verbose, else one a
+// minute.
+func (p *Plain) publishingLine(e event.Publishing) string {
+	return When(p.verbose || p.due("publish "+e.To, e.Time, e.Time, plainEvery), p.state.publishingText())
+}
+
+// publishedText returns one line on a path, or nothing for a path that was up to date.
+func publishedText(e event.Published, style Style) string {
+	switch {
+	case e.Error != "":
+		return style.Bad("failed") + " to publish " + OneLine(e.From) + " to " + OneLine(e.To) + ": " + OneLine(e.Error)
+	case e.Unchanged:
+		return ""
+	}
+	return style.Good("published") + " " + OneLine(e.From) + " to " + OneLine(e.To)
+}
+
+// publications sums up the published paths.
+func publications(w io.Writer, list []event.Published, style Style) {
+	var written []string
+	unchanged := 0
+	for _, e := range list {
+		switch {
+		case e.Error != "":
+			fmt.Fprintf(w, "%s publish %s to %s: %s\n", style.Bad("Failed:"), OneLine(e.From), OneLine(e.To), strings.TrimSpace(Text(e.Error)))
+		case e.Unchanged:
+			unchanged++
+		default:
+			written = append(written, OneLine(e.To))
+		}
+	}
+	if n := len(written); n > 3 {
+		written = append(written[:2], fmt.Sprintf("%d more", n-2))
+	}
+	switch {
+	case len(written) > 0 && unchanged > 0:
+		fmt.Fprintf(w, "%s %s; %d unchanged.\n", style.Good("Published:"), strings.Join(written, ", "), unchanged)
+	case len(written) > 0:
+		fmt.Fprintf(w, "%s %s.\n", style.Good("Published:"), strings.Join(written, ", "))
+	}
 }

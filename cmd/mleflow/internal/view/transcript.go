@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
@@ -41,7 +41,11 @@ func (v *Transcript) Turn(t *transcript.Turn) error {
 		v.message(&b, m)
 	}
 	fmt.Fprintf(&b, "%s\n", v.Style.Dim(v.Figures(t)))
-	for _, text := range []string{labelled("refused: ", strings.TrimSpace(string(t.Refused)+" "+string(t.Ability))), t.Failed, labelled("live: ", t.Diverged)} {
+	var troubles Parts
+	troubles.If(t.Refused != "" || t.Ability != "", "refused: "+strings.TrimSpace(string(t.Refused)+" "+string(t.Ability)))
+	troubles.If(t.Failed != "", t.Failed)
+	troubles.If(t.Diverged != "", "live: "+t.Diverged)
+	for _, text := range troubles {
 		v.text(&b, v.Style.Warn("! "), text)
 	}
 	v.message(&b, t.Reply)
@@ -51,60 +55,33 @@ func (v *Transcript) Turn(t *transcript.Turn) error {
 	return err
 }
 
-// labelled returns a string with a label, or "".
-func labelled(label, text string) string {
-	if text == "" {
-		return ""
-	}
-	return label + text
-}
-
 func (v *Transcript) count(t *transcript.Turn) {
 	v.exchanges++
 	v.conversations = max(v.conversations, t.Conversation)
-	if t.Status == 0 || t.Status >= 400 {
-		v.failed++
-	}
+	v.failed += board.Count(t.Status == 0 || t.Status >= 400)
 	if t.Usage != nil {
 		v.input, v.output = v.input+t.Usage.Input, v.output+t.Usage.Output
 	}
-	if v.cost += t.Cost; t.Cost > 0 && !t.Reported {
-		v.estimated++
-	}
-	if t.Replayed {
-		v.replayed++
-	}
-	if t.Normalised {
-		v.normalised++
-	}
+	v.cost += t.Cost
+	v.estimated += board.Count(t.Cost > 0 && !t.Reported)
+	v.replayed += board.Count(t.Replayed)
+	v.normalised += board.Count(t.Normalised)
 	v.seconds, v.waited = v.seconds+t.Seconds, v.waited+t.Waited
 }
 
 // Figures returns the figures of an exchange on one line.
 func (v *Transcript) Figures(t *transcript.Turn) string {
-	parts := []string{fmt.Sprintf("#%d %s %s %s", t.Sequence, t.Time.UTC().Format("15:04:05"), OneLine(t.Model), OneLine(cmp.Or(t.Asked, string(t.Operation), t.Path)))}
-	if t.Status != 200 {
-		parts = append(parts, fmt.Sprintf("status %d", t.Status))
-	}
+	parts := Parts{fmt.Sprintf("#%d %s %s %s", t.Sequence, t.Time.UTC().Format("15:04:05"), OneLine(t.Model), OneLine(cmp.Or(t.Asked, string(t.Operation), t.Path)))}
+	parts.If(t.Status != 200, fmt.Sprintf("status %d", t.Status))
 	if u := t.Usage; u != nil {
-		input := Count(u.Input) + " tokens in"
-		if u.CacheRead > 0 {
-			input += " (" + Count(u.CacheRead) + " cached)"
-		}
-		parts = append(parts, input, Count(u.Output)+" out")
-	}
-	if t.Usage != nil {
+		parts = append(parts, Count(u.Input)+" tokens in"+When(u.CacheRead > 0, " ("+Count(u.CacheRead)+" cached)"), Count(u.Output)+" out")
 		for _, tool := range dialect.Tools() {
-			if n := t.Usage.ToolCalls.Of(tool); n > 0 {
-				parts = append(parts, fmt.Sprintf("%s × %d", tool, n))
-			}
+			n := u.ToolCalls.Of(tool)
+			parts.If(n > 0, fmt.Sprintf("%s × %d", tool, n))
 		}
 	}
 	if t.Cost > 0 {
-		cost := Dollars(t.Cost)
-		if t.ToolCost > 0 {
-			cost += " (" + Dollars(t.ToolCost) + " for tools)"
-		}
+		cost := Dollars(t.Cost) + When(t.ToolCost > 0, " ("+Dollars(t.ToolCost)+" for tools)")
 		switch {
 		case t.Estimated:
 			cost += " estimated"
@@ -113,25 +90,16 @@ func (v *Transcript) Figures(t *transcript.Turn) string {
 		}
 		parts = append(parts, cost)
 	}
-	parts = append(parts, Duration(seconds(t.Seconds)))
-	if t.FirstByte > 0 {
-		parts = append(parts, "first byte "+Duration(seconds(t.FirstByte)))
-	}
-	if n := len(t.Attempts); n > 0 {
-		parts = append(parts, Plural(n, "failed attempt"))
-	}
-	for _, flag := range []struct {
-		is   bool
-		text string
-	}{{t.Gone, "client left"}, {t.Exceeded, "more than its request allows"}, {t.Replayed && !t.Normalised, "replayed"}, {t.Normalised, "replayed, normalised"}, {t.Response.Dropped > 0 || t.Request.Dropped > 0, "not kept completely"}} {
-		if flag.is {
-			parts = append(parts, flag.text)
-		}
-	}
-	return strings.Join(parts, " · ")
+	parts = append(parts, Duration(Seconds(t.Seconds)))
+	parts.If(t.FirstByte > 0, "first byte "+Duration(Seconds(t.FirstByte)))
+	parts.If(len(t.Attempts) > 0, Plural(len(t.Attempts), "failed attempt"))
+	parts.If(t.Gone, "client left")
+	parts.If(t.Exceeded, "more than its request allows")
+	parts.If(t.Replayed && !t.Normalised, "replayed")
+	parts.If(t.Normalised, "replayed, normalised")
+	parts.If(t.Response.Dropped > 0 || t.Request.Dropped > 0, "not kept completely")
+	return parts.Join(" · ")
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // Dollars writes billionths of a US dollar: "$12.34", "$0.00125".
 func Dollars(nano int64) string {
@@ -152,23 +120,15 @@ func (v *Transcript) message(b *strings.Builder, m message.Message) {
 	if said := m.Text != "" || m.Reasoning != "" || len(m.Calls) > 0; said && m.Role != "tool" {
 		fmt.Fprintf(b, "%s\n", v.Style.Bold(OneLine(m.Role)))
 	}
-	if m.Reasoning != "" {
-		v.text(b, v.Style.Dim("~ "), m.Reasoning)
-	}
+	v.text(b, v.Style.Dim("~ "), m.Reasoning)
 	v.text(b, "  ", m.Text)
 	for _, c := range m.Calls {
 		v.text(b, v.Style.Good("→ "), strings.TrimSpace(c.Name+" "+shell(c.Arguments)))
 	}
 	for _, r := range m.Results {
-		sign := v.Style.Good("← ")
-		if r.Failed {
-			sign = v.Style.Bad("← ")
-		}
-		v.text(b, sign, cmp.Or(r.Text, "(nothing)"))
+		v.text(b, Either(r.Failed, v.Style.Bad("← "), v.Style.Good("← ")), cmp.Or(r.Text, "(nothing)"))
 	}
-	if m.Error != "" {
-		v.text(b, v.Style.Bad("! "), m.Error)
-	}
+	v.text(b, v.Style.Bad("! "), m.Error)
 }
 
 // shell returns the arguments of a call: the bare command if there is nothing else.
@@ -199,9 +159,7 @@ func (v *Transcript) text(b *strings.Builder, sign, text string) {
 	if !v.Full {
 		text, rest = shortened(text)
 	}
-	b.WriteString(sign)
-	b.WriteString(strings.ReplaceAll(text, "\n", "\n  "))
-	b.WriteByte('\n')
+	fmt.Fprintf(b, "%s%s\n", sign, strings.ReplaceAll(text, "\n", "\n  "))
 	if rest != "" {
 		fmt.Fprintf(b, "  %s\n", v.Style.Dim(rest))
 	}
@@ -235,19 +193,11 @@ func (v *Transcript) End() error {
 		_, err := io.WriteString(v.Out, "No model was asked.\n")
 		return err
 	}
-	parts := []string{Plural(v.exchanges, "exchange"), Plural(v.conversations, "conversation"), Count(v.input) + " tokens in", Count(v.output) + " out", Dollars(v.cost), Duration(seconds(v.seconds))}
-	if v.waited > 0 {
-		parts = append(parts, "of which the provider made it wait "+Duration(seconds(v.waited)))
-	}
-	if v.failed > 0 {
-		parts = append(parts, fmt.Sprintf("%s refused or failed", Count(int64(v.failed))))
-	}
-	if v.estimated > 0 {
-		parts = append(parts, fmt.Sprintf("%s without reported usage", Count(int64(v.estimated))))
-	}
-	if v.replayed > 0 {
-		parts = append(parts, fmt.Sprintf("%s replayed (%s normalised)", Count(int64(v.replayed)), Count(int64(v.normalised))))
-	}
-	_, err := fmt.Fprintf(v.Out, "%s\n", strings.Join(parts, " · "))
+	parts := Parts{Plural(v.exchanges, "exchange"), Plural(v.conversations, "conversation"), Count(v.input) + " tokens in", Count(v.output) + " out", Dollars(v.cost), Duration(Seconds(v.seconds))}
+	parts.If(v.waited > 0, "of which the provider made it wait "+Duration(Seconds(v.waited)))
+	parts.If(v.failed > 0, Count(int64(v.failed))+" refused or failed")
+	parts.If(v.estimated > 0, Count(int64(v.estimated))+" without reported usage")
+	parts.If(v.replayed > 0, fmt.Sprintf("%s replayed (%s normalised)", Count(int64(v.replayed)), Count(int64(v.normalised))))
+	_, err := fmt.Fprintf(v.Out, "%s\n", parts.Join(" · "))
 	return err
 }

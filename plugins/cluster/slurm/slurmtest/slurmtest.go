@@ -77,8 +77,8 @@ PartitionName=urgent Nodes=node1,node2 PriorityTier=10 PreemptMode=OFF MaxTime=I
 `
 
 // Start starts a cluster, which is stopped when the test ends, and sets
-// SLURM_CONF. It skips the test where Slurm is not installed.
-func Start(t *testing.T) *Cluster {
+// SLURM_CONF. Its slurm.conf has further lines. It skips the test where Slurm is not installed.
+func Start(t *testing.T, lines ...string) *Cluster {
 	t.Helper()
 	for _, program := range []string{"munged", "slurmctld", "slurmd", "sbatch"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -103,7 +103,7 @@ func Start(t *testing.T) *Cluster {
 		os.RemoveAll(dir)
 	})
 	t.Setenv("SLURM_CONF", c.Conf)
-	c.configure(t)
+	c.configure(t, lines)
 	c.munge(t)
 	c.run(t, "slurmctld", "-f", c.Conf)
 	for _, n := range Nodes {
@@ -125,7 +125,7 @@ func ports(t *testing.T) (list []int) {
 	return list
 }
 
-func (c *Cluster) configure(t *testing.T) {
+func (c *Cluster) configure(t *testing.T, lines []string) {
 	t.Helper()
 	host, err := os.Hostname()
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *Cluster) configure(t *testing.T) {
 	for i, port := range c.Ports {
 		values = append(values, fmt.Sprintf("@PORT%d@", i), strconv.Itoa(port))
 	}
-	text := strings.NewReplacer(values...).Replace(conf)
+	text := strings.NewReplacer(values...).Replace(conf) + strings.Join(append(lines, ""), "\n")
 	key := make([]byte, 1024)
 	_, _ = rand.Read(key) // never fails
 	for name, data := range map[string][]byte{

@@ -13,7 +13,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, s := range []Style{{}, {Indent: 3, SortKeys: true}, {Compact: true}} {
+		for _, s := range []Style{{}, {Indent: 3, SortKeys: true}} {
 			a := written(v, s)
 			w, err := Parse([]byte(a))
 			if err != nil {

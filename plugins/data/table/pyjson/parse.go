@@ -67,9 +67,7 @@ type parser struct {
 	headed bool // and they were read
 }
 
-func newParser() *parser {
-	return &parser{shapes: newShapes()}
-}
+func newParser() *parser { return &parser{shapes: newShapes()} }
 
 var (
 	errEnd   = errors.New("the text ends within a value")
@@ -117,8 +115,8 @@ func (p *parser) value(depth int) (Value, error) {
 	case c == '[':
 		return p.array(depth)
 	case c == '"':
-		s, err := p.str()
-		return OfString(s), err
+		s, err := p.rawString()
+		return OfString(p.arena.text(s)), err
 	case c == '-' && !p.has("-I") || '0' <= c && c <= '9':
 		return p.number()
 	}
@@ -145,9 +143,8 @@ var words = []struct {
 }
 
 func (p *parser) array(depth int) (Value, error) {
-	p.pos++
 	start := len(p.stack)
-	for more := p.peek() != ']'; more; {
+	for more := p.open(']'); more; {
 		v, err := p.value(depth + 1)
 		if err != nil {
 			return v, err
@@ -158,12 +155,20 @@ func (p *parser) array(depth int) (Value, error) {
 		}
 		if more, err = p.next(']'); err != nil {
 			return v, err
-		} else if !more {
-			return p.close(Array, nil, start), nil
 		}
 	}
-	p.pos++
 	return p.close(Array, nil, start), nil
+}
+
+// open steps over an opening bracket and, of an empty list, over the closing one. It
+// reports whether an item follows.
+func (p *parser) open(closing byte) bool {
+	p.pos++
+	if p.peek() != closing {
+		return true
+	}
+	p.pos++
+	return false
 }
 
 // close makes a value of the items on the stack from start on.
@@ -188,9 +193,8 @@ func (p *parser) next(closing byte) (more bool, err error) {
 }
 
 func (p *parser) object(depth int) (Value, error) {
-	p.pos++
 	start, first := len(p.stack), len(p.names)
-	for more := p.peek() != '}'; more; {
+	for more := p.open('}'); more; {
 		if p.peek() != '"' {
 			return Value{}, errors.New("want a name in double quotes")
 		}
@@ -210,12 +214,9 @@ func (p *parser) object(depth int) (Value, error) {
 		p.stack = append(p.stack, v)
 		if more, err = p.next('}'); err != nil {
 			return v, err
-		} else if !more {
-			return p.closeObject(start, first), nil
 		}
 	}
-	p.pos++
-	return p.close(Object, noNames, start), nil
+	return p.closeObject(start, first), nil
 }
 
 // closeObject makes an object of the items on the stack from start on and of the
@@ -230,14 +231,6 @@ func (p *parser) closeObject(start, first int) Value {
 	clear(items[len(l.shape.names):])
 	p.stack = p.stack[:start+len(l.shape.names)]
 	return p.close(Object, l.shape, start)
-}
-
-func (p *parser) str() (string, error) {
-	s, err := p.rawString()
-	if err != nil {
-		return "", err
-	}
-	return p.arena.text(s), nil
 }
 
 // rawString reads a string; the bytes are good until anything else is read.

@@ -1,9 +1,13 @@
 package pyjson
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"unsafe"
+
+	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
 // A shape is the names of an object in order. Objects with the same names share
@@ -48,10 +52,7 @@ func (s *shape) byName() []int {
 	if known := s.sorted.Load(); known != nil {
 		return *known
 	}
-	places := make([]int, len(s.names))
-	for i := range places {
-		places[i] = i
-	}
+	places := table.Collect(len(s.names), func(i int) int { return i })
 	slices.SortFunc(places, func(i, j int) int { return strings.Compare(s.names[i], s.names[j]) })
 	s.sorted.Store(&places)
 	return places
@@ -132,4 +133,128 @@ func (d *derivation) set(old *shape) {
 	if len(all) > len(old.names) {
 		d.shape = newShape(all)
 	}
+}
+
+// shapes finds the shapes of the objects that a parser reads.
+type shapes struct {
+	list  []string          // the names so far
+	ids   map[string]uint32 // the places in list of the first of them
+	known map[string]layout // by the ids of the names, in order
+}
+
+// layout is the shape of an object, and the places in it of the members as they
+// are written; nil if no name comes twice.
+type layout struct {
+	shape  *shape
+	places []int
+}
+
+const (
+	maxNames  = 1 << 16
+	maxShapes = 1 << 12
+	maxShared = 64 // an object of more names has a shape of its own
+)
+
+func newShapes() shapes {
+	return shapes{ids: map[string]uint32{}, known: map[string]layout{"": {shape: noNames}}}
+}
+
+// name returns the number of a name.
+func (s *shapes) name(text []byte) uint32 {
+	if id, ok := s.ids[string(text)]; ok {
+		return id
+	}
+	id, name := uint32(len(s.list)), string(text)
+	s.list = append(s.list, name)
+	if id < maxNames {
+		s.ids[name] = id
+	}
+	return id
+}
+
+// of returns the layout of an object with these names, four bytes each.
+func (s *shapes) of(ids []byte) layout {
+	if l, ok := s.known[string(ids)]; ok {
+		return l
+	}
+	n := len(ids) / 4
+	names, at, places := make([]string, 0, n), make(map[string]int, n), make([]int, n)
+	for i := range places {
+		name := s.list[binary.LittleEndian.Uint32(ids[4*i:])]
+		place, twice := at[name]
+		if !twice {
+			place = len(names)
+			at[name] = place
+			names = append(names, name)
+		}
+		places[i] = place
+	}
+	l := layout{shape: &shape{names: names}}
+	if len(names) > smallObject {
+		l.shape.at = at
+	}
+	if len(names) < n {
+		l.places = places
+	}
+	if n <= maxShared && len(s.known) < maxShapes {
+		s.known[string(ids)] = l
+	}
+	return l
+}
+
+// arena allocates the values of a parser in pieces that grow, so that
+// a million records are few allocations. A piece lives as long as anything in
+// it.
+type arena struct {
+	boxes  []box
+	values []Value
+	bytes  []byte
+
+	boxPiece, valuePiece, bytePiece int // the size of the last piece
+}
+
+const (
+	firstPiece = 8
+	maxPiece   = 1 << 10
+	maxBytes   = 1 << 16
+)
+
+// carve returns n elements of memory, which is allocated in pieces of at least and at most
+// so many, each twice as large as the last one.
+func carve[T any](memory *[]T, piece *int, n, least, most int) []T {
+	if n > len(*memory) {
+		*piece = min(max(2**piece, least, n), most)
+		*memory = make([]T, *piece)
+	}
+	out := (*memory)[:n:n]
+	*memory = (*memory)[n:]
+	return out
+}
+
+func (r *arena) box() *box { return &carve(&r.boxes, &r.boxPiece, 1, firstPiece, maxPiece)[0] }
+
+// items returns a copy of the values.
+func (r *arena) items(v []Value) []Value {
+	switch n := len(v); {
+	case n == 0:
+		return nil
+	case n > maxPiece/8:
+		return slices.Clone(v)
+	}
+	out := carve(&r.values, &r.valuePiece, len(v), firstPiece, maxPiece)
+	copy(out, v)
+	return out
+}
+
+// text returns a copy of the bytes as a string.
+func (r *arena) text(s []byte) string {
+	switch n := len(s); {
+	case n == 0:
+		return ""
+	case n > maxBytes/8:
+		return string(s)
+	}
+	out := carve(&r.bytes, &r.bytePiece, len(s), 16*firstPiece, maxBytes)
+	copy(out, s)
+	return unsafe.String(&out[0], len(out))
 }

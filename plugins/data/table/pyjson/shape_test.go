@@ -129,7 +129,7 @@ func TestWriteInPieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []Style{{}, {Indent: 4, SortKeys: true}, {Indent: 70}, {Compact: true}} {
+	for _, s := range []Style{{}, {Indent: 4, SortKeys: true}, {Indent: 70}} {
 		out := written(v, s)
 		again, err := Parse([]byte(out))
 		if err != nil || written(again, Style{}) != text || s == (Style{}) && out != text {

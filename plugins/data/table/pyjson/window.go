@@ -1,10 +1,13 @@
 package pyjson
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -114,4 +117,21 @@ func (w *window) place() (line, column int) {
 		return w.line + 1 + bytes.Count(seen, []byte{'\n'}), w.pos - i
 	}
 	return w.line + 1, w.column + w.pos + 1
+}
+
+// ReadLines reads the values of JSON lines. Empty lines are skipped.
+func ReadLines(r io.Reader) (values []Value, err error) {
+	lines, p := bufio.NewScanner(r), newParser()
+	lines.Buffer(make([]byte, 1<<16), math.MaxInt)
+	for n := 1; lines.Scan(); n++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		v, err := p.parse(lines.Bytes())
+		if err != nil { // of r, if that has failed within the line
+			return nil, cmp.Or(lines.Err(), fmt.Errorf("read JSON lines: line %d: %w", n, err))
+		}
+		values = append(values, v)
+	}
+	return values, lines.Err()
 }

@@ -15,7 +15,6 @@ import (
 type Style struct {
 	Indent   int  // indent=n if positive: one item a line, "," at line ends
 	SortKeys bool // sort_keys=True
-	Compact  bool // separators=(",", ":")
 }
 
 // Write writes v in the given style. It holds little of the text at a time.
@@ -92,10 +91,7 @@ func (e *encoder) object(o *box, depth int) {
 		if places != nil {
 			at = places[i]
 		}
-		e.b = append(AppendText(e.b, o.shape.names[at], false), ':')
-		if !e.Compact {
-			e.b = append(e.b, ' ')
-		}
+		e.b = append(AppendText(e.b, o.shape.names[at], false), ':', ' ')
 		e.value(o.items[at], depth+1)
 	}
 	e.end(len(o.items), depth, '}')
@@ -109,7 +105,7 @@ func (e *encoder) separate(i, depth int) {
 	switch {
 	case e.Indent > 0:
 		e.newline(depth)
-	case i > 0 && !e.Compact:
+	case i > 0:
 		e.b = append(e.b, ' ')
 	}
 }

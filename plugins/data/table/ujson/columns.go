@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/pytext"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
@@ -128,7 +129,7 @@ func (x cell) float() (float64, bool) {
 	case cellFloat:
 		return math.Float64frombits(x.bits), true
 	case cellText:
-		if v, err := parse(x.src); err == nil {
+		if v, err := x.value(); err == nil {
 			return pytext.Float(v.Text())
 		}
 	}
@@ -157,21 +158,25 @@ func (c *column) typ(rows int) Type {
 
 // Names returns the names of the columns in order of first appearance.
 func (c *Columns) Names() []string {
-	out := make([]string, len(c.list))
-	for i, col := range c.list {
-		out[i] = col.name
-	}
-	return out
+	return lists.Of(c.list, func(col *column) string { return col.name })
 }
 
 // Texts makes a column one of strings, as DataFrame[name].astype(str) does.
 func (c *Columns) Texts(name string) error {
+	at, err := c.find(name)
+	if err == nil {
+		c.list[at].astext = true
+	}
+	return err
+}
+
+// find returns the place of a column.
+func (c *Columns) find(name string) (int, error) {
 	at, ok := c.at[name]
 	if !ok {
-		return fmt.Errorf("no column %q (columns: %s)", name, strings.Join(c.Names(), ", "))
+		return 0, fmt.Errorf("no column %q (columns: %s)", name, strings.Join(c.Names(), ", "))
 	}
-	c.list[at].astext = true
-	return nil
+	return at, nil
 }
 
 // Check refuses names at which pandas begins to guess: those of dates, and
@@ -196,9 +201,9 @@ func (c *Columns) Check() error {
 // Value returns a record's value of a column as pandas has it: missing values
 // are NaN or null.
 func (c *Columns) Value(r *Record, name string) (pyjson.Value, error) {
-	at, ok := c.at[name]
-	if !ok {
-		return pyjson.Value{}, fmt.Errorf("no column %q (columns: %s)", name, strings.Join(c.Names(), ", "))
+	at, err := c.find(name)
+	if err != nil {
+		return pyjson.Value{}, err
 	}
 	return c.list[at].value(r.find(name, at), c.rows)
 }
@@ -261,9 +266,9 @@ func (c *Columns) AppendLine(b []byte, r *Record, names []string) ([]byte, error
 	if names != nil {
 		columns = make([]*column, len(names))
 		for i, name := range names {
-			at, ok := c.at[name]
-			if !ok {
-				return b, fmt.Errorf("no column %q (columns: %s)", name, strings.Join(c.Names(), ", "))
+			at, err := c.find(name)
+			if err != nil {
+				return b, err
 			}
 			columns[i] = c.list[at]
 		}

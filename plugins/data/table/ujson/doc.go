@@ -4,7 +4,7 @@
 //
 // # Vocabulary
 //
-//   - Parse reads a text into a pyjson.Value, Append writes one: numbers and
+//   - A text is read into a pyjson.Value, and Append writes one: numbers and
 //     texts as ujson takes and spells them, which is not always the nearest
 //     double nor the shortest text.
 //   - A Record is one line: the members of an object, of which texts, lists

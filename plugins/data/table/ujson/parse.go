@@ -18,19 +18,9 @@ import (
 // ujson allows, since pandas reads the lines as the items of one array.
 const maxDepth = 1023
 
-// parse reads one value, as ujson_loads(text, precise_float=False) does. Whole
+// parser reads one value, as ujson_loads(text, precise_float=False) does. Whole
 // numbers stay integers; those beyond 64 bits are refused unless their
-// digits happen to wrap unseen. NaN is null.
-func parse(data []byte) (pyjson.Value, error) {
-	p := parser{data: data}
-	v, err := p.document()
-	if err != nil {
-		return pyjson.Value{}, p.fault(err)
-	}
-	return v, nil
-}
-
-// parser reads a string. With skim set it only finds out where values end.
+// digits happen to wrap unseen. NaN is null. With skim set it only finds out where values end.
 type parser struct {
 	data  []byte
 	pos   int
@@ -45,20 +35,7 @@ var (
 	errString = errors.New("a text without its closing quote")
 )
 
-func (p *parser) fault(err error) error {
-	return fmt.Errorf("parse JSON: byte %d: %w", p.pos+1, err)
-}
-
-func (p *parser) document() (pyjson.Value, error) {
-	if err := p.valid(); err != nil {
-		return pyjson.Value{}, err
-	}
-	v, err := p.value()
-	if err != nil {
-		return v, err
-	}
-	return v, p.end()
-}
+func (p *parser) fault(err error) error { return fmt.Errorf("parse JSON: byte %d: %w", p.pos+1, err) }
 
 // valid refuses bytes that are not UTF-8.
 func (p *parser) valid() error {
@@ -90,7 +67,7 @@ func (p *parser) at(i int) byte {
 // value reads a value after blanks.
 func (p *parser) value() (pyjson.Value, error) {
 	p.space()
-	switch c := p.at(p.pos); c {
+	switch p.at(p.pos) {
 	case '"':
 		text, err := p.text()
 		if err != nil || p.skim {
@@ -101,17 +78,9 @@ func (p *parser) value() (pyjson.Value, error) {
 		return p.nested((*parser).array)
 	case '{':
 		return p.nested((*parser).object)
-	case 't':
-		return pyjson.OfBool(true), p.word("true")
-	case 'f':
-		return pyjson.OfBool(false), p.word("false")
-	case 'n':
-		return pyjson.Value{}, p.word("null")
-	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '-', 'I', 'N':
-		n, err := p.number()
-		return n.value(), err
 	}
-	return pyjson.Value{}, errValue
+	c, err := p.scalar()
+	return c.scalar(), err
 }
 
 func (p *parser) word(w string) error {
@@ -134,11 +103,8 @@ func (p *parser) nested(read func(*parser) (pyjson.Value, error)) (pyjson.Value,
 func (p *parser) array() (pyjson.Value, error) {
 	p.pos++
 	var items []pyjson.Value
-	if p.space(); p.at(p.pos) == ']' {
-		p.pos++
-		return pyjson.OfArray(), nil
-	}
-	for {
+	p.space()
+	for more := p.at(p.pos) != ']'; more; {
 		v, err := p.value()
 		if err != nil {
 			return v, err
@@ -146,17 +112,14 @@ func (p *parser) array() (pyjson.Value, error) {
 		if !p.skim {
 			items = append(items, v)
 		}
-		p.space()
-		switch p.at(p.pos) {
-		case ',':
+		if p.space(); p.at(p.pos) == ',' {
 			p.pos++
-		case ']':
-			p.pos++
-			return pyjson.OfArray(items...), nil
-		default:
+		} else if more = false; p.at(p.pos) != ']' {
 			return v, errors.New("want a comma or ]")
 		}
 	}
+	p.pos++
+	return pyjson.OfArray(items...), nil
 }
 
 func (p *parser) object() (pyjson.Value, error) {
@@ -200,14 +163,9 @@ func (p *parser) members(member func(name []byte) error) error {
 		if err := member(name); err != nil {
 			return err
 		}
-		p.space()
-		switch p.at(p.pos) {
-		case ',':
+		if p.space(); p.at(p.pos) == ',' {
 			p.pos++
-		case '}':
-			p.pos++
-			return nil
-		default:
+		} else if p.at(p.pos) != '}' {
 			return errors.New("want a comma or }")
 		}
 	}

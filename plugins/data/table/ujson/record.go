@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/mleflow/mleflow/plugins/data/table/pyjson"
 )
@@ -31,18 +32,28 @@ type cell struct {
 
 // value returns the cell as a value of its own.
 func (c cell) value() (pyjson.Value, error) {
-	switch c.kind {
-	case cellBool:
-		return pyjson.OfBool(c.bits != 0), nil
-	case cellInt, cellUint, cellFloat:
-		return number{c.kind, c.bits}.value(), nil
-	case cellText, cellNested:
+	if c.kind == cellText || c.kind == cellNested {
 		p := parser{data: c.src} // which was skimmed before
 		return p.value()
-	case cellGap:
-		return pyjson.OfFloat(math.NaN()), nil
 	}
-	return pyjson.Value{}, nil
+	return c.scalar(), nil
+}
+
+// scalar is value for cells without src.
+func (c cell) scalar() pyjson.Value {
+	switch c.kind {
+	case cellBool:
+		return pyjson.OfBool(c.bits != 0)
+	case cellInt:
+		return pyjson.OfInt(int64(c.bits))
+	case cellUint:
+		return pyjson.OfUint(c.bits)
+	case cellFloat:
+		return pyjson.OfFloat(math.Float64frombits(c.bits))
+	case cellGap:
+		return pyjson.OfFloat(math.NaN())
+	}
+	return pyjson.Value{}
 }
 
 // Record is one line of JSON. The zero Record is empty; Read may be called
@@ -91,24 +102,30 @@ func (r *Record) read() error {
 
 func (p *parser) cell() (cell, error) {
 	p.space()
-	switch c := p.at(p.pos); c {
+	kind := cellNested
+	switch p.at(p.pos) {
+	case '"':
+		kind = cellText
+	case '[', '{':
+	default:
+		return p.scalar()
+	}
+	start := p.pos
+	_, err := p.value()
+	return cell{kind: kind, src: p.data[start:p.pos]}, err
+}
+
+// scalar reads null, a boolean or a number.
+func (p *parser) scalar() (cell, error) {
+	switch p.at(p.pos) {
 	case 't':
 		return cell{kind: cellBool, bits: 1}, p.word("true")
 	case 'f':
 		return cell{kind: cellBool}, p.word("false")
 	case 'n':
 		return cell{}, p.word("null")
-	case '"', '[', '{':
-		start := p.pos
-		_, err := p.value()
-		kind := cellNested
-		if c == '"' {
-			kind = cellText
-		}
-		return cell{kind: kind, src: p.data[start:p.pos]}, err
 	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '-', 'I', 'N':
-		n, err := p.number()
-		return cell{kind: n.kind, bits: n.bits}, err
+		return p.number()
 	}
 	return cell{}, errValue
 }
@@ -123,3 +140,97 @@ func (r *Record) find(name string, hint int) cell {
 	}
 	return cell{kind: cellGap}
 }
+
+func ofFloat(f float64) cell { return cell{kind: cellFloat, bits: math.Float64bits(f)} }
+
+// number reads a number as ujson does: null for NaN, an integer of 64 bits with or without
+// sign, or a double. Digits may be missing everywhere: "-" is 0, "1." and "1e" are 1.0.
+func (p *parser) number() (cell, error) {
+	sign, negative := 1.0, p.at(p.pos) == '-'
+	if negative {
+		sign = -1
+		p.pos++
+	}
+	switch c := p.at(p.pos); {
+	case c == 'I':
+		return ofFloat(math.Inf(int(sign))), p.word("Infinity")
+	case c == 'N' && !negative:
+		return cell{}, p.word("NaN")
+	}
+	whole, err := p.whole(negative)
+	if err != nil {
+		return cell{}, err
+	}
+	switch p.at(p.pos) {
+	case '.':
+		p.pos++
+		fraction, count := p.fraction()
+		return ofFloat(p.exponent(float64(float64(whole)+float64(fraction*tenths[count])) * sign)), nil
+	case 'e', 'E':
+		return ofFloat(p.exponent(float64(whole) * sign)), nil
+	}
+	if !negative && whole>>63 != 0 {
+		return cell{kind: cellUint, bits: whole}, nil
+	}
+	if negative {
+		whole = -whole
+	}
+	return cell{kind: cellInt, bits: whole}, nil
+}
+
+// whole reads the integer part. It overflows unseen where the wrapped number
+// is not smaller than the one before, or, negative, not beyond an int64.
+func (p *parser) whole(negative bool) (uint64, error) {
+	n := uint64(0)
+	for ; p.at(p.pos)-'0' < 10; p.pos++ {
+		next := n*10 + uint64(p.data[p.pos]-'0')
+		if negative && next > 1<<63 || !negative && next < n {
+			return 0, errors.New("a number of more than 64 bits")
+		}
+		n = next
+	}
+	return n, nil
+}
+
+// fraction reads decimals, of which 15 count.
+func (p *parser) fraction() (f float64, count int) {
+	for ; p.at(p.pos)-'0' < 10; p.pos++ {
+		if count < len(tenths)-1 {
+			f = float64(f*10) + float64(p.data[p.pos]-'0')
+			count++
+		}
+	}
+	return f, count
+}
+
+// exponent reads an exponent, if there is one, and scales f by it.
+func (p *parser) exponent(f float64) float64 {
+	if p.at(p.pos)|0x20 != 'e' {
+		return f
+	}
+	p.pos++
+	sign := 1
+	if c := p.at(p.pos); c == '-' || c == '+' {
+		if c == '-' {
+			sign = -1
+		}
+		p.pos++
+	}
+	e := 0
+	for ; p.at(p.pos)-'0' < 10; p.pos++ {
+		e = min(e*10+int(p.data[p.pos]-'0'), 1<<20)
+	}
+	return f * power(sign*e)
+}
+
+// power returns ten to the power e as the pow of the C library (glibc 2.28 and
+// later) does: the nearest double, but the next one for 23 and 210.
+func power(e int) float64 {
+	f, _ := strconv.ParseFloat("1e"+strconv.Itoa(e), 64)
+	if e == 23 || e == 210 {
+		return math.Nextafter(f, math.Inf(1))
+	}
+	return f
+}
+
+var tenths = [...]float64{1, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15}

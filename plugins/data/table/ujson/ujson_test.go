@@ -198,3 +198,20 @@ func python(b []byte, v pyjson.Value) []byte {
 	_ = pyjson.Write(w, v, pyjson.Style{})
 	return w.Bytes()
 }
+
+// parse reads a text that is one value.
+func parse(data []byte) (pyjson.Value, error) {
+	p := parser{data: data}
+	err := p.valid()
+	if err != nil {
+		return pyjson.Value{}, p.fault(err)
+	}
+	v, err := p.value()
+	if err == nil {
+		err = p.end()
+	}
+	if err != nil {
+		return pyjson.Value{}, p.fault(err)
+	}
+	return v, nil
+}

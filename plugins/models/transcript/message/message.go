@@ -3,8 +3,10 @@ package message
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/mleflow/mleflow/plugins/data/jsontoken"
 )
 
 // Message is one message of a conversation.
@@ -120,11 +122,13 @@ type Tool struct {
 // body is a JSON object with members of any type.
 type body map[string]json.RawMessage
 
-func object(raw []byte) body {
-	var b body
-	_ = json.Unmarshal(raw, &b)
-	return b
+// decode returns the zero value for JSON of another type.
+func decode[T any](raw []byte) (v T) {
+	_ = json.Unmarshal(raw, &v)
+	return v
 }
+
+func object(raw []byte) body { return decode[body](raw) }
 
 // text returns the value of a string member, or "" otherwise.
 func (b body) text(name string) string { return text(b[name]) }
@@ -136,17 +140,9 @@ func (b body) list(name string) []json.RawMessage { return list(b[name]) }
 // has reports whether a member exists and is not null.
 func (b body) has(name string) bool { return len(b[name]) > 0 && string(b[name]) != "null" }
 
-func text(raw []byte) string {
-	var s string
-	_ = json.Unmarshal(raw, &s)
-	return s
-}
+func text(raw []byte) string { return decode[string](raw) }
 
-func list(raw []byte) []json.RawMessage {
-	var l []json.RawMessage
-	_ = json.Unmarshal(raw, &l)
-	return l
-}
+func list(raw []byte) []json.RawMessage { return decode[[]json.RawMessage](raw) }
 
 // compact removes the space from JSON. Other text is returned unchanged.
 func compact(raw []byte) string {
@@ -163,13 +159,7 @@ func compact(raw []byte) string {
 
 // join joins the non-empty texts by line ends.
 func join(texts ...string) string {
-	var kept []string
-	for _, t := range texts {
-		if t != "" {
-			kept = append(kept, t)
-		}
-	}
-	return strings.Join(kept, "\n")
+	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), "\n")
 }
 
 // failure returns the error that a response reports, or "".
@@ -189,9 +179,47 @@ func failure(b body) string {
 }
 
 // valid replaces invalid UTF-8.
-func valid(s string) string {
-	if utf8.ValidString(s) {
-		return s
+func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+// values returns the elements of an array, or alternating names and values of
+// an object, without decoding them. It returns nil if raw does not start with
+// open or is malformed.
+func values(raw []byte, open byte) (all [][]byte) {
+	const ended = 1 // the kind of no token
+	want, start := open, 0
+	for t := jsontoken.New(raw); t.Next(); {
+		switch {
+		case t.Kind == jsontoken.Open || t.Depth <= 0 && t.Kind != want:
+			return nil
+		case t.Depth <= 0 && want == open:
+			want = open + 2 // the ASCII codes of { and }, of [ and ] are 2 apart
+		case t.Depth <= 0:
+			want = ended
+		case t.Depth > 1 || t.Kind == ',' || t.Kind == ':':
+		case t.Kind == '{' || t.Kind == '[':
+			start = t.Start
+		default:
+			if t.Kind != '}' && t.Kind != ']' {
+				start = t.Start
+			}
+			all = append(all, raw[start:t.End])
+		}
 	}
-	return strings.ToValidUTF8(s, "\ufffd")
+	if want != ended {
+		return nil
+	}
+	return all
+}
+
+// skimmed returns an object with undecoded members, or nil if raw is not one.
+func skimmed(raw []byte) body {
+	pairs := values(raw, '{')
+	if len(pairs)%2 != 0 || pairs == nil {
+		return nil
+	}
+	b := body{}
+	for i := 0; i < len(pairs); i += 2 {
+		b[text(pairs[i])] = pairs[i+1]
+	}
+	return b
 }

@@ -69,9 +69,8 @@ def state_calls(r, big):
 
 
 def generator_calls(r):
-    integers(r, r.gen.integers)
     uniform(r)
-    integers(r, r.gen.integers)
+    r.put("uniform", [0, 1, 100], r.gen.uniform(0, 1, 100))
 
 
 def python_calls(r, big):

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -28,7 +29,7 @@ type Claim struct {
 // Take claims the folder. It creates the folder if it does not exist.
 func Take(dir string) (*Claim, error) {
 	for {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := nolink.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
 		c, err := tryTake(dir)
@@ -38,10 +39,10 @@ func Take(dir string) (*Claim, error) {
 	}
 }
 
-// Lock creates and locks a file until it is closed. The error is ErrHeld if another process
+// Lock creates a file with this mode and locks it until it is closed. The error is ErrHeld if another process
 // has locked it.
-func Lock(name string) (*os.File, error) {
-	f, err := nolink.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+func Lock(name string, mode os.FileMode) (*os.File, error) {
+	f, err := nolink.OpenFile(name, os.O_RDWR|os.O_CREATE, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func Lock(name string) (*os.File, error) {
 // tryTake returns nil if the folder was removed meanwhile.
 func tryTake(dir string) (*Claim, error) {
 	name := filepath.Join(dir, "lock")
-	f, err := Lock(name)
+	f, err := Lock(name, 0o600)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -124,4 +125,63 @@ func Ended(name string) bool {
 		return false
 	}
 	return boot != BootID() || ns == namespace() && ProcessName(pid) != name
+}
+
+// Run is the information about a run of any runtime that a later process needs. The
+// records of runtimes embed it.
+type Run struct {
+	// ID is Spec.ID.
+	ID      string        `json:"id"`
+	Boot    string        `json:"boot"`
+	Started time.Time     `json:"started"`
+	Timeout time.Duration `json:"timeout,omitempty"`
+	Grace   time.Duration `json:"grace"`
+}
+
+// keepAfter is the time for which a command of a dead process can be resumed. It begins
+// at the command's time limit or, if there is none, at its start.
+const keepAfter = 24 * time.Hour
+
+// ThisBoot reports whether the machine has not been restarted since the run began.
+func (r Run) ThisBoot() bool { return r.Boot == BootID() }
+
+// Deadline is the end of the run's time limit; the zero time is no limit.
+func (r Run) Deadline() time.Time {
+	if r.Timeout == 0 {
+		return time.Time{}
+	}
+	return r.Started.Add(r.Timeout)
+}
+
+// Waits reports whether a dead process's run may still be resumed.
+func (r Run) Waits() bool {
+	return r.ThisBoot() && time.Now().Before(r.Started.Add(r.Timeout+r.Grace+keepAfter))
+}
+
+// Sweep removes a folder that no live process holds, after tidy has removed what the
+// folder describes, unless tidy says that it must stay.
+func Sweep(dir string, tidy func() (stays bool, err error)) error {
+	held, err := Take(dir)
+	if errors.Is(err, ErrHeld) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if stays, err := tidy(); stays || err != nil {
+		return errors.Join(err, held.Drop())
+	}
+	return held.Remove()
+}
+
+// SweepAll calls sweep for each folder below dir and names those at which it fails.
+func SweepAll(dir string, sweep func(dir string) error) error {
+	dirs, err := filepath.Glob(filepath.Join(dir, "*"))
+	errs := []error{err}
+	for _, dir := range dirs {
+		if err := sweep(dir); err != nil {
+			errs = append(errs, fmt.Errorf("sweep %s: %w", dir, err))
+		}
+	}
+	return errors.Join(errs...)
 }

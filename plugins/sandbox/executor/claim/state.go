@@ -19,15 +19,15 @@ func Save(name string, v any) error {
 }
 
 // Load reads a value that Save wrote.
-func Load(name string, v any) error {
+func Load[T any](name string) (v T, err error) {
 	text, err := nolink.ReadFile(name)
 	if err == nil {
-		err = json.Unmarshal(text, v)
+		err = json.Unmarshal(text, &v)
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		err = fmt.Errorf("read %s: %w", name, err)
 	}
-	return nil
+	return v, err
 }
 
 // BootID identifies the current boot of the machine.

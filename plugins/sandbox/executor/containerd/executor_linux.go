@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/containerd/containerd/api/types/runc/options"
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/containerd/v2/pkg/namespaces"
@@ -30,11 +33,15 @@ type Executor struct {
 	mu     sync.Mutex
 	client *client.Client
 	images sync.Map // digest → *sync.Mutex: one import at a time
-	made   image.Programs
+
+	programs image.Programs
 }
 
 // New returns the runtime's Executor. It connects to the daemon at first use.
-func New(opts Options) *Executor { return &Executor{opts: opts.withDefaults()} }
+func New(opts Options) *Executor {
+	opts = opts.withDefaults()
+	return &Executor{opts: opts, programs: image.Programs{Dir: filepath.Join(opts.StateDir, "images")}}
+}
 
 // Runtime returns the runtime "containerd".
 func (e *Executor) Runtime() executor.Runtime {
@@ -120,4 +127,35 @@ func (e *Executor) lease(ctx context.Context, c *client.Client) (context.Context
 		return ctx, nil, fmt.Errorf("lease: %w", err)
 	}
 	return ctx, func() { _ = release(context.WithoutCancel(ctx)) }, nil
+}
+
+// runcShim is containerd's shim for every program with runc's commands.
+const runcShim = "io.containerd.runc.v2"
+
+// ProgramImage builds an image of one static program; see executor.Runtime. It is kept
+// by the digest of the program until Sweep finds it unused.
+func (e *Executor) ProgramImage(ctx context.Context, program, name string) (string, error) {
+	return e.programs.Build(ctx, program, name)
+}
+
+// handler returns the shim and its options for the name of a handler. A full name such
+// as "io.containerd.runsc.v1" is used unchanged, and "runc" is the usual shim. Any
+// other name is a program in PATH with runc's commands, such as runsc, or nvidia for
+// nvidia-container-runtime.
+func handler(name string) (shim string, opts any, err error) {
+	switch {
+	case name == "" || name == "runc":
+		return runcShim, nil, nil
+	case strings.Count(name, ".") >= 2:
+		return name, nil, nil
+	}
+	program := name
+	if name == "nvidia" {
+		program = "nvidia-container-runtime"
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", nil, fmt.Errorf("find runtime handler %q: %w (install %s, or give the full name of a shim)", name, err, program)
+	}
+	return runcShim, &options.Options{BinaryName: path}, nil
 }

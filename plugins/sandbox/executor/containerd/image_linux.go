@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,14 +14,17 @@ import (
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/core/diff"
 	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/images/archive"
 	"github.com/containerd/containerd/v2/pkg/archive/compression"
+	"github.com/containerd/containerd/v2/pkg/rootfs"
 	"github.com/containerd/errdefs"
+	"github.com/containerd/platforms"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/pull"
 )
 
 // storePrefix is the prefix of the names under which the runtime imports archives and
@@ -106,8 +108,8 @@ func (e *Executor) byDigest(ctx context.Context, c *client.Client, want digest.D
 // pull fetches the image from its registry. It requests the digest in the reference,
 // and verifies everything below by its own digest.
 func (e *Executor) pull(ctx context.Context, c *client.Client, ref builder.Ref, work *progress.Work) (client.Image, error) {
-	return c.Pull(ctx, ref.Name, client.WithResolver(pull.Registries(work)), client.WithImageHandlerWrapper(func(h images.Handler) images.Handler {
-		return pull.Handler(h, c.ContentStore(), work)
+	return c.Pull(ctx, ref.Name, client.WithResolver(builder.Registries(work)), client.WithImageHandlerWrapper(func(h images.Handler) images.Handler {
+		return builder.PullHandler(h, c.ContentStore(), work)
 	}))
 }
 
@@ -218,17 +220,108 @@ func openRef(ctx context.Context, r builder.Ref, work *progress.Work) (io.ReadCl
 		go func() { write.CloseWithError(builder.WriteArchive(ctx, write, r.Name, what, work)) }()
 		return read, nil
 	}
-	f, err := os.Open(r.Name)
+	return builder.OpenCounted(r.Name, what, work)
+}
+
+// buildCapabilities are the capabilities of commands that build an image: those of root
+// in a Docker container, except for raw sockets and device nodes.
+var buildCapabilities = []string{
+	"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID",
+	"CAP_SETFCAP", "CAP_SETPCAP", "CAP_SYS_CHROOT",
+}
+
+// ResolveImage implements image.Machine.
+func (*Executor) ResolveImage(name string) (string, error) { return builder.Resolve(name) }
+
+// ExportImage implements image.Machine.
+func (e *Executor) ExportImage(ctx context.Context, name string, w io.Writer) error {
+	ctx, c, err := e.connect(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	info, err := f.Stat()
+	ctx, release, err := e.lease(ctx, c)
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return err
 	}
-	work.Begin(what, 0, info.Size())
-	return struct {
-		io.Reader
-		io.Closer
-	}{work.Reader(f), f}, nil
+	defer release()
+	found, err := e.image(ctx, c, name, nil)
+	if err != nil {
+		return err
+	}
+	err = c.Export(ctx, w, archive.WithImage(c.ImageService(), found.Name()),
+		archive.WithPlatform(platforms.Default()), archive.WithSkipDockerManifest())
+	if err != nil {
+		return fmt.Errorf("export image %s: %w", name, err)
+	}
+	return nil
+}
+
+// BuildLayer implements image.Machine.
+func (e *Executor) BuildLayer(ctx context.Context, b builder.Run, logs, layer io.Writer) error {
+	id := "build " + strings.Join(b.Command, " ")
+	if len(id) > 200 {
+		id = id[:200]
+	}
+	spec := executor.Spec{
+		ID: id, Image: b.Image, ImageEnv: true, Command: b.Command,
+		Env: b.Env, Mounts: b.Mounts, Services: b.Services, Limits: b.Limits,
+		Network: executor.Network{Open: b.Network},
+		Sandbox: executor.Sandbox{User: "0:0", Capabilities: buildCapabilities},
+	}
+	if err := check(spec); err != nil {
+		return err
+	}
+	r := &run{e: e, spec: spec, name: runName(spec), build: true}
+	r.harvest = func(ctx context.Context) error { return r.layer(ctx, layer) }
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.spec.Limits.FileBytes = b.MaxBytes
+	r.spec.OnStart = func(time.Time) { go e.watchSize(ctx, r.id, b.MaxBytes, cancel) }
+	exit, err := r.whole(ctx, logs)
+	if err == nil && !exit.OK() {
+		err = fmt.Errorf("it ended with status %d", exit.Code)
+	}
+	return err
+}
+
+// sizePause is the time between two measurements of the command's files.
+const sizePause = 2 * time.Second
+
+// watchSize ends a command that writes too much. The layer is measured again when it is
+// exported.
+func (e *Executor) watchSize(ctx context.Context, id string, most int64, end context.CancelCauseFunc) {
+	for most > 0 {
+		if progress.Sleep(ctx, sizePause) != nil {
+			return
+		}
+		ctx, c, err := e.connect(ctx)
+		if err != nil {
+			continue
+		}
+		used, err := c.SnapshotService(e.opts.Snapshotter).Usage(ctx, id)
+		if err == nil && used.Size > most {
+			end(fmt.Errorf("%w: the command has written %d bytes, and %d are left to it", builder.ErrTooLarge, used.Size, most))
+			return
+		}
+	}
+}
+
+// layer writes the command's changes as a layer.
+func (r *run) layer(ctx context.Context, w io.Writer) error {
+	ctx, release, err := r.e.lease(ctx, r.c)
+	if err != nil {
+		return err
+	}
+	defer release()
+	desc, err := rootfs.CreateDiff(ctx, r.id, r.c.SnapshotService(r.e.opts.Snapshotter), r.c.DiffService(),
+		diff.WithMediaType(ocispec.MediaTypeImageLayer))
+	if err != nil {
+		return fmt.Errorf("take what the command wrote: %w", err)
+	}
+	in, err := r.c.ContentStore().ReaderAt(ctx, desc)
+	if err != nil {
+		return fmt.Errorf("take what the command wrote: %w", err)
+	}
+	_, err = io.Copy(w, content.NewReader(in))
+	return errors.Join(err, in.Close())
 }

@@ -24,7 +24,7 @@ func testImages(t *testing.T, b *bench) {
 		t.Fatal(err)
 	}
 	var archive bytes.Buffer
-	if err := b.e.Machine().ExportImage(t.Context(), b.Image, &archive); err != nil {
+	if err := b.e.ExportImage(t.Context(), b.Image, &archive); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "image.tar")
@@ -74,7 +74,7 @@ func testImages(t *testing.T, b *bench) {
 
 // testBuild makes an image with commands and runs it.
 func testBuild(t *testing.T, b *bench) {
-	builder := ociimage.Builder{Dir: t.TempDir(), Machine: b.e.Machine()}
+	builder := ociimage.Builder{Dir: t.TempDir(), Machine: b.e}
 	write := func(to string) []string {
 		return []string{containerdtest.Program, "executor-probe", "write", to}
 	}
@@ -92,7 +92,7 @@ func testBuild(t *testing.T, b *bench) {
 	if err != nil || !again.Cached || again.Digest != made.Digest {
 		t.Errorf("made again: %+v, %v", again, err)
 	}
-	elsewhere := ociimage.Builder{Dir: t.TempDir(), Machine: b.e.Machine()}
+	elsewhere := ociimage.Builder{Dir: t.TempDir(), Machine: b.e}
 	if other, err := elsewhere.Build(t.Context(), recipe, io.Discard); err != nil || other.Digest != made.Digest {
 		t.Errorf("made elsewhere: %+v, %v, want %s", other, err, made.Digest)
 	}
@@ -119,7 +119,7 @@ func testBuild(t *testing.T, b *bench) {
 // refuses to run an image that holds more.
 func testTooLarge(t *testing.T, b *bench, recipe ociimage.Recipe) {
 	recipe.Commands = [][]string{{containerdtest.Program, executortest.GuestCommand, "spill", "/opt"}}
-	builder := ociimage.Builder{Dir: t.TempDir(), Machine: b.e.Machine(), MaxBytes: 128 << 20}
+	builder := ociimage.Builder{Dir: t.TempDir(), Machine: b.e, MaxBytes: 128 << 20}
 	if _, err := builder.Build(t.Context(), recipe, io.Discard); !errors.Is(err, ociimage.ErrTooLarge) {
 		t.Errorf("a command that fills the disk: %v", err)
 	}

@@ -50,20 +50,16 @@ func (*Executor) Reaches(context.Context, string, string, string) ([]string, err
 // Close does nothing.
 func (*Executor) Close() error { return nil }
 
-// Machine always fails.
-type Machine struct{}
-
-// Machine returns a machine that builds nothing.
-func (*Executor) Machine() Machine { return Machine{} }
-
 // ResolveImage implements image.Machine.
-func (Machine) ResolveImage(name string) (string, error) { return image.Resolve(name) }
+func (*Executor) ResolveImage(name string) (string, error) { return image.Resolve(name) }
 
 // ExportImage implements image.Machine.
-func (Machine) ExportImage(context.Context, string, io.Writer) error { return errPlatform }
+func (*Executor) ExportImage(context.Context, string, io.Writer) error { return errPlatform }
 
 // BuildLayer implements image.Machine.
-func (Machine) BuildLayer(context.Context, image.Run, io.Writer, io.Writer) error { return errPlatform }
+func (*Executor) BuildLayer(context.Context, image.Run, io.Writer, io.Writer) error {
+	return errPlatform
+}
 
 // Log returns 2.
 func Log([]string) int {

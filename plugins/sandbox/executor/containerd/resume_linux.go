@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
@@ -13,6 +14,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // find looks for the command that a dead process left under the run's ID. It removes
@@ -95,12 +97,6 @@ func missing(err error) (bool, error) {
 	return false, err
 }
 
-// rejoin passes on the earlier and further output of the resumed command.
-func (r *run) rejoin(_ context.Context, logs io.Writer) (err error) {
-	r.follower, err = executor.Follow(r.claim.Path(outputFile), logs)
-	return err
-}
-
 // discard removes the container with that name, running or not, and its snapshot.
 func (e *Executor) discard(ctx context.Context, c *client.Client, id string) error {
 	container, err := c.LoadContainer(ctx, id)
@@ -151,4 +147,83 @@ func endTask(ctx context.Context, container client.Container) error {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+}
+
+// removeClaim removes a run's folder, including its views, and releases it.
+func removeClaim(c *claim.Claim) error {
+	if err := dropViews(c.Dir); err != nil {
+		return errors.Join(err, c.Drop())
+	}
+	return c.Remove()
+}
+
+// record is the information about a run that a later process needs.
+type record struct {
+	claim.Run
+	Resume   bool  `json:"resume,omitempty"`
+	LogBytes int64 `json:"log_bytes,omitempty"`
+	// Socket, Namespace and Container identify the container.
+	Socket    string `json:"socket"`
+	Namespace string `json:"namespace"`
+	Container string `json:"container"`
+	// Ports are the ports of the services, in order.
+	Ports []int `json:"ports,omitempty"`
+}
+
+// resumable reports whether the command was started during the current boot of the
+// machine.
+func (r record) resumable() bool { return r.ThisBoot() && !r.Started.IsZero() }
+
+const recordFile = "run.json"
+
+func loadRecord(dir string) (record, error) {
+	return claim.Load[record](filepath.Join(dir, recordFile))
+}
+
+// left reports whether a dead process left a command under this ID that a Run with
+// Resume would continue, whether it still runs or has ended. Otherwise it removes the
+// container: the daemon may still be starting it, and the folders that it has mounted
+// are removed next.
+func (e *Executor) left(ctx context.Context, id string) (found bool, err error) {
+	r := &run{e: e, spec: executor.Spec{ID: id, Resume: true}}
+	dir := e.runDir(runName(r.spec))
+	rec, err := loadRecord(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for command %q: %w", id, err)
+	}
+	if ctx, r.c, err = e.connect(ctx); err != nil {
+		return false, err
+	}
+	held, err := claim.Take(dir)
+	if err == nil {
+		defer func() { err = errors.Join(err, held.Drop()) }()
+		r.id = rec.Container
+		if rec.resumable() {
+			found, err = r.load(ctx)
+		}
+		if err == nil && !found {
+			err = e.discard(ctx, r.c, r.id)
+		}
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for command %q: %w", id, err)
+	}
+	return found, nil
+}
+
+// end stops and removes the command that a dead process left under this ID.
+func (e *Executor) end(ctx context.Context, id string) error {
+	ctx, c, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	runs, err := e.runs(ctx, c)
+	if err != nil {
+		return err
+	}
+	dir := e.runDir(runName(executor.Spec{ID: id, Resume: true}))
+	return e.sweepRun(ctx, c, dir, runs[dir], true)
 }

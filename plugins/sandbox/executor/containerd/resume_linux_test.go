@@ -163,7 +163,7 @@ func testTakenPort(t *testing.T, b *bench) {
 	dir := executortest.OpenDir(t)
 	spec.Command = []string{containerdtest.Program, executortest.GuestCommand, "takes", "ANSWERS", "/home/work/taken"}
 	spec.Mounts = []executor.Mount{{Host: dir, Guest: "/home/work"}}
-	spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
+	spec.Services = []executor.Service{{Name: "answers", Env: map[string]string{"ANSWERS": executor.Address}}}
 	executortest.Kill(executortest.StartOwner(t, b.Order(spec), "ready"))
 	for limit := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // else the next owner may be first
 		if _, err := os.Stat(filepath.Join(dir, "taken")); err == nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,14 +50,16 @@ type run struct {
 	replaced string
 	claim    *claim.Claim
 	record   record
-	build    bool
+	// build means that the command builds an image: its root file system is writable.
+	build bool
 	// harvest is called after the command has exited successfully, before its container
 	// is removed.
 	harvest func(context.Context) error
 	// resumed means that an earlier process started the command. left means that the
 	// command continues without an owner.
 	resumed, left bool
-	// users are the host's users to which the guest's are mapped.
+	// users are the host's users to which the guest's are mapped. If it is zero, the
+	// guest has the host's users.
 	users users
 	// lost are the services that cannot be served again.
 	lost []string
@@ -68,9 +71,10 @@ type run struct {
 	container client.Container
 	task      client.Task
 	paused    <-chan client.ExitStatus // the pause's end
-	command   *specs.Process
+	command   *specs.Process           // the container's own process is the pause
 	process   client.Process
 	exited    <-chan client.ExitStatus // the command's end
+	limits    chan time.Duration       // new time limits
 }
 
 // Run implements executor.Executor.
@@ -81,22 +85,23 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if ctx.Err() != nil {
 		return executor.Exit{}, context.Cause(ctx)
 	}
-	r := &run{e: e, spec: spec, name: runName(spec)}
+	r := &run{e: e, spec: spec, name: runName(spec), limits: make(chan time.Duration, 1)}
 	return r.whole(ctx, logs)
 }
 
 // whole runs the command from its claim to its removal.
 func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, err error) {
-	if err := r.open(ctx); err != nil {
+	if ctx, r.c, err = r.e.connect(ctx); err != nil {
 		return exit, err
 	}
-	ctx, r.c, err = r.e.connect(ctx)
-	if err != nil {
-		return exit, errors.Join(err, removeClaim(r.claim))
+	if r.claim, err = claim.Take(r.e.runDir(r.name)); err != nil {
+		return exit, fmt.Errorf("start command %q: %w", r.spec.ID, err)
 	}
 	defer func() {
-		if r.left {
-			r.letGo()
+		if r.left { // the next owner removes it if it cannot continue
+			_ = r.serving.Close()
+			r.follower.Finish()
+			_ = r.claim.Drop()
 			return
 		}
 		err = errors.Join(err, r.remove(ctx))
@@ -116,6 +121,9 @@ func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, er
 		_ = r.task.Resume(ctx) // an owner that died may have left it frozen
 		r.spec.OnFreezer(r.freeze)
 	}
+	if r.spec.OnLimit != nil {
+		r.spec.OnLimit(r.extend)
+	}
 	if r.spec.OnStart != nil {
 		r.spec.OnStart(r.record.Started)
 	}
@@ -124,18 +132,6 @@ func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, er
 		err = r.harvest(outer)
 	}
 	return exit, err
-}
-
-// open claims the run's folder.
-func (r *run) open(ctx context.Context) (err error) {
-	if _, _, err := r.e.connect(ctx); err != nil {
-		return err
-	}
-	r.claim, err = claim.Take(r.e.runDir(r.name))
-	if err != nil {
-		return fmt.Errorf("start command %q: %w", r.spec.ID, err)
-	}
-	return nil
 }
 
 // start finds the command that an earlier process left, or starts a new one. The
@@ -159,8 +155,9 @@ func (r *run) start(ctx context.Context, logs io.Writer) (context.Context, error
 		return ctx, err
 	}
 	r.serving = serving
-	if found {
-		return serveCtx, r.rejoin(ctx, logs)
+	if found { // the earlier output comes again
+		r.follower, err = executor.Follow(r.claim.Path(outputFile), logs)
+		return serveCtx, err
 	}
 	return serveCtx, r.launch(ctx, logs)
 }
@@ -174,7 +171,7 @@ func (r *run) alive(ctx context.Context) bool {
 // listen creates a service's listener in the guest. A resumed command already knows the
 // port. If the command itself took that port while nobody served it, it continues
 // without the service.
-func (r *run) listen(i int) (net.Listener, error) {
+func (r *run) listen(i int) (l net.Listener, err error) {
 	port := r.spec.Services[i].Port
 	switch {
 	case i < len(r.record.Ports):
@@ -182,7 +179,7 @@ func (r *run) listen(i int) (net.Listener, error) {
 	case r.spec.Network.Open:
 		port = 0
 	}
-	l, err := listenIn(r.task.Pid(), port)
+	executor.OnThread(func() { l, err = listenIn(r.task.Pid(), port) })
 	if err != nil && r.resumed {
 		r.lost = append(r.lost, r.spec.Services[i].Name)
 		return nil, nil
@@ -198,7 +195,7 @@ func (r *run) create(ctx context.Context) error {
 	}
 	defer release()
 	r.id = r.name + "-" + strings.ToLower(rand.Text()[:8])
-	if err := r.newRecord().save(r.claim.Dir); err != nil {
+	if err := claim.Save(r.claim.Path(recordFile), r.newRecord()); err != nil {
 		return err
 	}
 	image, err := r.e.image(ctx, r.c, r.spec.Image, r.spec.Work)
@@ -209,6 +206,10 @@ func (r *run) create(ctx context.Context) error {
 		if r.users, err = r.e.leaseUsers(r.name); err != nil {
 			return err
 		}
+	}
+	uid, gid, err := r.owner()
+	if err != nil {
+		return err
 	}
 	views, err := r.makeViews()
 	if err != nil {
@@ -231,8 +232,7 @@ func (r *run) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.command = plan.command
-	if err := errors.Join(r.giveMounts(), r.prepareRoot(ctx)); err != nil {
+	if err := errors.Join(executor.Give(r.spec.Mounts, uid, gid), r.prepareRoot(ctx, uid, gid)); err != nil {
 		return err
 	}
 	r.task, err = r.container.NewTask(ctx, cio.NullIO)
@@ -247,7 +247,7 @@ func (r *run) create(ctx context.Context) error {
 
 func (r *run) blueprint(image client.Image, views map[string]string) (*blueprint, error) {
 	etc := r.claim.Path("etc") // no guest shares a file with another one
-	if err := etcFiles(etc); err != nil {
+	if err := os.MkdirAll(etc, 0o755); err != nil {
 		return nil, err
 	}
 	pause, err := pauseFile(r.claim.Dir)
@@ -258,7 +258,7 @@ func (r *run) blueprint(image client.Image, views map[string]string) (*blueprint
 	if err != nil {
 		return nil, err
 	}
-	return &blueprint{spec: r.spec, image: image, etc: etc, pause: pause, users: r.users, dir: r.claim.Dir, views: views, cdi: described, build: r.build, command: &specs.Process{}}, nil
+	return &blueprint{run: r, image: image, etc: etc, pause: pause, views: views, cdi: described}, nil
 }
 
 // launch starts the command in the task.
@@ -268,7 +268,7 @@ func (r *run) launch(ctx context.Context, logs io.Writer) error {
 	r.command.Env = executor.Pairs(env)
 	r.record = r.newRecord()
 	r.record.Started, r.record.Ports = time.Now(), r.serving.Ports()
-	if err := r.record.save(r.claim.Dir); err != nil {
+	if err := claim.Save(r.claim.Path(recordFile), r.record); err != nil {
 		return err
 	}
 	attach, err := r.io(logs)
@@ -331,13 +331,6 @@ func (r *run) kill(ctx context.Context) error {
 	case <-ctx.Done():
 		return executor.ErrStuck
 	}
-}
-
-// letGo leaves the run to the next owner, who removes it if it cannot continue.
-func (r *run) letGo() {
-	_ = r.serving.Close()
-	r.follower.Finish()
-	_ = r.claim.Drop()
 }
 
 // remove removes everything of the run from the machine.

@@ -1,8 +1,10 @@
 package containerd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/containerd/cgroups/v3"
@@ -59,7 +62,7 @@ func parseUser(text string) (specs.User, error) {
 
 // blueprint is the plan of a container.
 type blueprint struct {
-	spec  executor.Spec
+	*run
 	image client.Image
 	// etc is the folder of files that are mounted over the image's files in /etc.
 	etc string
@@ -67,32 +70,21 @@ type blueprint struct {
 	pause string
 	// cdi has the descriptions of the machine's devices.
 	cdi *cdi.Cache
-	// users are the host's users to which the guest's are mapped. If it is zero, the
-	// guest has the host's users.
-	users users
-	// dir is the folder in which device nodes for these users are created. views are
-	// mounted in place of the folders that are only read.
-	dir   string
+	// views are mounted in place of the folders that are only read.
 	views map[string]string
-	// build leaves the root file system writable.
-	build bool
-	// command receives the process of the command; the container's own process is the
-	// pause.
-	command *specs.Process
 }
 
 // options returns the steps that build the container's specification, in order.
 func (b *blueprint) options() []oci.SpecOpts {
-	opts := []oci.SpecOpts{
-		b.process, b.capabilities, b.fileSystem, b.namespaces, b.resources, b.devices, b.mapUsers,
+	return []oci.SpecOpts{
+		b.argv, b.capabilities, b.fileSystem, b.namespaces, b.resources, b.devices, b.mapUsers,
 		seccomp.WithDefaultProfile(), // it depends on the capabilities
 		b.split,                      // it takes the process that the others have built
 	}
-	return opts
 }
 
-// process builds the process of the command.
-func (b *blueprint) process(ctx context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
+// argv builds the process of the command.
+func (b *blueprint) argv(ctx context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
 	config, err := b.image.Spec(ctx)
 	if err != nil {
 		return fmt.Errorf("read image's configuration: %w", err)
@@ -145,11 +137,11 @@ func (b *blueprint) fileSystem(_ context.Context, _ oci.Client, _ *containers.Co
 		tmp := cmp.Or(b.spec.Limits.DiskBytes, executor.TmpBytes)
 		s.Mounts = append(s.Mounts, tmpfs("/run", "1777", executor.RunBytes), tmpfs("/tmp", "1777", tmp))
 	}
-	machine, err := b.machine()
+	texts, err := b.texts()
 	if err != nil {
 		return fmt.Errorf("show what the command may use: %w", err)
 	}
-	s.Mounts = append(append(s.Mounts, b.names()...), machine...)
+	s.Mounts = append(s.Mounts, texts...)
 	for _, m := range b.spec.Mounts {
 		guest := path.Clean(m.Guest)
 		s.Mounts = slices.DeleteFunc(s.Mounts, func(old specs.Mount) bool { return old.Destination == guest })
@@ -170,54 +162,33 @@ func tmpfs(at, mode string, size int64, options ...string) specs.Mount {
 	return specs.Mount{Type: "tmpfs", Source: "tmpfs", Destination: at, Options: options}
 }
 
-// names returns mounts of the files that name the guest and the hosts that it can
-// reach.
-func (b *blueprint) names() []specs.Mount {
-	var list []specs.Mount
-	for _, name := range slices.Sorted(maps.Keys(executor.Names())) {
-		source := filepath.Join(b.etc, path.Base(name))
-		if b.spec.Network.Open && name == "/etc/resolv.conf" {
-			source = name
-		}
-		if _, err := os.Stat(source); err == nil {
-			list = append(list, specs.Mount{Type: "bind", Source: source, Destination: name, Options: bindOptions(true)})
+// texts returns mounts of the files that name the guest and the hosts that it can reach,
+// and of those that describe its share of the machine. They are not updated, so the times
+// in /proc/stat stay the machine's. A handler other than runc has its own kernel or machine.
+func (b *blueprint) texts() (list []specs.Mount, err error) {
+	texts := executor.Names()
+	if b.spec.Network.Open {
+		delete(texts, resolvFile)
+		if _, err := os.Stat(resolvFile); err == nil {
+			list = append(list, specs.Mount{Type: "bind", Source: resolvFile, Destination: resolvFile, Options: bindOptions(true)})
 		}
 	}
-	return list
-}
-
-// machine returns mounts of files that describe the guest's share of the machine. They
-// are not updated, so the times in /proc/stat stay the machine's. A handler other than
-// runc has its own kernel or machine.
-func (b *blueprint) machine() (list []specs.Mount, err error) {
 	for _, file := range executor.MachineFiles {
-		text, readErr := os.ReadFile(file)
-		if readErr != nil || file == "/proc/stat" || b.spec.Sandbox.Handler != "" || b.build {
-			continue
+		text, err := os.ReadFile(file)
+		if err == nil && file != "/proc/stat" && b.spec.Sandbox.Handler == "" && !b.build {
+			texts[file] = executor.MachineOf(b.spec.Limits).Show(file, string(text), 0)
 		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(texts)) {
 		source := filepath.Join(b.etc, path.Base(file))
-		err = errors.Join(err, nolink.WriteFile(source, []byte(executor.MachineOf(b.spec.Limits).Show(file, string(text), 0)), 0o644, false))
+		err = errors.Join(err, nolink.WriteFile(source, []byte(texts[file]), 0o644, false))
 		list = append(list, specs.Mount{Type: "bind", Source: source, Destination: file, Options: bindOptions(true)})
 	}
 	return list, err
 }
 
-// etcFiles writes the files that names mounts.
-func etcFiles(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for name, text := range executor.Names() {
-		file := filepath.Join(dir, path.Base(name))
-		if old, err := os.ReadFile(file); err == nil && string(old) == text {
-			continue
-		}
-		if err := nolink.WriteFile(file, []byte(text), 0o644, false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// resolvFile names the name servers.
+const resolvFile = "/etc/resolv.conf"
 
 func (b *blueprint) namespaces(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
 	s.Hostname = executor.Hostname
@@ -279,7 +250,7 @@ func (b *blueprint) devices(_ context.Context, _ oci.Client, _ *containers.Conta
 // split stores the command for later and makes the pause the container's own process.
 // The command's environment therefore never reaches the daemon or the disk.
 func (b *blueprint) split(_ context.Context, _ oci.Client, _ *containers.Container, s *specs.Spec) error {
-	*b.command = *s.Process
+	b.command = s.Process
 	s.Process = &specs.Process{
 		Args: []string{pausePath}, Cwd: "/", Env: []string{}, NoNewPrivileges: true,
 		User:         specs.User{UID: pauseUser, GID: pauseUser},
@@ -287,4 +258,60 @@ func (b *blueprint) split(_ context.Context, _ oci.Client, _ *containers.Contain
 		Rlimits:      rlimits(executor.Limits{}),
 	}
 	return nil
+}
+
+// reachTimeout limits the examination of a device in a container.
+const reachTimeout = time.Minute
+
+// Reaches runs a container with the device. In it, as the user of agents, it opens
+// every device file that the device's description names. It returns their paths. The
+// image contains the program, which runs Look as its sub-command LookCommand.
+func (e *Executor) Reaches(ctx context.Context, image, program, name string) ([]string, error) {
+	nodes, err := e.nodes(name)
+	if err != nil {
+		return nil, err
+	}
+	var out, logs bytes.Buffer
+	exit, err := e.Run(ctx, executor.Spec{
+		ID: "look at " + name, Image: image, Command: append([]string{program, LookCommand}, nodes...), Devices: []string{name},
+		Stdout: &out, Limits: executor.Limits{Timeout: reachTimeout, Setup: reachTimeout, MemoryBytes: 256 << 20, Processes: 256, LogBytes: 1 << 20},
+	}, &logs)
+	if err != nil {
+		return nil, err
+	}
+	if !exit.OK() {
+		return nil, fmt.Errorf("look at %s: exit status %d: %s", name, exit.Code, bytes.TrimSpace(logs.Bytes()))
+	}
+	var all []looked
+	if err := json.Unmarshal(out.Bytes(), &all); err != nil {
+		return nil, fmt.Errorf("look at %s: %w", name, err)
+	}
+	var bad error
+	for _, l := range all {
+		if l.Error != "" {
+			bad = errors.Join(bad, fmt.Errorf("%s in the container: %s", l.Path, l.Error))
+		}
+	}
+	return nodes, bad
+}
+
+// nodes returns the paths in the container of a device's files.
+func (e *Executor) nodes(name string) (nodes []string, err error) {
+	cache, err := device.Open(e.opts.CDIDirs)
+	if err != nil {
+		return nil, err
+	}
+	edits, err := device.Edits(cache, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, edit := range edits {
+		for _, n := range edit.DeviceNodes {
+			nodes = append(nodes, n.Path)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("the description of %s names no device file", name)
+	}
+	return nodes, nil
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
-	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // The range of the host's users for guests, above those that distributions and systemd
@@ -36,11 +36,6 @@ const (
 
 // users are the ids of one run on the host, which serve as users and as groups.
 type users struct{ base uint32 }
-
-// The guest's root, the command's user, and the pause's user.
-func (u users) root() uint32    { return u.base }
-func (u users) command() uint32 { return u.base + 1 }
-func (u users) pause() uint32   { return u.base + 2 }
 
 // leaseUsers leases users for the run with that name, always the same ones. The run's
 // folder must exist and be claimed. A lease is a symbolic link with the name as its
@@ -159,7 +154,7 @@ func (b *blueprint) checkCapabilities(hooks bool) error {
 func (b *blueprint) makeNodes(s *specs.Spec) error {
 	kinds := map[string]uint32{"c": unix.S_IFCHR, "u": unix.S_IFCHR, "b": unix.S_IFBLK, "p": unix.S_IFIFO}
 	for i, d := range s.Linux.Devices {
-		node, mode := filepath.Join(b.dir, fmt.Sprintf("device-%d", i)), uint32(0o666)
+		node, mode := b.claim.Path(fmt.Sprintf("device-%d", i)), uint32(0o666)
 		if d.FileMode != nil {
 			mode = uint32(d.FileMode.Perm())
 		}
@@ -182,13 +177,15 @@ func (b *blueprint) makeNodes(s *specs.Spec) error {
 	return nil
 }
 
-// mapping maps root, the command's user or group, and the pause's.
+// mapping maps root, the pause's user or group, and the command's.
 func (u users) mapping(id uint32) []specs.LinuxIDMapping {
-	list := []specs.LinuxIDMapping{{ContainerID: 0, HostID: u.root(), Size: 1}, {ContainerID: pauseUser, HostID: u.pause(), Size: 1}}
-	if id != 0 && id != pauseUser {
-		list = append(list, specs.LinuxIDMapping{ContainerID: id, HostID: u.command(), Size: 1})
+	guests := []uint32{0, pauseUser}
+	if !slices.Contains(guests, id) {
+		guests = append(guests, id)
 	}
-	return list
+	return lists.Of(guests, func(guest uint32) specs.LinuxIDMapping {
+		return specs.LinuxIDMapping{ContainerID: guest, HostID: uint32(u.of(guest)), Size: 1}
+	})
 }
 
 // of returns the host's id for an id of the guest. Without users they are equal.
@@ -197,20 +194,17 @@ func (u users) of(id uint32) int {
 	case u == users{}:
 		return int(id)
 	case id == 0:
-		return int(u.root())
+		return int(u.base)
 	case id == pauseUser:
-		return int(u.pause())
+		return int(u.base + 2)
 	}
-	return int(u.command())
+	return int(u.base + 1)
 }
 
-// giveMounts makes the command's user the owner of the files that it may write to.
-func (r *run) giveMounts() error {
+// owner returns the command's user of the host, who owns the files that it may write to.
+func (r *run) owner() (uid, gid int, err error) {
 	user, err := parseUser(r.spec.Sandbox.User)
-	if err != nil {
-		return err
-	}
-	return executor.Give(r.spec.Mounts, r.users.of(user.UID), r.users.of(user.GID))
+	return r.users.of(user.UID), r.users.of(user.GID), err
 }
 
 // makeMountPoints creates the mount points in the container's own layer. The guest's

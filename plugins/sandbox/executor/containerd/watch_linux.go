@@ -5,16 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	cgroup1 "github.com/containerd/cgroups/v3/cgroup1/stats"
+	cgroup2 "github.com/containerd/cgroups/v3/cgroup2/stats"
 	"github.com/containerd/containerd/v2/client"
 	"github.com/containerd/errdefs"
 	"github.com/containerd/errdefs/pkg/errgrpc"
+	"github.com/containerd/typeurl/v2"
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // waiter is a process or a task.
@@ -67,7 +73,7 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 		return executor.Exit{}, errors.Join(err, r.kill(ctx))
 	}
 	live := context.WithoutCancel(ctx)
-	leftover := r.leftover(live)
+	leftover := len(r.others(live))
 	used, usedErr := measure(live, r.task)
 	if r.resumed {
 		usedErr = nil // the container may be long gone
@@ -102,6 +108,13 @@ func (r *run) await(ctx context.Context) (stopped executor.Reason, status client
 				stopped = executor.TimedOut // by the log's keeper
 			}
 			return stopped, status, nil
+		case limit := <-r.limits:
+			if r.record.Timeout = limit; timeout != nil {
+				timeout = time.After(time.Until(r.record.Deadline()))
+			}
+			if err := claim.Save(r.claim.Path(recordFile), r.record); err != nil {
+				return stopped, status, err
+			}
 		case <-timeout:
 			if ctx.Err() == nil {
 				stopped = executor.TimedOut
@@ -123,6 +136,16 @@ func (r *run) await(ctx context.Context) (stopped executor.Reason, status client
 	}
 }
 
+// extend replaces the command's time limit, for later owners, too.
+func (r *run) extend(limit time.Duration) error {
+	select {
+	case r.limits <- limit:
+		return nil
+	default:
+		return errors.New("the command is just ending")
+	}
+}
+
 func late(status client.ExitStatus, rec record) bool {
 	d := rec.Deadline()
 	return !d.IsZero() && status.ExitTime().After(d)
@@ -132,14 +155,8 @@ func late(status client.ExitStatus, rec record) bool {
 func (r *run) soften(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	_ = r.process.Kill(ctx, syscall.SIGTERM)
-	pids, err := r.task.Pids(ctx)
-	if err != nil {
-		return
-	}
-	for _, p := range pids {
-		if p.Pid != r.task.Pid() && p.Pid != r.process.Pid() {
-			r.signal(int(p.Pid), unix.SIGTERM)
-		}
+	for _, pid := range r.others(ctx) {
+		r.signal(pid, unix.SIGTERM)
 	}
 }
 
@@ -157,19 +174,16 @@ func (r *run) signal(pid int, sig unix.Signal) {
 	}
 }
 
-// leftover returns the number of live processes besides the pause.
-func (r *run) leftover(ctx context.Context) int {
-	pids, err := r.task.Pids(ctx)
-	if err != nil {
-		return 0
-	}
-	n := 0
-	for _, p := range pids {
+// others returns the live processes besides the pause and the command, as far as they are
+// known.
+func (r *run) others(ctx context.Context) (pids []int) {
+	all, _ := r.task.Pids(ctx)
+	for _, p := range all {
 		if p.Pid != r.task.Pid() && p.Pid != r.process.Pid() {
-			n++
+			pids = append(pids, int(p.Pid))
 		}
 	}
-	return n
+	return pids
 }
 
 // exit describes the command's end. If a signal ended the process, the daemon reports
@@ -207,4 +221,80 @@ func (r *run) drain(ctx context.Context) (dropped int64, err error) {
 // gone reports whether a request came too late for its container.
 func gone(err error) bool {
 	return errdefs.IsNotFound(err) || errdefs.IsFailedPrecondition(err)
+}
+
+// usage is a container's use of resources, according to its cgroup.
+type usage struct {
+	cpu  time.Duration
+	peak int64
+	// now is the memory that it currently holds, without cached files, which the kernel
+	// frees when memory is short.
+	now      int64
+	oomKills int
+}
+
+// measure reads the cgroup's counters. It must be called before the task is
+// deleted.
+func measure(ctx context.Context, task client.Task) (usage, error) {
+	m, err := task.Metrics(ctx)
+	if err != nil {
+		return usage{}, fmt.Errorf("read what the container used: %w", err)
+	}
+	data, err := typeurl.UnmarshalAny(m.Data)
+	if err != nil {
+		return usage{}, fmt.Errorf("read what the container used: %w", err)
+	}
+	u, err := usageOf(data)
+	if _, unified := data.(*cgroup2.Metrics); unified {
+		u.peak = max(u.peak, unifiedPeak(int(task.Pid())))
+	}
+	return u, err
+}
+
+// unifiedPeak returns the peak memory of a process's cgroup of version 2, which daemons
+// before containerd 1.7 do not report. It returns 0 if the peak is unknown: kernels
+// before 5.19 do not record it.
+func unifiedPeak(pid int) int64 {
+	group := executor.ControlGroup(strconv.Itoa(pid))
+	if group == "" || group == "/" {
+		return 0 // version 1, or not a group of its own
+	}
+	text, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", group, "memory.peak"))
+	if err != nil {
+		return 0
+	}
+	peak, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return peak
+}
+
+func held(usage, files uint64) int64 { return int64(usage - min(usage, files)) }
+
+// usageOf reads the counters of either version of cgroups.
+func usageOf(data any) (usage, error) {
+	switch m := data.(type) {
+	case *cgroup1.Metrics:
+		return usage{
+			cpu:      time.Duration(m.GetCPU().GetUsage().GetTotal()),
+			peak:     int64(m.GetMemory().GetUsage().GetMax()),
+			now:      held(m.GetMemory().GetUsage().GetUsage(), m.GetMemory().GetTotalInactiveFile()),
+			oomKills: int(m.GetMemoryOomControl().GetOomKill()),
+		}, nil
+	case *cgroup2.Metrics:
+		peak := max(m.GetMemory().GetMaxUsage(), m.GetMemory().GetUsage())
+		return usage{
+			cpu:      time.Duration(m.GetCPU().GetUsageUsec()) * time.Microsecond,
+			peak:     int64(peak),
+			now:      held(m.GetMemory().GetUsage(), m.GetMemory().GetInactiveFile()),
+			oomKills: int(m.GetMemoryEvents().GetOomKill()),
+		}, nil
+	}
+	return usage{}, fmt.Errorf("read what the container used: unknown metrics %T", data)
+}
+
+// freeze stops all processes of the task.
+func (r *run) freeze(ctx context.Context) (thaw func(), err error) {
+	if err := r.task.Pause(ctx); err != nil {
+		return nil, fmt.Errorf("freeze command: %w", err)
+	}
+	return func() { _ = r.task.Resume(context.WithoutCancel(ctx)) }, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -29,9 +30,7 @@ func Guest(args []string, more map[string]func([]string) any) int {
 		"look": guestLook, "try": guestTry, "fork": guestFork, "fill": guestFill, "cpu": guestCPU,
 		"oomchild": guestOOMChild, "ticks": guestTicks, "devices": guestDevices, "stat": guestStat, "asks": guestAsks, "signals": guestSignals,
 	}
-	for name, probe := range more {
-		probes[name] = probe
-	}
+	maps.Copy(probes, more)
 	out := probes[args[0]](args[1:])
 	if out == nil {
 		return 0
@@ -167,7 +166,7 @@ func guestFill(args []string) any {
 		return err.Error()
 	}
 	block := slices.Repeat([]byte("0123456789abcdef"), 1<<16)
-	for n := 0; n < 300; n++ {
+	for n := range 300 {
 		if _, err := f.Write(block); err != nil {
 			full := "other"
 			if errors.Is(err, syscall.ENOSPC) {

@@ -27,22 +27,18 @@ type Order struct {
 	Timeout   time.Duration
 	Resume    bool
 	Mounts    []executor.Mount
-	// Services are the variables of its services.
-	Services []string
+	// Services are those of the command.
+	Services []executor.Service
 	// Dir is where it makes a volume, unless it is empty.
 	Dir string
 }
 
 // Order has an owner run the spec.
 func (b *Bench) Order(spec executor.Spec) Order {
-	o := Order{
+	return Order{
 		Options: b.Options, ID: spec.ID, Image: spec.Image, Command: spec.Command,
-		Timeout: spec.Limits.Timeout, Resume: spec.Resume, Mounts: spec.Mounts,
+		Timeout: spec.Limits.Timeout, Resume: spec.Resume, Mounts: spec.Mounts, Services: spec.Services,
 	}
-	for _, s := range spec.Services {
-		o.Services = append(o.Services, s.Env)
-	}
-	return o
 }
 
 // Owner runs an order as mleflow would, in the runtime with the options. It returns the
@@ -65,10 +61,7 @@ func Owner[Options any](args []string, open func(Options) executor.Runtime) int 
 	}
 	spec := executor.Spec{
 		ID: o.ID, Image: o.Image, Command: o.Command, Dir: "/", Resume: o.Resume, Mounts: o.Mounts,
-		Limits: executor.Limits{Timeout: o.Timeout, Grace: 200 * time.Millisecond},
-	}
-	for _, name := range o.Services {
-		spec.Services = append(spec.Services, executor.Service{Name: name, Env: name})
+		Limits: executor.Limits{Timeout: o.Timeout, Grace: 200 * time.Millisecond}, Services: o.Services,
 	}
 	Serve(&spec, "old")
 	exit, err := runtime.Executor.Run(context.Background(), spec, os.Stdout)
@@ -253,7 +246,7 @@ func (b *Bench) timeLimitAlone(t *testing.T) {
 func (b *Bench) resumedService(t *testing.T) {
 	spec := b.Resumable(t, 0)
 	spec.Command = []string{b.Program, GuestCommand, "asks", "ANSWERS"}
-	spec.Services = []executor.Service{{Name: "answers", Env: "ANSWERS"}}
+	spec.Services = []executor.Service{{Name: "answers", Env: map[string]string{"ANSWERS": executor.Address}}}
 	Kill(StartOwner(t, b.Order(spec), "old"))
 	Serve(&spec, "new")
 	var logs bytes.Buffer

@@ -26,8 +26,8 @@ func hello(text string) func(context.Context, net.Listener) error {
 func testServices(t *testing.T, b bench) {
 	spec := b.spec("fetch", "ONE", "TWO")
 	spec.Services = []executor.Service{
-		{Name: "one", Port: 5000, Env: "ONE", Serve: hello("first")},
-		{Name: "two", Env: "TWO", Serve: hello("second")},
+		{Name: "one", Port: 5000, Env: map[string]string{"ONE": executor.Address}, Serve: hello("first")},
+		{Name: "two", Env: map[string]string{"TWO": executor.Address}, Serve: hello("second")},
 	}
 	exit, out := b.run(t, spec)
 	lines := strings.Split(out, "\n")

@@ -58,6 +58,7 @@ func Run(t *testing.T, target Target) {
 		{"DeafAtTimeLimit", testDeaf},
 		{"FamilyAtTimeLimit", testFamily},
 		{"StormAtTimeLimit", testStorm},
+		{"OtherTimeLimit", testOtherLimit},
 		{"DetachedChildDies", testDetached},
 		{"HoppingChildDies", testHopping},
 		{"Cancel", testCancel},
@@ -235,6 +236,29 @@ func testStorm(t *testing.T, b bench) {
 	spec.Limits.Timeout, spec.Limits.Grace = settle, 100*time.Millisecond
 	if exit, _ := b.run(t, spec); exit.Reason != executor.TimedOut {
 		t.Errorf("got %+v, want timed_out", exit)
+	}
+}
+
+// testOtherLimit replaces the time limit of commands by a longer and by a shorter one.
+func testOtherLimit(t *testing.T, b bench) {
+	for _, c := range []struct {
+		first, then time.Duration
+		want        executor.Reason
+	}{{2 * time.Second, 2 * time.Minute, executor.Exited}, {2 * time.Minute, 2 * time.Second, executor.TimedOut}} {
+		spec := b.spec("hold", "1", "4s")
+		spec.Limits.Timeout = c.first
+		var limit func(time.Duration) error
+		spec.OnLimit = func(set func(time.Duration) error) { limit = set }
+		spec.OnStart = func(time.Time) {
+			go func() {
+				if err := limit(c.then); err != nil {
+					t.Errorf("set the limit: %v", err)
+				}
+			}()
+		}
+		if exit, _ := b.run(t, spec); exit.Reason != c.want {
+			t.Errorf("%v, then %v: got %+v, want %s", c.first, c.then, exit, c.want)
+		}
 	}
 }
 

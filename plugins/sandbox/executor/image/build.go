@@ -1,7 +1,6 @@
 package image
 
 import (
-	"archive/tar"
 	"cmp"
 	"context"
 	"errors"
@@ -10,16 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // Machine runs the commands of recipes and fetches their bases.
@@ -93,22 +91,27 @@ func (b *Builder) Build(ctx context.Context, r Recipe, logs io.Writer) (Made, er
 		made.Cached = true
 		return made, nil
 	}
-	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
-		return Made{}, fmt.Errorf("build image: %w", err)
-	}
-	work, err := os.MkdirTemp(b.Dir, ".work-*")
-	if err != nil {
-		return Made{}, fmt.Errorf("build image: %w", err)
-	}
-	defer os.RemoveAll(work)
-	if err := b.build(ctx, r, work, logs); err != nil {
-		return Made{}, fmt.Errorf("build image: %w", err)
-	}
-	if err := publish(filepath.Join(work, "image"), made.Path); err != nil {
+	if err := b.buildAt(ctx, made.Path, r, logs); err != nil {
 		return Made{}, fmt.Errorf("build image: %w", err)
 	}
 	made.Digest, err = layoutDigest(made.Path)
 	return made, err
+}
+
+// buildAt builds the image in a work folder next to its path.
+func (b *Builder) buildAt(ctx context.Context, path string, r Recipe, logs io.Writer) error {
+	if err := os.MkdirAll(b.Dir, 0o755); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(b.Dir, ".work-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if err := b.build(ctx, r, work, logs); err != nil {
+		return err
+	}
+	return publish(filepath.Join(work, "image"), path)
 }
 
 // publish moves the finished layout to its final path. Another process may already have
@@ -171,7 +174,7 @@ func (b *Builder) base(ctx context.Context, name, dir string) (v1.Image, error) 
 		return scratch(), nil
 	}
 	if IsFile(name) {
-		return fileImage(name, dir, newQuota(b.MaxBytes), b.Work)
+		return Open(name, dir, b.MaxBytes, b.Work)
 	}
 	if b.Machine == nil {
 		return nil, errNoMachine
@@ -249,175 +252,22 @@ func configure(img v1.Image, c Config) (v1.Image, error) {
 	if len(c.Command) > 0 {
 		file.Config.Cmd = c.Command
 	}
-	if c.Dir != "" {
-		file.Config.WorkingDir = c.Dir
-	}
-	if c.User != "" {
-		file.Config.User = c.User
-	}
+	file.Config.WorkingDir = cmp.Or(c.Dir, file.Config.WorkingDir)
+	file.Config.User = cmp.Or(c.User, file.Config.User)
 	return mutate.ConfigFile(img, file)
 }
 
 // merge sets variables. A variable that was already set keeps its position.
 func merge(old, set []string) []string {
-	out := append([]string(nil), old...)
-next:
+	out := slices.Clone(old)
 	for _, v := range set {
 		name, _, _ := strings.Cut(v, "=")
-		for i := range out {
-			if strings.HasPrefix(out[i], name+"=") {
-				out[i] = v
-				continue next
-			}
+		i := slices.IndexFunc(out, func(o string) bool { return strings.HasPrefix(o, name+"=") })
+		if i >= 0 {
+			out[i] = v
+		} else {
+			out = append(out, v)
 		}
-		out = append(out, v)
 	}
 	return out
-}
-
-// onlyImage returns the only image of a layout, for this machine's architecture, after it
-// has compared its content with its digests.
-func onlyImage(dir string) (v1.Image, error) {
-	index, err := layout.ImageIndexFromPath(dir)
-	if err != nil {
-		return nil, err
-	}
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		return nil, err
-	}
-	if len(manifest.Manifests) != 1 {
-		return nil, fmt.Errorf("it holds %d images; it must hold one", len(manifest.Manifests))
-	}
-	d := manifest.Manifests[0]
-	if d.MediaType.IsIndex() {
-		if err := checkBlob(dir, d.Digest); err != nil {
-			return nil, err
-		}
-		if index, err = index.ImageIndex(d.Digest); err != nil {
-			return nil, err
-		}
-		if d, err = forThisMachine(index); err != nil {
-			return nil, err
-		}
-	}
-	img, err := index.Image(d.Digest)
-	if err != nil {
-		return nil, err
-	}
-	return img, checkImage(dir, img, d.Digest)
-}
-
-// forThisMachine returns the image for the machine's architecture.
-func forThisMachine(index v1.ImageIndex) (v1.Descriptor, error) {
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		return v1.Descriptor{}, err
-	}
-	for _, d := range manifest.Manifests {
-		if d.Platform != nil && d.Platform.OS == "linux" && d.Platform.Architecture == runtime.GOARCH {
-			return d, nil
-		}
-	}
-	return v1.Descriptor{}, fmt.Errorf("it has no image for linux/%s", runtime.GOARCH)
-}
-
-// checkImage compares the manifest, the configuration and the layers of a layout's image
-// with their digests.
-func checkImage(dir string, img v1.Image, manifest v1.Hash) error {
-	if err := checkBlob(dir, manifest); err != nil {
-		return err
-	}
-	m, err := img.Manifest()
-	if err != nil {
-		return err
-	}
-	for _, d := range append(m.Layers, m.Config) {
-		if err := checkBlob(dir, d.Digest); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkBlob(dir string, want v1.Hash) error {
-	f, err := os.Open(filepath.Join(dir, "blobs", want.Algorithm, want.Hex))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	got, _, err := v1.SHA256(f)
-	if err == nil && got != want {
-		err = fmt.Errorf("its blob %s has the digest %s: the image is damaged, or not the one that its index names; get it again", want, got)
-	}
-	return err
-}
-
-// layoutDigest returns the digest of the layout's only manifest.
-func layoutDigest(dir string) (string, error) {
-	d, err := Ref{Kind: LayoutRef, Name: dir}.Resolve()
-	return d.String(), err
-}
-
-func writeTo(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
-}
-
-// unpackLayout unpacks an OCI archive. It takes only regular files at the paths that a
-// layout has.
-func unpackLayout(file, dir string, quota *quota, work *progress.Work) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	work.Begin("reading the image", 0, info.Size())
-	counted := work.Reader(f)
-	for in := archive.NewTarReader(counted); ; {
-		h, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			_, err = io.Copy(io.Discard, counted) // the padding
-			return err
-		}
-		if err != nil {
-			return err
-		}
-		if err := quota.take(h.Size); err != nil {
-			return err
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		if err := unpackFile(root, filepath.Clean(h.Name), in); err != nil {
-			return err
-		}
-	}
-}
-
-func unpackFile(root *os.Root, name string, in io.Reader) error {
-	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	f, err := root.Create(name)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, in)
-	return errors.Join(err, f.Close())
 }

@@ -11,6 +11,9 @@
 //   - A Machine runs the commands and fetches bases; the containerd runtime is
 //     one. Recipes without commands, whose base is a file or nothing, need none.
 //
+// Beside that, it has what the runtimes with images share: the names of images (Ref), how
+// their content is fetched and counted, and copied to mounts.
+//
 // # Invariants
 //
 // The result is an OCI layout, a folder that the containerd runtime accepts as an

@@ -1,7 +1,11 @@
 package image
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
+	"debug/elf"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,6 +17,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/nolink"
 )
 
 // version is part of every key. It changes when the same recipe would give a different
@@ -96,23 +104,27 @@ func (r Recipe) check() error {
 
 // Key returns the digest of the recipe's inputs. resolve returns the digest of the
 // base.
-func (r Recipe) Key(resolve func(string) (string, error)) (string, error) {
+func (r Recipe) Key(resolve func(string) (string, error)) (key string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("key image: %w", err)
+		}
+	}()
 	if err := r.check(); err != nil {
-		return "", fmt.Errorf("key image: %w", err)
+		return "", err
 	}
 	h := sha256.New()
 	base := ""
 	if r.Base != "" {
-		var err error
 		if base, err = resolve(r.Base); err != nil {
-			return "", fmt.Errorf("key image: %w", err)
+			return "", err
 		}
 	}
 	field(h, "image", version)
 	field(h, "base", base)
 	for _, f := range r.Files {
 		if err := f.hash(h); err != nil {
-			return "", fmt.Errorf("key image: %w", err)
+			return "", err
 		}
 	}
 	for _, v := range []struct {
@@ -121,7 +133,7 @@ func (r Recipe) Key(resolve func(string) (string, error)) (string, error) {
 	}{{"commands", r.Commands}, {"network", r.Network}, {"config", r.Config}} {
 		text, err := json.Marshal(v.value) // maps are written in sorted order
 		if err != nil {
-			return "", fmt.Errorf("key image: %w", err)
+			return "", err
 		}
 		field(h, v.name, string(text))
 	}
@@ -207,4 +219,114 @@ func (f File) visit(name, guest string, top bool, visit func(entry) error) error
 		e.mode = 0o644
 	}
 	return visit(e)
+}
+
+// ErrDynamic means that a program needs shared libraries.
+var ErrDynamic = errors.New("it is linked with libraries, which the image would lack; build it with CGO_ENABLED=0")
+
+// CheckStatic returns ErrDynamic for a program that cannot be the only file in an
+// image; see Static.
+func CheckStatic(program string) error {
+	f, err := elf.Open(program)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return ErrDynamic
+		}
+	}
+	return nil
+}
+
+// Programs are the images of static programs that this process has built, in the folder
+// Dir.
+type Programs struct {
+	Dir string
+
+	mu    sync.Mutex
+	paths map[[2]string]string
+}
+
+// Build returns the path of an image with one static program as /usr/bin/NAME. It builds
+// the image unless this process has done so before.
+func (p *Programs) Build(ctx context.Context, program, name string) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := [2]string{program, name}
+	if path, ok := p.paths[key]; ok && touch(path) == nil {
+		return path, nil
+	}
+	// Only this user can enter the folder.
+	if err := errors.Join(CheckStatic(program), nolink.MkdirAll(p.Dir, 0o700)); err != nil {
+		return "", fmt.Errorf("make image of %s: %w", program, err)
+	}
+	made, err := (&Builder{Dir: p.Dir}).Build(ctx, Static(program, name), io.Discard)
+	if err != nil {
+		return "", fmt.Errorf("make image of %s: %w", program, err)
+	}
+	if p.paths == nil {
+		p.paths = map[[2]string]string{}
+	}
+	p.paths[key] = made.Path
+	return made.Path, touch(made.Path)
+}
+
+// touch records the use of an image.
+func touch(path string) error {
+	now := time.Now()
+	return os.Chtimes(path, now, now)
+}
+
+const (
+	// MaxAge is the time without use after which runtimes remove an image.
+	MaxAge = 7 * 24 * time.Hour
+	// workAge is the age at which unfinished work counts as abandoned.
+	workAge = 24 * time.Hour
+)
+
+// Sweep calls remove for the images in a folder that have not been used for longer than age,
+// and for what abandoned work left there.
+func Sweep(dir string, age time.Duration, remove func(path string) error) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil //nolint:nilerr // there are no images
+	}
+	var errs []error
+	for _, e := range entries {
+		most := age
+		if strings.HasPrefix(e.Name(), ".work-") {
+			most = workAge
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > most {
+			errs = append(errs, remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Program returns machine code as a static executable file of Linux, which is loaded and
+// entered at the first byte of the code.
+func Program(machine elf.Machine, code []byte) ([]byte, error) {
+	const base, headers = 0x400000, 64 + 56
+	size := uint64(headers + len(code))
+	var b bytes.Buffer
+	for _, part := range []any{
+		elf.Header64{
+			Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+			Type:  uint16(elf.ET_EXEC), Machine: uint16(machine), Version: uint32(elf.EV_CURRENT),
+			Entry: base + headers, Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: 1,
+		},
+		elf.Prog64{
+			Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: base, Paddr: base,
+			Filesz: size, Memsz: size, Align: 0x10000,
+		},
+		code,
+	} {
+		if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
+			return nil, err
+		}
+	}
+	return b.Bytes(), nil
 }

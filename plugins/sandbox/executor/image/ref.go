@@ -1,6 +1,7 @@
 package image
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,22 +10,30 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mleflow/mleflow/cache/leaf/checkout"
-	"github.com/mleflow/mleflow/cache/leaf/pattern"
-	"github.com/mleflow/mleflow/plugins/transfer/archive"
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/remotes"
+	"github.com/containerd/containerd/v2/core/remotes/docker"
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/plugins/transfer/archive"
 )
 
 // RefKind is the kind of place that has an image.
 type RefKind int
 
-// The kinds: an OCI archive or layout at a path, a registry, containerd's own store.
+// The kinds: an OCI archive or layout at a path, a registry, containerd's own store, and a
+// root file system in a tar, which is an image only as a base.
 const (
 	ArchiveRef RefKind = iota
 	LayoutRef
 	RemoteRef
 	LocalRef
+	rootRef
 )
 
 // Ref is a parsed Spec.Image.
@@ -48,7 +57,7 @@ var pinned = pattern.New(`^(.+)@(sha256:[0-9a-f]{64})$`)
 // with "/" or "."; "local:NAME" or "local:NAME@DIGEST" for an image in containerd's
 // store; or NAME@DIGEST for an image in a registry.
 func ParseRef(name string) (Ref, error) {
-	if filepath.IsAbs(name) || strings.HasPrefix(name, ".") {
+	if IsFile(name) {
 		info, err := os.Stat(name)
 		if err != nil {
 			return Ref{}, fmt.Errorf("find image: %w", err)
@@ -154,4 +163,85 @@ func onlyManifest(index []byte) (digest.Digest, error) {
 		return "", fmt.Errorf("read index.json: digest %q: %w", d, err)
 	}
 	return d, nil
+}
+
+// PullHandler returns a handler that begins a part of the work once the manifest gives the
+// image's size. It counts the content that the store already has as done.
+func PullHandler(h images.Handler, store content.InfoProvider, work *progress.Work) images.Handler {
+	return images.HandlerFunc(func(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+		if _, err := store.Info(ctx, desc.Digest); err == nil {
+			work.Add(0, desc.Size)
+		}
+		below, err := h.Handle(ctx, desc)
+		if err == nil && images.IsManifestType(desc.MediaType) {
+			var total int64
+			for _, d := range below {
+				total += d.Size
+			}
+			work.Begin("pulling the image", 0, total)
+		}
+		return below, err
+	})
+}
+
+// Registries returns the resolver of images in registries. A registry on this machine may
+// speak plain HTTP.
+func Registries(work *progress.Work) remotes.Resolver {
+	hosts := docker.ConfigureDefaultRegistries(docker.WithPlainHTTP(docker.MatchLocalhost))
+	return CountedResolver(docker.NewResolver(docker.ResolverOptions{Hosts: hosts}), work)
+}
+
+// CountedResolver returns a resolver whose fetchers count the bytes fetched.
+func CountedResolver(r remotes.Resolver, work *progress.Work) remotes.Resolver {
+	return resolver{r, work}
+}
+
+type resolver struct {
+	remotes.Resolver
+	work *progress.Work
+}
+
+// Fetcher implements remotes.Resolver.
+func (r resolver) Fetcher(ctx context.Context, ref string) (remotes.Fetcher, error) {
+	f, err := r.Resolver.Fetcher(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return remotes.FetcherFunc(func(ctx context.Context, desc ocispec.Descriptor) (io.ReadCloser, error) {
+		in, err := f.Fetch(ctx, desc)
+		if err != nil {
+			return nil, err
+		}
+		return &fetched{in, r.work, 0}, nil
+	}), nil
+}
+
+// fetched counts the bytes fetched of one object. An interrupted fetch continues where
+// it stopped.
+type fetched struct {
+	io.ReadCloser
+	work *progress.Work
+	at   int64
+}
+
+// Read implements io.Reader.
+func (f *fetched) Read(p []byte) (int, error) {
+	n, err := f.ReadCloser.Read(p)
+	f.at += int64(n)
+	f.work.Add(0, int64(n))
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (f *fetched) Seek(offset int64, whence int) (int64, error) {
+	s, ok := f.ReadCloser.(io.Seeker)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	at, err := s.Seek(offset, whence)
+	if err == nil {
+		f.work.Add(0, at-f.at)
+		f.at = at
+	}
+	return at, err
 }

@@ -38,3 +38,7 @@ func withDevices(spec executor.Spec) (map[string]string, error) {
 	maps.Copy(env, spec.Environment(nil))
 	return env, nil
 }
+
+// MarkerVariable is the only variable that the runtime adds to the command's
+// environment apart from those for devices. Its value is random and identifies the run.
+const MarkerVariable = "MLEFLOW_TASK"

@@ -9,7 +9,10 @@ import (
 	"io"
 	"maps"
 	"net"
+	"os"
+	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -28,8 +31,7 @@ type Executor struct {
 // New returns the runtime's Executor. self is the program that it starts as a
 // supervisor, which must import this package; "" is the running binary.
 func New(self string) *Executor {
-	self = cmp.Or(self, "/proc/self/exe")
-	return &Executor{self: self}
+	return &Executor{self: cmp.Or(self, "/proc/self/exe")}
 }
 
 // Runtime returns the runtime "process".
@@ -55,7 +57,9 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		return executor.Exit{}, err
 	}
 	spec.Env = env
-	ctx, serving, err := executor.Serve(ctx, spec.Services, listen)
+	ctx, serving, err := executor.Serve(ctx, spec.Services, func(int) (net.Listener, error) {
+		return net.Listen("tcp4", "127.0.0.1:0") // a free port, because the guest shares the host's
+	})
 	if err != nil {
 		return executor.Exit{}, err
 	}
@@ -63,11 +67,6 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	exit, err := e.run(ctx, spec, logs)
 	serving.Close()
 	return exit, err
-}
-
-// listen listens on a free port, because the guest shares the host's ports.
-func listen(int) (net.Listener, error) {
-	return net.Listen("tcp4", "127.0.0.1:0")
 }
 
 func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
@@ -88,6 +87,9 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	}
 	if spec.OnFreezer != nil {
 		spec.OnFreezer(func(context.Context) (func(), error) { return supervise.Freeze(super.cmd.Process.Pid) })
+	}
+	if spec.OnLimit != nil {
+		spec.OnLimit(super.limit)
 	}
 	if spec.OnStart != nil {
 		spec.OnStart(time.Now())
@@ -112,8 +114,10 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if err := streams.wait(); err != nil {
 		return executor.Exit{}, fmt.Errorf("pass on standard streams: %w", err)
 	}
-	exit := exitOf(rep)
-	exit.LogDropped = output.Dropped()
+	exit := executor.Exit{
+		Reason: executor.Reason(rep.Reason), Code: rep.Code, Signal: rep.Signal, Wall: rep.Wall, CPU: rep.CPU,
+		PeakMemoryBytes: rep.PeakMemoryBytes, Leftover: rep.Leftover, LogDropped: output.Dropped(),
+	}
 	switch {
 	case rep.StartError != "":
 		return executor.Exit{}, executor.Unstartable(errors.New(rep.StartError))
@@ -150,9 +154,124 @@ func newOrder(spec executor.Spec, marker string) (supervise.Order, error) {
 	}, nil
 }
 
-func exitOf(r supervise.Report) executor.Exit {
-	return executor.Exit{
-		Reason: executor.Reason(r.Reason), Code: r.Code, Signal: r.Signal, Wall: r.Wall, CPU: r.CPU,
-		PeakMemoryBytes: r.PeakMemoryBytes, Leftover: r.Leftover,
+// readOnly returns the folders and files that the command may only read.
+func readOnly(mounts []executor.Mount) (paths []string) {
+	for _, m := range mounts {
+		if m.ReadOnly {
+			paths = append(paths, m.Host)
+		}
+	}
+	return paths
+}
+
+// outputDelay is the maximum wait for output after all processes have ended.
+const outputDelay = 2 * time.Second
+
+// streams are the standard streams of a command, with the goroutines that copy between
+// them and those of a Spec.
+type streams struct {
+	// files are the command's ends, pipes the other ends.
+	files, pipes []*os.File
+	copying      int
+	copied       chan error
+}
+
+func newStreams(spec executor.Spec, stderr io.Writer) (*streams, error) {
+	s := &streams{copied: make(chan error, 3)}
+	err := s.input(spec.Stdin)
+	if err == nil && spec.Stdout != nil {
+		err = s.output(spec.Stdout)
+	}
+	if err == nil {
+		err = s.output(stderr)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *streams) input(from io.Reader) error {
+	if from == nil {
+		null, err := os.Open(os.DevNull)
+		s.files = append(s.files, null)
+		return err
+	}
+	r, w, err := os.Pipe()
+	return s.pass(r, w, err, func() error {
+		_, err := io.Copy(w, from)
+		if errors.Is(err, syscall.EPIPE) {
+			return nil // the command did not read all of it
+		}
+		return err
+	})
+}
+
+func (s *streams) output(to io.Writer) error {
+	r, w, err := os.Pipe()
+	return s.pass(w, r, err, func() error {
+		_, err := io.Copy(to, r)
+		return err
+	})
+}
+
+// pass gives the command its end of a pipe, unless that could not be made, copies to or from
+// the other end and then closes it.
+func (s *streams) pass(theirs, ours *os.File, err error, copied func() error) error {
+	if err != nil {
+		return err
+	}
+	s.files, s.pipes = append(s.files, theirs), append(s.pipes, ours)
+	s.copying++
+	go func() {
+		err := copied()
+		ours.Close()
+		s.copied <- err
+	}()
+	return nil
+}
+
+// guest returns the descriptors for the command's standard streams.
+func (s *streams) guest() []int {
+	var fds []int
+	for _, f := range s.files {
+		fds = append(fds, int(f.Fd()))
+	}
+	if len(fds) == 2 {
+		fds = append(fds, fds[1])
+	}
+	return fds
+}
+
+// given closes this process's copies of the command's streams once the command has
+// them.
+func (s *streams) given() {
+	for _, f := range s.files {
+		f.Close()
+	}
+}
+
+// wait returns when all output of the command has been passed on.
+func (s *streams) wait() error {
+	defer s.close()
+	late := time.NewTimer(outputDelay)
+	defer late.Stop()
+	var err error
+	for range s.copying {
+		select {
+		case one := <-s.copied:
+			err = errors.Join(err, one)
+		case <-late.C:
+			return errors.Join(err, exec.ErrWaitDelay)
+		}
+	}
+	return err
+}
+
+func (s *streams) close() {
+	s.given()
+	for _, f := range s.pipes {
+		f.Close()
 	}
 }

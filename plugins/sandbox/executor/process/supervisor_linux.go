@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
@@ -25,6 +27,10 @@ type supervisor struct {
 	cmd     *exec.Cmd
 	conn    *net.UnixConn
 	reports *bufio.Reader
+
+	mu sync.Mutex
+	// running means that a command runs.
+	running bool
 }
 
 // hire returns a supervisor without a command.
@@ -70,17 +76,11 @@ func (e *Executor) release(s *supervisor) {
 }
 
 func start(self string) (*supervisor, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("socketpair", err)
-	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "supervisor"), os.NewFile(uintptr(fds[1]), "supervisor")
-	defer ours.Close()
-	defer theirs.Close()
-	conn, err := net.FileConn(ours)
+	conn, theirs, err := executor.SocketPair(unix.SOCK_STREAM)
 	if err != nil {
 		return nil, err
 	}
+	defer theirs.Close()
 	cmd := exec.Command(self, supervise.Command)
 	cmd.Env = []string{supervise.Variable + "=1"}
 	cmd.ExtraFiles = []*os.File{supervise.FD - 3: theirs}
@@ -89,7 +89,7 @@ func start(self string) (*supervisor, error) {
 		conn.Close()
 		return nil, err
 	}
-	return &supervisor{cmd: cmd, conn: conn.(*net.UnixConn), reports: bufio.NewReader(conn)}, nil
+	return &supervisor{cmd: cmd, conn: conn, reports: bufio.NewReader(conn)}, nil
 }
 
 // alive reports whether an idle supervisor was alive a moment ago. Someone may have
@@ -113,6 +113,23 @@ func (s *supervisor) close() {
 	_ = s.cmd.Wait()
 }
 
+// limit replaces the time limit of the command that runs.
+func (s *supervisor) limit(limit time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.running {
+		return errors.New("the command has ended")
+	}
+	return supervise.WriteLimit(s.conn, limit)
+}
+
+// runs notes whether a command runs.
+func (s *supervisor) runs(running bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = running
+}
+
 // converse sends the order, passes on cancellation, and returns the report. free
 // reports whether the supervisor is ready for another command.
 func (s *supervisor) converse(ctx context.Context, o supervise.Order, streams *streams) (rep supervise.Report, free bool, err error) {
@@ -121,6 +138,8 @@ func (s *supervisor) converse(ctx context.Context, o supervise.Order, streams *s
 	if sendErr == nil {
 		sendErr = o.Write(s.conn)
 	}
+	s.runs(true)
+	defer s.runs(false)
 	stop := context.AfterFunc(ctx, func() { s.conn.Write([]byte{supervise.CancelByte}) })
 	rep, readErr := supervise.ReadReport(s.reports)
 	free = stop() && rep.Stuck == 0

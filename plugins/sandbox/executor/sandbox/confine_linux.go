@@ -1,15 +1,24 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
 // confined drops on this thread all privileges that the command must not have, and
@@ -30,38 +39,36 @@ func (s *sandbox) confined(path string, env []string) (int, error) {
 	if err := dropCapabilities(p.Capabilities); err != nil {
 		return 0, fmt.Errorf("give up capabilities: %w", err)
 	}
-	if len(p.Limits.CPUs) > 0 {
+	if len(p.CPUs) > 0 {
 		var set unix.CPUSet
-		for _, n := range p.Limits.CPUs {
+		for _, n := range p.CPUs {
 			set.Set(n)
 		}
 		if err := unix.SchedSetaffinity(0, &set); err != nil {
-			return 0, fmt.Errorf("keep to processors %v: %w", p.Limits.CPUs, err)
+			return 0, fmt.Errorf("keep to processors %v: %w", p.CPUs, err)
 		}
 	}
-	limits := resourceLimits(p.Limits)
-	restore, err := lower(limits)
-	if err != nil {
-		return 0, err
+	start := func() (int, error) { return s.fork(path, env) }
+	for what, limit := range resourceLimits(p.Limits) {
+		start = supervise.Limited(what, limit, start)
 	}
-	for _, filter := range [][]instruction{p.Seccomp, p.Unknown} {
+	return start()
+}
+
+// fork filters the thread's system calls and starts the command.
+func (s *sandbox) fork(path string, env []string) (int, error) {
+	for _, filter := range [][]unix.SockFilter{s.plan.Seccomp, s.plan.Unknown} {
 		if err := loadFilter(filter); err != nil {
-			restore()
 			return 0, fmt.Errorf("filter system calls: %w", err)
 		}
 	}
-	restoreScore := s.preferCommand()
-	pid, err := syscall.ForkExec(path, p.Command, &syscall.ProcAttr{
-		Dir: p.Dir, Env: env, Files: []uintptr{0, s.outFD, s.errFD},
+	defer s.preferCommand()()
+	pid, err := syscall.ForkExec(path, s.plan.Command, &syscall.ProcAttr{
+		Dir: s.plan.Dir, Env: env, Files: []uintptr{0, s.outFD, s.errFD},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
-	restore()
-	restoreScore()
 	if err != nil {
 		return 0, executor.Unstartable(&os.PathError{Op: "fork/exec", Path: path, Err: err})
-	}
-	for what, limit := range limits {
-		_ = unix.Prlimit(pid, what, &unix.Rlimit{Cur: limit, Max: limit}, nil) // the process may have ended
 	}
 	return pid, nil
 }
@@ -83,7 +90,7 @@ func (s *sandbox) preferCommand() (restore func()) {
 }
 
 // resourceLimits returns the command's kernel limits, by number.
-func resourceLimits(l limitPlan) map[int]uint64 {
+func resourceLimits(l executor.Limits) map[int]uint64 {
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: executor.OpenFileLimit()}
 	if l.FileBytes > 0 {
 		limits[unix.RLIMIT_FSIZE] = uint64(l.FileBytes)
@@ -94,30 +101,6 @@ func resourceLimits(l limitPlan) map[int]uint64 {
 		limits[unix.RLIMIT_NPROC] = uint64(l.Processes + len(own))
 	}
 	return limits
-}
-
-// lower lowers this process's own limits while the command is forked, and returns a
-// function that restores them.
-func lower(limits map[int]uint64) (restore func(), err error) {
-	before := map[int]unix.Rlimit{}
-	restore = func() {
-		for what, limit := range before {
-			_ = unix.Setrlimit(what, &limit)
-		}
-	}
-	for what, limit := range limits {
-		var own unix.Rlimit
-		if err := unix.Getrlimit(what, &own); err != nil {
-			return restore, os.NewSyscallError("getrlimit", err)
-		}
-		before[what] = own
-		limits[what] = min(limit, own.Max)
-		if err := unix.Prlimit(0, what, &unix.Rlimit{Cur: limits[what], Max: own.Max}, nil); err != nil {
-			restore()
-			return restore, os.NewSyscallError("prlimit", err)
-		}
-	}
-	return restore, nil
 }
 
 // dropBounds removes all other capabilities from the bounding set, which limits those
@@ -158,15 +141,11 @@ func dropCapabilities(keep []int) error {
 }
 
 // loadFilter installs a filter for the thread's system calls.
-func loadFilter(filter []instruction) error {
+func loadFilter(filter []unix.SockFilter) error {
 	if len(filter) == 0 {
 		return nil
 	}
-	list := make([]unix.SockFilter, len(filter))
-	for i, in := range filter {
-		list[i] = unix.SockFilter(in)
-	}
-	program := unix.SockFprog{Len: uint16(len(list)), Filter: &list[0]}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program))); errno != 0 {
 		return errno
 	}
@@ -219,4 +198,149 @@ func enterDomain() (scoped bool, err error) {
 		return false, errno
 	}
 	return attr.Scoped != 0, nil
+}
+
+// cgroupRoot is the mount point of cgroups of version 2.
+const cgroupRoot = "/sys/fs/cgroup"
+
+// group is a run's own cgroup, if this user can create one.
+type group struct {
+	dir string
+	// controllers are the controllers that limit it.
+	controllers []string
+}
+
+// delegated finds the nearest cgroup above this process in which this user can create
+// others, and whose children have memory limits: that of a session of systemd, of a
+// Slurm job, or of a pod. It returns "" if there is none.
+func delegated(root, own string) string {
+	for dir := filepath.Join(root, own); strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
+		given, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+		may := unix.Access(dir, unix.W_OK) == nil && unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) == nil
+		if err == nil && may && slices.Contains(strings.Fields(string(given)), "memory") {
+			return dir
+		}
+	}
+	return ""
+}
+
+// newGroup creates a cgroup with the limits below another one. It returns nil without
+// an error if no cgroup can be created.
+func newGroup(above, name string, l executor.Limits) (*group, error) {
+	if above == "" {
+		return nil, nil
+	}
+	given, err := os.ReadFile(filepath.Join(above, "cgroup.subtree_control"))
+	if err != nil {
+		return nil, err
+	}
+	g := &group{dir: filepath.Join(above, "mleflow-"+name), controllers: strings.Fields(string(given))}
+	if err := os.Mkdir(g.dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, nil //nolint:nilerr // the permissions promised more
+	}
+	set := map[string]string{}
+	if l.MemoryBytes > 0 {
+		set["memory.max"] = strconv.FormatInt(l.MemoryBytes, 10)
+	}
+	if l.Processes > 0 && g.has("pids") {
+		set["pids.max"] = strconv.Itoa(l.Processes + firstThreads)
+	}
+	if l.CPUs > 0 && g.has("cpu") {
+		const period = 100_000
+		set["cpu.max"] = fmt.Sprintf("%d %d", max(int64(l.CPUs*period), 1000), period)
+	}
+	var errs []error
+	for file, value := range set {
+		errs = append(errs, os.WriteFile(filepath.Join(g.dir, file), []byte(value), 0o644))
+	}
+	if l.MemoryBytes > 0 { // if swap is counted
+		if file := filepath.Join(g.dir, "memory.swap.max"); unix.Access(file, unix.W_OK) == nil {
+			errs = append(errs, os.WriteFile(file, []byte("0"), 0o644))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(fmt.Errorf("limit the control group %s: %w", g.dir, err), os.Remove(g.dir))
+	}
+	return g, nil
+}
+
+// firstThreads is the number of threads that the first process may have, in addition to
+// those of the command.
+const firstThreads = 16
+
+func (g *group) has(controller string) bool {
+	return g != nil && slices.Contains(g.controllers, controller)
+}
+
+// number reads a counter, such as memory.peak, or the given line of a file with
+// several.
+func (g *group) number(file, line string) int64 {
+	if g == nil {
+		return 0
+	}
+	text, err := os.ReadFile(filepath.Join(g.dir, file))
+	if err != nil {
+		return 0
+	}
+	for l := range strings.Lines(string(text)) {
+		fields := strings.Fields(l)
+		if line != "" && (len(fields) != 2 || fields[0] != line) || len(fields) == 0 {
+			continue
+		}
+		n, _ := strconv.ParseInt(fields[len(fields)-1], 10, 64)
+		return n
+	}
+	return 0
+}
+
+// busyGroup is the time to wait for a group that is empty but still busy.
+const busyGroup = 10 * time.Second
+
+// remove removes the group, which must be empty.
+func (g *group) remove() error {
+	if g == nil {
+		return nil
+	}
+	for until := time.Now().Add(busyGroup); ; time.Sleep(10 * time.Millisecond) {
+		err := unix.Rmdir(g.dir)
+		if err == nil || errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if time.Now().After(until) {
+			return fmt.Errorf("remove the control group %s: %w", g.dir, err)
+		}
+	}
+}
+
+// processors reserves as many processors of this machine as the limit allows, rounded
+// up, that no other run in the folder has. They stay locked while the files are open.
+// It returns none if there is no limit, or if too few processors are free. The kernel
+// then schedules on all of them.
+func processors(dir string, limit float64) (list []int, locks []*os.File) {
+	want, all := int(math.Ceil(limit)), executor.Processors(math.MaxInt32)
+	if want <= 0 || want >= len(all) || nolink.MkdirAll(dir, 0o700) != nil {
+		return nil, nil
+	}
+	for _, n := range all {
+		if len(list) == want {
+			break
+		}
+		f, err := claim.Lock(filepath.Join(dir, strconv.Itoa(n)), 0o660)
+		if err == nil {
+			list, locks = append(list, n), append(locks, f)
+		}
+	}
+	if len(list) == want {
+		return list, locks
+	}
+	closeAll(locks)
+	return nil, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
 }

@@ -1,7 +1,9 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,19 +19,21 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/copyup"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
 // Executor runs commands in sandboxes.
 type Executor struct {
-	opts Options
-	made image.Programs
+	opts     Options
+	programs image.Programs
 }
 
 // New returns the runtime's Executor.
-func New(opts Options) *Executor { return &Executor{opts: opts.withDefaults()} }
+func New(opts Options) *Executor {
+	opts = opts.withDefaults()
+	return &Executor{opts: opts, programs: image.Programs{Dir: filepath.Join(opts.Dir, "programs")}}
+}
 
 // Runtime returns the runtime "sandbox".
 func (e *Executor) Runtime() executor.Runtime {
@@ -38,13 +42,8 @@ func (e *Executor) Runtime() executor.Runtime {
 		Doc: "Runs the command in namespaces of its own, with an image as its root and nothing of the machine but what the step " +
 			"mounts, no network and no privileges. Needs Linux that lets users have namespaces: neither root nor a daemon.",
 		Isolates: true, Images: true, MapsPaths: true, Resumes: true,
-		Executor: e, ResolveImage: image.Resolve, ProgramImage: e.ProgramImage, HostImage: hostImage, HostProgram: HostProgram, Sweep: e.Sweep, Left: e.left, End: e.end,
+		Executor: e, ResolveImage: image.Resolve, ProgramImage: e.programs.Build, HostImage: hostImage, HostProgram: HostProgram, Sweep: e.Sweep, Left: e.left, End: e.end,
 	}
-}
-
-// ProgramImage builds an image of one static program; see executor.Runtime.
-func (e *Executor) ProgramImage(ctx context.Context, program, name string) (string, error) {
-	return e.made.Build(ctx, filepath.Join(e.opts.Dir, "programs"), program, name)
 }
 
 // run is one command in its sandbox, as seen by its owner.
@@ -90,8 +89,9 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		return exit, fmt.Errorf("start command %q: %w", spec.ID, err)
 	}
 	defer func() {
-		if r.left {
-			r.letGo()
+		if r.left { // the next owner removes it if it cannot continue
+			r.close()
+			_ = r.claim.Drop()
 			return
 		}
 		err = errors.Join(err, r.remove())
@@ -108,6 +108,9 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if spec.OnFreezer != nil {
 		supervise.Thaw(r.record.PID) // an owner that died may have left it frozen
 		spec.OnFreezer(func(context.Context) (func(), error) { return supervise.Freeze(r.record.PID) })
+	}
+	if spec.OnLimit != nil {
+		spec.OnLimit(r.extend)
 	}
 	if spec.OnStart != nil {
 		spec.OnStart(r.record.Started)
@@ -143,16 +146,17 @@ const baseName = "base"
 func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if r.spec.Image == hostImage {
 		r.image, err = hostRoot(r.claim.Dir)
-	} else {
-		r.image, err = r.e.image(ctx, r.spec.Image, r.spec.Work)
+	} else if r.image, err = r.e.image(ctx, r.spec.Image, r.spec.Work); err != nil {
+		err = fmt.Errorf("unpack image %s: %w", r.spec.Image, err)
 	}
 	if err != nil {
 		return err
 	}
-	user, err := parseUser(r.spec.Sandbox.User)
+	uid, gid, err := executor.ParseUser(r.spec.Sandbox.User)
 	if err != nil {
 		return err
 	}
+	user := ids{uid, gid}
 	var lock *os.File
 	if r.users, lock, err = usersOf(r.e.opts.Dir, user); err != nil {
 		return err
@@ -164,17 +168,19 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if err := os.MkdirAll(base, 0o700); err != nil {
 		return err
 	}
-	if err := copyup.Copy(ctx, r.image.root, r.spec.Mounts, r.users.guestHost.UID, r.users.guestHost.GID); err != nil {
+	if err := image.CopyUp(ctx, r.image.root, r.spec.Mounts, r.users.guestHost.UID, r.users.guestHost.GID); err != nil {
 		return err
 	}
-	if err := r.users.give(r.spec.Mounts); err != nil {
-		return err
+	if r.users.first != r.users.guest { // the guest owns what it may write to, if it is not the caller
+		if err := executor.Give(r.spec.Mounts, r.users.guestHost.UID, r.users.guestHost.GID); err != nil {
+			return err
+		}
 	}
 	p, err := r.e.plan(r.spec, user, r.image, base)
 	if err != nil {
 		return err
 	}
-	if err := r.limit(p, delegated(cgroupRoot, ownGroup())); err != nil {
+	if err := r.limit(p, delegated(cgroupRoot, executor.ControlGroup("self"))); err != nil {
 		return err
 	}
 	if err = r.startInit(p, logs); err != nil && r.group != nil {
@@ -203,7 +209,7 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 		r.record.Group = r.group.dir
 	}
 	if r.spec.Resume {
-		if err := r.record.save(r.claim.Dir); err != nil {
+		if err := claim.Save(r.claim.Path(recordFile), r.record); err != nil {
 			return err
 		}
 		// The command, and with it the first process, may have ended meanwhile. Its
@@ -219,7 +225,8 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 // below above, and otherwise the alternatives.
 func (r *run) limit(p *plan, above string) (err error) {
 	l := r.spec.Limits
-	p.Limits = limitsOf(l)
+	p.Limits, p.CPUs = l, nil
+	p.Limits.Grace = cmp.Or(l.Grace, executor.DefaultGrace)
 	if r.group, err = newGroup(above, filepath.Base(r.claim.Dir), l); err != nil {
 		return err
 	}
@@ -240,8 +247,8 @@ func (r *run) limit(p *plan, above string) (err error) {
 		p.Held["cpus"] = "shared"
 		if r.group.has("cpu") {
 			p.Held["cpus"] = "cgroup"
-		} else if list, locks := processors(filepath.Join(r.e.opts.Dir, "cpus"), l.CPUs); len(list) > 0 {
-			p.Held["cpus"], p.Limits.CPUs, p.View.CPUs, r.locks = "affinity", list, list, append(r.locks, locks...)
+		} else if list, locks := processors(r.e.opts.Processors, l.CPUs); len(list) > 0 {
+			p.Held["cpus"], p.CPUs, p.View.CPUs, r.locks = "affinity", list, list, append(r.locks, locks...)
 		}
 	}
 	return nil
@@ -267,23 +274,19 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 		return err
 	}
 	defer told.Close()
-	ours, theirs, err := socketPair()
+	ours, theirs, err := executor.SocketPair(unix.SOCK_SEQPACKET)
 	if err != nil {
 		return err
 	}
 	defer theirs.Close()
-	r.control = ours
+	r.control = conn{ours}
 	cmd := exec.Command(r.e.opts.Self, InitCommand)
 	cmd.Args[0] = "mleflow" // visible to the guest, in place of the program's path
 	cmd.Env = []string{initVariable + "=1"}
 	cmd.ExtraFiles = []*os.File{controlFD - 3: theirs, planFD - 3: told, imageFD - 3: r.image.lock}
 	if r.spec.Resume {
 		kept, err := r.keepFiles()
-		defer func() {
-			for _, f := range kept {
-				f.Close()
-			}
-		}()
+		defer closeAll(kept)
 		if err != nil {
 			return err
 		}
@@ -310,7 +313,7 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
 	}
 	if err := cmd.Start(); err != nil {
-		return refused(err)
+		return fmt.Errorf("make sandbox: this user may not have namespaces: %w; mleflow doctor says what refuses them and how to change that", err)
 	}
 	r.cmd = cmd
 	return nil
@@ -321,7 +324,7 @@ const outputDelay = 2 * time.Second
 
 // planFile returns a file in memory with the plan.
 func planFile(p *plan) (*os.File, error) {
-	text, err := encodePlan(p)
+	text, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
@@ -351,11 +354,6 @@ func (r *run) attributes(p *plan) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Cloneflags: uintptr(flags), AmbientCaps: all, Setsid: true}
 	r.users.mapInto(a)
 	return a
-}
-
-// refused is the error that the kernel does not let this user create namespaces.
-func refused(err error) error {
-	return fmt.Errorf("make sandbox: this user may not have namespaces: %w; mleflow doctor says what refuses them and how to change that", err)
 }
 
 // takeListeners takes over the services' listeners, which the first process passed out.

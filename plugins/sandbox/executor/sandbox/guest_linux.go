@@ -3,14 +3,19 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
+	continuity "github.com/containerd/continuity/fs"
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // kernel mounts the kernel's own file systems.
@@ -61,7 +66,7 @@ func (w *world) devices() error {
 		return err
 	}
 	for _, d := range w.plan.Devices {
-		if err := w.mountAt(w.sources[d.Host], d.Guest, false, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err != nil {
+		if err := w.mountAt(w.sources[d.Host], d.Guest, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err != nil {
 			return err
 		}
 	}
@@ -119,7 +124,7 @@ func (w *world) texts() error {
 		if err != nil {
 			return err
 		}
-		err = w.mountAt(f, guest, true, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+		err = w.mountAt(f, guest, readOnly)
 		f.Close()
 		if err != nil {
 			return err
@@ -132,15 +137,17 @@ func (w *world) texts() error {
 func (w *world) mounts() error {
 	w.held["views"] = "overlay"
 	for _, m := range w.plan.Mounts {
-		source := w.sources[m.Host]
+		source, attributes := w.sources[m.Host], uint64(unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+		if m.ReadOnly {
+			attributes = readOnly
+		}
 		if m.ReadOnly && !isFile(source) {
-			err := w.view(source, m.Guest)
-			if err == nil {
+			if w.view(source, m.Guest) == nil {
 				continue
 			}
 			w.held["views"] = "binds"
 		}
-		if err := w.mountAt(source, m.Guest, m.ReadOnly, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV); err != nil {
+		if err := w.mountAt(source, m.Guest, attributes); err != nil {
 			return err
 		}
 	}
@@ -164,13 +171,13 @@ func isFile(f *os.File) bool {
 }
 
 // mountAt mounts an open file or folder of the host at its path in the guest.
-func (w *world) mountAt(source *os.File, guest string, readOnly bool, attributes uint64) error {
+func (w *world) mountAt(source *os.File, guest string, attributes uint64) error {
 	at, err := w.materialise(guest, !isFile(source))
 	if err != nil {
 		return err
 	}
 	defer at.Close()
-	if err := bind(source, name(at), false, 0); err != nil {
+	if err := bind(source, name(at), 0); err != nil {
 		return err
 	}
 	// The old descriptor refers to the entry below the mount.
@@ -179,8 +186,121 @@ func (w *world) mountAt(source *os.File, guest string, readOnly bool, attributes
 		return err
 	}
 	defer top.Close()
-	if readOnly {
-		attributes |= unix.MOUNT_ATTR_RDONLY
-	}
 	return protect(name(top), unix.AT_RECURSIVE, attributes)
+}
+
+// view is a file of the kernel that describes the machine, with the file that the guest
+// sees in its place.
+type view struct{ source, shown *os.File }
+
+// machine mounts the views. A file that the kernel does not have does not exist in the
+// guest either.
+func (w *world) machine() error {
+	w.viewed = map[string]view{}
+	for _, name := range executor.MachineFiles {
+		source, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		shown, err := os.OpenFile(path.Join(textsAt, strings.ReplaceAll(name, "/", "-")), os.O_RDWR|os.O_CREATE, 0o644)
+		if err != nil {
+			return err
+		}
+		w.viewed[name] = view{source, shown}
+		if err := w.viewed[name].show(name, w.plan.View, 0); err != nil {
+			return err
+		}
+		if err := w.mountAt(shown, name, readOnly|unix.MOUNT_ATTR_NOEXEC); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show updates the content that the guest sees.
+func (v view) show(name string, plan executor.Machine, held int64) error {
+	text, err := io.ReadAll(io.NewSectionReader(v.source, 0, 64<<20))
+	if err != nil {
+		return &os.PathError{Op: "read", Path: name, Err: err}
+	}
+	out := []byte(plan.Show(name, string(text), held))
+	if _, err := v.shown.WriteAt(out, 0); err != nil {
+		return err
+	}
+	return v.shown.Truncate(int64(len(out)))
+}
+
+// refresh updates the files that change.
+func (s *sandbox) refresh() {
+	for _, name := range []string{"/proc/stat", "/proc/meminfo"} {
+		if v, ok := s.viewed[name]; ok {
+			_ = v.show(name, s.plan.View, s.held)
+		}
+	}
+}
+
+// materialise opens a path of the guest. If it does not exist, materialise creates it as a
+// folder or an empty file. Links are resolved by their text, so that no link in the image
+// leads out of the root, not even through descriptors.
+func (w *world) materialise(guest string, folder bool) (*os.File, error) {
+	at, err := openPath(unix.AT_FDCWD, "/")
+	if err != nil {
+		return nil, err
+	}
+	real, err := continuity.RootPath("/", guest)
+	parts := strings.FieldsFunc(real, func(r rune) bool { return r == '/' })
+	for i := 0; err == nil && i < len(parts); i++ {
+		var next *os.File
+		if next, err = w.enterOrMake(at, parts[:i], parts[i], folder || i < len(parts)-1); err == nil {
+			at.Close()
+			at = next
+		}
+	}
+	if err != nil {
+		at.Close()
+		return nil, fmt.Errorf("make %s in the sandbox: %w", guest, err)
+	}
+	return at, nil
+}
+
+// enterOrMake opens an entry of the folder and creates it if it does not exist.
+func (w *world) enterOrMake(at *os.File, done []string, part string, folder bool) (*os.File, error) {
+	dir := int(at.Fd())
+	f, err := openPath(dir, part)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return f, err
+	}
+	err = makeEntry(dir, part, folder)
+	if errors.Is(err, unix.EROFS) && len(done) > 0 {
+		// The folder is the image's. A folder in memory with the same entries takes its
+		// place.
+		there := "/" + path.Join(done...)
+		if err := errors.Join(mountTmpfs(there, baseBytes, "mode=755", false), w.spread(at, there)); err != nil {
+			return nil, err
+		}
+		over, err := openPath(unix.AT_FDCWD, there)
+		if err != nil {
+			return nil, err
+		}
+		defer over.Close()
+		if err := makeEntry(int(over.Fd()), part, folder); err != nil {
+			return nil, err
+		}
+		return openPath(int(over.Fd()), part)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return openPath(dir, part)
+}
+
+func makeEntry(dir int, name string, folder bool) error {
+	if folder {
+		return unix.Mkdirat(dir, name, 0o755)
+	}
+	fd, err := unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return err
 }

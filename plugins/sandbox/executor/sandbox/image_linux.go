@@ -8,21 +8,28 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/remotes"
 	"github.com/containerd/containerd/v2/pkg/archive"
+	"github.com/containerd/containerd/v2/plugins/content/local"
+	"github.com/containerd/log"
+	"github.com/containerd/platforms"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
@@ -46,14 +53,6 @@ const (
 // image returns the unpacked image. The caller must close it when nothing uses it any
 // more.
 func (e *Executor) image(ctx context.Context, name string, work *progress.Work) (*unpacked, error) {
-	found, err := e.obtain(ctx, name, work)
-	if err != nil {
-		return nil, fmt.Errorf("unpack image %s: %w", name, err)
-	}
-	return found, nil
-}
-
-func (e *Executor) obtain(ctx context.Context, name string, work *progress.Work) (*unpacked, error) {
 	digest, err := image.Resolve(name)
 	if err != nil {
 		return nil, err
@@ -107,7 +106,7 @@ func (u *unpacked) close() {
 // unpack creates the folder of an image, completely or not at all. If several processes
 // do so at once, one of them succeeds, with the same content.
 func (e *Executor) unpack(ctx context.Context, name, dir string, work *progress.Work) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+	if err := nolink.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
 	}
 	guard, err := nolink.OpenFile(dir+".making", os.O_RDWR|os.O_CREATE, 0o600)
@@ -125,7 +124,7 @@ func (e *Executor) unpack(ctx context.Context, name, dir string, work *progress.
 	if err != nil {
 		return err
 	}
-	defer removeAll(temp)
+	defer tree.Remove(temp) //nolint:errcheck // the next sweep removes what is left
 	img, err := e.open(ctx, name, filepath.Join(temp, "layout"), work)
 	if err != nil {
 		return err
@@ -140,7 +139,7 @@ func (e *Executor) unpack(ctx context.Context, name, dir string, work *progress.
 	if err := errors.Join(mountPoints(filepath.Join(made, rootName)), describe(img, made)); err != nil {
 		return err
 	}
-	removeAll(dir)
+	_ = tree.Remove(dir)
 	return os.Rename(made, dir)
 }
 
@@ -220,7 +219,9 @@ func applyLayer(ctx context.Context, layer v1.Layer, want v1.Hash, root string, 
 		return 0, err
 	}
 	defer in.Close()
-	counted := &meter{in: in, sum: sha256.New(), left: most}
+	sum := sha256.New()
+	limit := min(most, math.MaxInt64-1) + 1
+	counted := &io.LimitedReader{R: io.TeeReader(in, sum), N: limit}
 	var files int64
 	// Only files, folders and links are created. All of them belong to this user, who
 	// can read and remove them. containerd's code keeps names and links below the root.
@@ -248,45 +249,66 @@ func applyLayer(ctx context.Context, layer v1.Layer, want v1.Hash, root string, 
 	if err == nil {
 		_, err = io.Copy(io.Discard, counted) // bytes after the end of the archive count too
 	}
-	if errors.Is(err, image.ErrTooLarge) {
+	if counted.N == 0 || errors.Is(err, image.ErrTooLarge) {
 		return 0, fmt.Errorf("%w: it takes more than its limit unpacked; MLEFLOW_IMAGE_LIMIT sets another", image.ErrTooLarge)
 	}
 	if err != nil {
 		return 0, err
 	}
-	if got := hex.EncodeToString(counted.sum.Sum(nil)); got != want.Hex {
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want.Hex {
 		return 0, fmt.Errorf("its content has the digest %s, and %s was promised", got, want.Hex)
 	}
-	return max(files, most-counted.left), nil
+	return max(files, limit-counted.N), nil
 }
 
-// meter hashes the bytes read and stops at a limit.
-type meter struct {
-	in   io.Reader
-	sum  hash.Hash
-	left int64
-}
-
-// Read implements io.Reader.
-func (m *meter) Read(p []byte) (int, error) {
-	n, err := m.in.Read(p)
-	m.sum.Write(p[:n])
-	if m.left -= int64(n); m.left < 0 {
-		return n, image.ErrTooLarge
+// open returns the image with the given name. Anything that has to be fetched or
+// unpacked goes to dir.
+func (e *Executor) open(ctx context.Context, name, dir string, work *progress.Work) (v1.Image, error) {
+	ref, err := image.ParseRef(name)
+	if err != nil {
+		return nil, err
 	}
-	return n, err
-}
-
-// removeAll removes a folder that may contain write-protected folders.
-func removeAll(dir string) {
-	if os.RemoveAll(dir) == nil {
-		return
-	}
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
+	switch ref.Kind {
+	case image.LocalRef:
+		return nil, errors.New("it is in containerd's store, which the sandbox runtime does not read: name an OCI archive or layout, or NAME@sha256:…")
+	case image.RemoteRef:
+		if err := fetch(ctx, ref, dir, work); err != nil {
+			return nil, fmt.Errorf("pull: %w", err)
 		}
-		return nil
-	})
-	_ = os.RemoveAll(dir)
+		return image.Open(dir, dir, e.opts.ImageBytes, work)
+	}
+	return image.Open(name, dir, e.opts.ImageBytes, work) // which compares its content with its digests
+}
+
+// fetch fetches the image from its registry as a layout and verifies each part by its
+// digest. If there are several architectures, it takes this machine's.
+func fetch(ctx context.Context, ref image.Ref, dir string, work *progress.Work) error {
+	resolver := image.Registries(work)
+	name, found, err := resolver.Resolve(ctx, ref.Name)
+	if err != nil {
+		return err
+	}
+	if found.Digest != ref.Digest {
+		return fmt.Errorf("the registry answered with %s", found.Digest)
+	}
+	fetcher, err := resolver.Fetcher(ctx, name)
+	if err != nil {
+		return err
+	}
+	_ = log.SetLevel("error") // its warning that this file system has no fs-verity is irrelevant to users
+	store, err := local.NewStore(dir)
+	if err != nil {
+		return err
+	}
+	children := images.LimitManifests(images.FilterPlatforms(images.ChildrenHandler(store), platforms.Default()), platforms.Default(), 1)
+	if err := images.Dispatch(ctx, image.PullHandler(images.Handlers(remotes.FetchHandler(store, fetcher), children), store, work), nil, found); err != nil {
+		return err
+	}
+	index, err := json.Marshal(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{found}})
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, ocispec.ImageIndexFile), index, 0o600),
+		os.WriteFile(filepath.Join(dir, ocispec.ImageLayoutFile), []byte(`{"imageLayoutVersion":"`+ocispec.ImageLayoutVersion+`"}`), 0o600))
 }

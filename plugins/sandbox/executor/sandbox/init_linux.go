@@ -7,10 +7,14 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime"
+	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unsafe"
 
+	"github.com/moby/sys/user"
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -31,14 +35,10 @@ func Init() int {
 		return 2
 	}
 	os.Clearenv()
-	executor.CloseOnExec(controlFD)
-	if err := withstandSignals(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+	supervise.CloseOnExec(controlFD)
 	control := os.NewFile(controlFD, "owner")
 	owner, err := connOf(control)
-	if err != nil {
+	if err := errors.Join(withstandSignals(), err); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -95,9 +95,7 @@ func (s *sandbox) prepare() error {
 		return err
 	}
 	if !s.plan.Resume {
-		for _, l := range s.listeners {
-			l.Close()
-		}
+		closeAll(s.listeners)
 	}
 	return nil
 }
@@ -143,29 +141,11 @@ func (s *sandbox) listen() error {
 		port = l.Addr().(*net.TCPAddr).Port
 		l.Close()
 		s.listeners, s.ready.Ports = append(s.listeners, file), append(s.ready.Ports, port)
-		if service.Env != "" {
-			s.plan.Env = append(s.plan.Env, hostText(service.Env+"=http://127.0.0.1:"+strconv.Itoa(port)))
+		for _, v := range executor.Pairs(service.Variables(port)) {
+			s.plan.Env = append(s.plan.Env, hostText(v))
 		}
 	}
 	return nil
-}
-
-// onThread calls f on a thread that ends with it, and with all that f gives up. It is
-// never the first thread of the process: whoever is in that one's Landlock domain may
-// signal the process.
-func onThread(f func()) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread()
-		if unix.Gettid() == os.Getpid() {
-			onThread(f) // on another thread, as this one is held
-			runtime.UnlockOSThread()
-			return
-		}
-		f()
-	}()
-	<-done
 }
 
 // start starts the command.
@@ -184,10 +164,68 @@ func (s *sandbox) start() error {
 	}
 	s.own = supervise.PeakBytes()
 	s.ready.Started = time.Now()
-	onThread(func() { s.pid, err = s.confined(path, env) })
+	executor.OnThread(func() { s.pid, err = s.confined(path, env) })
 	if err != nil {
 		return err
 	}
 	s.letGoOfStreams()
+	return nil
+}
+
+// withHome adds HOME from the image's list of users if nothing sets it.
+func withHome(env []string, uid int) []string {
+	if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "HOME=") }) {
+		return env
+	}
+	home := "/"
+	found, err := user.ParsePasswdFileFilter("/etc/passwd", func(u user.User) bool { return u.Uid == uid && u.Home != "" })
+	if err == nil && len(found) > 0 {
+		home = found[0].Home
+	}
+	return append(env, "HOME="+home)
+}
+
+// sigaction is the kernel's struct sigaction: the handler, the flags, the address to
+// which a handler returns, and the signals blocked meanwhile.
+type sigaction [4]uint64
+
+// handler is the address of a handler that does nothing.
+var handler uint64
+
+// withstandSignals ensures that no signal from the command ends this process, which may
+// belong to the same user.
+func withstandSignals() error {
+	signal.Notify(make(chan os.Signal, 1))
+	var own sigaction
+	if err := sigactionCall(unix.SIGURG, nil, &own); err != nil {
+		return err
+	}
+	// Go leaves two signals to C libraries. The kernel drops them for a first process,
+	// except while its main thread blocks signals, as it does to start another thread.
+	// They get a handler, because the command would inherit it if they were ignored.
+	own[0] = handler
+	for _, sig := range []unix.Signal{32, 34} {
+		if err := sigactionCall(sig, &own, nil); err != nil {
+			return err
+		}
+	}
+	// If the command sends these with sigqueue, they look like faults of this process,
+	// and Go would end it. Ignoring them prevents that; a real fault still ends the
+	// process. Go resets them in the command.
+	ignore := sigaction{1} // SIG_IGN
+	for _, sig := range []unix.Signal{unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS} {
+		if err := sigactionCall(sig, &ignore, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sigactionCall sets the action of a signal, or gets it.
+func sigactionCall(sig unix.Signal, set, get *sigaction) error {
+	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)), 8, 0, 0)
+	if errno != 0 {
+		return os.NewSyscallError("rt_sigaction", errno)
+	}
 	return nil
 }

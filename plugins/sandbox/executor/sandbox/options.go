@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
@@ -19,6 +18,9 @@ type Options struct {
 	// "mleflow/sandbox" in the user's cache folder. Processes that should see each
 	// other's runs must share it.
 	Dir string
+	// Processors is the folder of the locks on processors, which all users of the machine
+	// can share; "" is the folder "cpus" in Dir.
+	Processors string
 	// Self is the program that serves InitCommand; "" is the running program.
 	Self string
 	// Private are folders that a guest without an image never sees. They add to the
@@ -31,8 +33,6 @@ type Options struct {
 	// ImageBytes is the maximum unpacked size of an image; 0 is MLEFLOW_IMAGE_LIMIT, in
 	// bytes, or, if that is not set, image.DefaultMaxBytes.
 	ImageBytes int64
-	// ImageAge is the time without use after which Sweep removes an image; 0 is a week.
-	ImageAge time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -46,9 +46,9 @@ func (o Options) withDefaults() Options {
 	if dir, err := filepath.Abs(o.Dir); err == nil {
 		o.Dir = dir
 	}
+	o.Processors = cmp.Or(o.Processors, filepath.Join(o.Dir, "cpus"))
 	limit, _ := strconv.ParseInt(os.Getenv("MLEFLOW_IMAGE_LIMIT"), 10, 64)
 	o.ImageBytes = cmp.Or(o.ImageBytes, max(limit, 0), image.DefaultMaxBytes)
-	o.ImageAge = cmp.Or(o.ImageAge, 7*24*time.Hour)
 	o.Self = cmp.Or(o.Self, "/proc/self/exe")
 	return o
 }

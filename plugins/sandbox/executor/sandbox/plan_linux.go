@@ -1,8 +1,14 @@
 package sandbox
 
 import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
@@ -23,10 +29,7 @@ type plan struct {
 	// Root is the image's root file system on the host. Base is an empty folder of the
 	// host over which the first process may mount.
 	Root, Base hostText
-	// Masked are the guest's paths that it must not see, ReadOnly those that it must
-	// not change.
-	Masked   []hostText
-	ReadOnly []string
+	rules
 	// User is the command's user.
 	User ids
 
@@ -40,17 +43,17 @@ type plan struct {
 	Hostname string
 	// HostNetwork means that the guest shares the host's network.
 	HostNetwork bool
-	Services    []servicePlan
+	Services    []executor.Service
 
 	Command []string
 	Env     []hostText
 	Dir     string
 	// Capabilities are the numbers of the command's capabilities.
 	Capabilities []int
-	// Seccomp and Unknown are the filters of system calls; see compile and
-	// unknownCalls.
-	Seccomp, Unknown []instruction
-	Limits           limitPlan
+	// Limits are those that the first process enforces, with a Grace that is not 0. CPUs are
+	// the command's own processors; none means that it shares all.
+	Limits executor.Limits
+	CPUs   []int
 	// View is the guest's view of the machine.
 	View executor.Machine
 	// Held names the mechanism that enforces each limit.
@@ -96,27 +99,6 @@ type devicePlan struct {
 	Guest string
 }
 
-type servicePlan struct {
-	Name string
-	Port int
-	Env  string
-}
-
-type limitPlan struct {
-	Timeout, Grace         time.Duration
-	MemoryBytes, FileBytes int64
-	Processes              int
-	LogBytes               int64
-	CPUs                   []int
-}
-
-// instruction is one instruction of the kernel's filter language.
-type instruction struct {
-	Code   uint16
-	Jt, Jf uint8
-	K      uint32
-}
-
 // message is a message between the first process and its owner.
 type message struct {
 	// Ready means that the guest's world is complete. The message carries the
@@ -134,6 +116,8 @@ type message struct {
 	Report *report `json:"report,omitempty"`
 	// Cancel is a request of the owner to stop the command as at its time limit.
 	Cancel bool `json:"cancel,omitempty"`
+	// Limit replaces the command's time limit.
+	Limit time.Duration `json:"limit,omitempty"`
 	// Keep tells the first process that the owner has recorded the run, which may now
 	// continue without it.
 	Keep bool `json:"keep,omitempty"`
@@ -162,4 +146,74 @@ func (p *plan) sources() []string {
 		list = append(list, string(d.Host))
 	}
 	return list
+}
+
+// maxMessage limits the size of a message, maxDescriptors the number of its
+// descriptors.
+const (
+	maxMessage     = 64 << 10
+	maxDescriptors = 64
+)
+
+// conn is one end of the socket between the first process and its owner. Each message
+// is a packet and may carry descriptors.
+type conn struct{ *net.UnixConn }
+
+// connOf returns the connection of a descriptor, which stays open.
+func connOf(f *os.File) (conn, error) {
+	c, err := net.FileConn(f)
+	if err != nil {
+		return conn{}, err
+	}
+	return conn{c.(*net.UnixConn)}, nil
+}
+
+func (c conn) send(m message, fds ...int) error {
+	text, err := json.Marshal(m)
+	switch {
+	case c.UnixConn == nil:
+		return net.ErrClosed
+	case err != nil:
+		return err
+	case len(text) > maxMessage:
+		return fmt.Errorf("a message of %d bytes is too long", len(text))
+	}
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	_, _, err = c.WriteMsgUnix(text, rights, nil)
+	return err
+}
+
+// receive returns the next message with its descriptors. The error is io.EOF if the
+// other side is gone.
+func (c conn) receive() (m message, files []*os.File, err error) {
+	text, rights := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxDescriptors))
+	n, oob, _, _, err := c.ReadMsgUnix(text, rights)
+	if err != nil {
+		return m, nil, err
+	}
+	if files, err = received(rights[:oob]); err != nil {
+		return m, nil, err
+	}
+	return m, files, json.Unmarshal(text[:n], &m)
+}
+
+// received returns the descriptors of a message as files.
+func received(rights []byte) (files []*os.File, err error) {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range messages {
+		fds, err := unix.ParseUnixRights(&m)
+		if err != nil {
+			return files, err
+		}
+		for _, fd := range fds {
+			files = append(files, os.NewFile(uintptr(fd), "received"))
+		}
+	}
+	return files, nil
 }

@@ -3,7 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,8 +20,10 @@ import (
 	"github.com/containerd/containerd/v2/pkg/oci"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+	cdispec "tags.cncf.io/container-device-interface/specs-go"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/device"
 )
 
 // check rejects specs that the runtime cannot run.
@@ -43,15 +45,6 @@ func check(spec executor.Spec) error {
 	return nil
 }
 
-// parseUser parses "UID:GID".
-func parseUser(text string) (ids, error) {
-	uid, gid, err := executor.ParseUser(text)
-	if err != nil {
-		return ids{}, fmt.Errorf("run command: %w", err)
-	}
-	return ids{uid, gid}, nil
-}
-
 // plan returns the plan for the first process.
 func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string) (*plan, error) {
 	held, err := numbers(spec.Sandbox.Capabilities)
@@ -63,44 +56,28 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 		return nil, fmt.Errorf("make the list of system calls: %w", err)
 	}
 	p := &plan{
-		Root: hostText(img.root), Base: hostText(base), User: user, Hostname: executor.Hostname, HostNetwork: spec.Network.Open,
-		Masked: rules.masked, ReadOnly: rules.readOnly, Seccomp: rules.allowed, Unknown: rules.unknown,
+		Root: hostText(img.root), Base: hostText(base), User: user, Hostname: executor.Hostname, HostNetwork: spec.Network.Open, rules: rules,
 		Command: spec.Command, Dir: spec.WorkingDir(img.config.WorkingDir), Capabilities: held,
-		Resume: spec.Resume, TellUse: spec.OnUse != nil, Limits: limitsOf(spec.Limits), Files: texts(spec.Network.Open),
-	}
-	for _, s := range spec.Services {
-		p.Services = append(p.Services, servicePlan{s.Name, s.Port, s.Env})
+		Resume: spec.Resume, TellUse: spec.OnUse != nil, Files: texts(spec.Network.Open), Links: map[string]string{}, Services: spec.Services,
 	}
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
 		p.Devices = append(p.Devices, devicePlan{hostText("/dev/" + name), "/dev/" + name})
 	}
-	equipped, err := e.equip(spec.Devices)
-	if err != nil {
+	p.files(spec)
+	env := spec.Environment(img.config.Env)
+	if err := e.equip(p, env, spec.Devices); err != nil {
 		return nil, err
 	}
-	p.Devices, p.Links = append(p.Devices, equipped.nodes...), equipped.links
-	p.files(spec)
-	if err := e.revealed(append(slices.Clone(p.Mounts), equipped.mounts...)); err != nil {
+	if err := e.revealed(p.Mounts); err != nil {
 		return nil, err
 	}
 	if img.host {
 		p.onHost(e.private())
 	}
-	p.Mounts = append(p.Mounts, equipped.mounts...)
-	p.environment(spec, img.config.Env, equipped)
-	return p, nil
-}
-
-// environment sets the command's environment.
-func (p *plan) environment(spec executor.Spec, declared []string, equipped equipment) {
-	env := spec.Environment(declared)
-	maps.Copy(env, equipped.env)
-	if folders := equipped.folders(); folders != "" && env["LD_LIBRARY_PATH"] == "" {
-		env["LD_LIBRARY_PATH"] = folders
-	}
 	for _, v := range executor.Pairs(env) {
 		p.Env = append(p.Env, hostText(v))
 	}
+	return p, nil
 }
 
 // files plans the mounts, and the file systems in memory that no mount replaces.
@@ -135,21 +112,11 @@ func texts(open bool) map[string]string {
 	return files
 }
 
-func limitsOf(l executor.Limits) limitPlan {
-	return limitPlan{
-		Timeout: l.Timeout, Grace: cmp.Or(l.Grace, executor.DefaultGrace), MemoryBytes: l.MemoryBytes,
-		FileBytes: l.FileBytes, Processes: l.Processes, LogBytes: l.LogBytes,
-	}
-}
-
 // numbers returns the numbers of capabilities.
 func numbers(names []string) (list []int, err error) {
 	for _, name := range names {
-		n := 0
-		for n <= unix.CAP_LAST_CAP && cap.FromNumber(n) != name {
-			n++
-		}
-		if n > unix.CAP_LAST_CAP {
+		n := slices.Index(cap.Known(), name)
+		if n < 0 {
 			return nil, fmt.Errorf("run command: unknown capability %q", name)
 		}
 		list = append(list, n)
@@ -157,11 +124,15 @@ func numbers(names []string) (list []int, err error) {
 	return list, nil
 }
 
-// rules are the paths that containerd's default container hides, and its filter.
+// rules are the paths that containerd's default container hides, and its filters.
 type rules struct {
-	masked           []hostText
-	readOnly         []string
-	allowed, unknown []instruction
+	// Masked are the guest's paths that it must not see, ReadOnly those that it must
+	// not change.
+	Masked   []hostText
+	ReadOnly []string
+	// Seccomp and Unknown are the filters of system calls; see compile and
+	// unknownCalls.
+	Seccomp, Unknown []unix.SockFilter
 }
 
 var knownRules sync.Map // capabilities → rules
@@ -171,26 +142,135 @@ func rulesFor(capabilities string) (rules, error) {
 	if r, ok := knownRules.Load(capabilities); ok {
 		return r.(rules), nil
 	}
-	ctx := namespaces.WithNamespace(context.Background(), "mleflow")
-	s, err := oci.GenerateSpec(ctx, nil, &containers.Container{ID: "sandbox"})
+	s, err := defaultSpec(strings.Fields(capabilities))
 	if err != nil {
 		return rules{}, err
 	}
-	s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: strings.Fields(capabilities)}
-	r := rules{readOnly: s.Linux.ReadonlyPaths}
+	r := rules{ReadOnly: s.Linux.ReadonlyPaths}
 	// This folder names the files behind loop devices, which are in folders of the
 	// host.
 	for _, at := range append(s.Linux.MaskedPaths, "/sys/devices/virtual/block") {
-		r.masked = append(r.masked, hostText(at))
+		r.Masked = append(r.Masked, hostText(at))
 	}
-	if r.allowed, err = compile(seccomp.DefaultProfile(s)); err != nil {
+	if r.Seccomp, err = compile(seccomp.DefaultProfile(s)); err != nil {
 		return rules{}, err
 	}
-	if r.unknown, err = unknownCalls(); err != nil {
+	if r.Unknown, err = unknownCalls(); err != nil {
 		return rules{}, err
 	}
 	knownRules.Store(capabilities, r)
 	return r, nil
 }
 
-func encodePlan(p *plan) ([]byte, error) { return json.Marshal(p) }
+// defaultSpec returns containerd's default container for a command with these capabilities.
+func defaultSpec(capabilities []string) (*oci.Spec, error) {
+	ctx := namespaces.WithNamespace(context.Background(), "mleflow")
+	s, err := oci.GenerateSpec(ctx, nil, &containers.Container{ID: "sandbox"})
+	if err == nil {
+		s.Process.Capabilities = &specs.LinuxCapabilities{Bounding: capabilities}
+	}
+	return s, err
+}
+
+// equip adds what the descriptions of devices require to a plan and an environment. Their
+// hooks are programs that run as root and change a container's files. equip itself does the
+// work of the hooks for GPUs, which link libraries under the names that programs load.
+func (e *Executor) equip(p *plan, env map[string]string, devices []string) error {
+	if len(devices) == 0 {
+		return nil
+	}
+	cache, err := device.Open(e.opts.CDIDirs)
+	if err != nil {
+		return err
+	}
+	own := len(p.Mounts)
+	for _, name := range devices {
+		edits, err := device.Edits(cache, name)
+		if err != nil {
+			return fmt.Errorf("give device: %w (nvidia-ctk cdi generate writes descriptions of GPUs)", err)
+		}
+		for _, edit := range edits {
+			maps.Copy(env, executor.Variables(edit.Env))
+			if err := p.add(edit); err != nil {
+				return fmt.Errorf("give device %s: %w", name, err)
+			}
+		}
+	}
+	if folders := folders(p.Mounts[own:]); folders != "" && env["LD_LIBRARY_PATH"] == "" {
+		env["LD_LIBRARY_PATH"] = folders
+	}
+	return nil
+}
+
+// add adds what a description of a device requires, but for its variables.
+func (p *plan) add(edit cdispec.ContainerEdits) error {
+	for _, n := range edit.DeviceNodes {
+		host := cmp.Or(n.HostPath, n.Path)
+		if err := unix.Access(host, unix.R_OK|unix.W_OK); err != nil {
+			return fmt.Errorf("open %s: %w; the sandbox gives what this user may open itself", host, err)
+		}
+		if node := (devicePlan{hostText(host), n.Path}); !slices.Contains(p.Devices, node) {
+			p.Devices = append(p.Devices, node)
+		}
+	}
+	for _, m := range edit.Mounts {
+		mount := mountPlan{hostText(m.HostPath), path.Clean(m.ContainerPath), !slices.Contains(m.Options, "rw")}
+		if slices.Contains(p.Mounts, mount) {
+			continue
+		}
+		p.Mounts = append(p.Mounts, mount)
+		if soname := sonameOf(m.HostPath); soname != "" && soname != path.Base(mount.Guest) {
+			p.Links[path.Join(path.Dir(mount.Guest), soname)] = path.Base(mount.Guest)
+		}
+	}
+	for _, hook := range edit.Hooks {
+		maps.Copy(p.Links, linksOf(hook.Args))
+	}
+	return nil
+}
+
+// sonameOf returns the name under which programs load a library, or "" if the file is
+// not a library.
+func sonameOf(file string) string {
+	if !strings.Contains(path.Base(file), ".so") {
+		return ""
+	}
+	f, err := elf.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	names, err := f.DynString(elf.DT_SONAME)
+	if err != nil || len(names) != 1 || strings.Contains(names[0], "/") {
+		return ""
+	}
+	return names[0]
+}
+
+// linksOf returns the links that a hook would create, from the arguments "--link
+// TARGET::LINK" or "--link=TARGET::LINK".
+func linksOf(args []string) map[string]string {
+	links := map[string]string{}
+	for i, arg := range args {
+		value, joined := strings.CutPrefix(arg, "--link=")
+		if arg == "--link" && i+1 < len(args) {
+			value, joined = args[i+1], true
+		}
+		if target, link, ok := strings.Cut(value, "::"); joined && ok && path.IsAbs(link) {
+			links[path.Clean(link)] = target
+		}
+	}
+	return links
+}
+
+// folders returns the folders of the mounted libraries, for the loader.
+func folders(mounts []mountPlan) string {
+	var list []string
+	for _, m := range mounts {
+		dir := path.Dir(m.Guest)
+		if strings.Contains(path.Base(m.Guest), ".so") && !slices.Contains(list, dir) {
+			list = append(list, dir)
+		}
+	}
+	return strings.Join(list, ":")
+}

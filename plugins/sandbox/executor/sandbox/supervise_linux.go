@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -152,6 +153,11 @@ func (s *sandbox) watch() {
 			case a.gone:
 				s.abandoned = since.IsZero()
 				startKilling()
+			case a.limit > 0:
+				if s.stopped == "" && !s.report.Cancelled {
+					timeout = time.After(time.Until(s.ready.Started.Add(a.limit)))
+				}
+				continue
 			case !s.report.Cancelled:
 				timeout = s.soften()
 			}
@@ -193,9 +199,12 @@ func (s *sandbox) soften() <-chan time.Time {
 	return time.After(s.plan.Limits.Grace)
 }
 
-// order is a request of the owner. gone means that the owner died and no other will
-// come.
-type order struct{ gone bool }
+// order is a request of the owner: to stop the command or, unless limit is 0, to replace
+// its time limit. gone means that the owner died and no other will come.
+type order struct {
+	gone  bool
+	limit time.Duration
+}
 
 // follow passes on the requests of the owner and of later owners.
 func (s *sandbox) follow() <-chan order {
@@ -204,13 +213,11 @@ func (s *sandbox) follow() <-chan order {
 		kept := false
 		for {
 			m, files, err := s.current().receive()
-			for _, f := range files {
-				f.Close()
-			}
+			closeAll(files)
 			kept = kept || m.Keep
 			switch {
-			case err == nil && m.Cancel:
-				orders <- order{}
+			case err == nil && (m.Cancel || m.Limit > 0):
+				orders <- order{limit: m.Limit}
 			case err != nil && !(s.plan.Resume && kept && s.another()):
 				orders <- order{gone: true}
 				return
@@ -249,19 +256,8 @@ func (s *sandbox) tell(m message, fds ...int) {
 }
 
 // others returns the processes in the sandbox other than the first, ended ones included.
-func others() (pids []int) {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil && pid != 1 {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+func others() []int {
+	return slices.DeleteFunc(supervise.PIDs(), func(pid int) bool { return pid == 1 })
 }
 
 // sample measures the command's memory and reports whether it exceeds the limit.
@@ -333,22 +329,12 @@ func (s *sandbox) files() (total int64) {
 func (s *sandbox) exactMemory(fallback int64) int64 {
 	var private, shared int64
 	for _, pid := range supervise.Living(os.Getpid()) {
-		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
-		if os.IsPermission(err) || len(text) > 0 && !strings.Contains(string(text), "Pss_Anon:") {
+		sums, err := supervise.Rollup(pid)
+		if _, known := sums["Pss_Anon"]; os.IsPermission(err) || len(sums) > 0 && !known {
 			return fallback
 		}
-		for line := range strings.Lines(string(text)) {
-			name, rest, _ := strings.Cut(line, ":")
-			if name != "Pss_Anon" && name != "Pss_Shmem" {
-				continue
-			}
-			kib, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			if name == "Pss_Anon" {
-				private += kib * 1024
-			} else {
-				shared += kib * 1024
-			}
-		}
+		private += sums["Pss_Anon"]
+		shared += sums["Pss_Shmem"]
 	}
 	return private + max(shared, s.files()) // mapped files in memory are in both
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 )
 
 // watch waits for the command's end, enforces its time limit, and returns its use of
@@ -61,6 +62,17 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 		return rep.Exit, fmt.Errorf("pass on standard streams: %w", waitErr)
 	}
 	return rep.Exit, serving.Close()
+}
+
+// extend replaces the command's time limit, for later owners, too.
+func (r *run) extend(limit time.Duration) error {
+	r.record.Timeout = limit
+	if r.spec.Resume {
+		if err := claim.Save(r.claim.Path(recordFile), r.record); err != nil {
+			return err
+		}
+	}
+	return r.control.send(message{Limit: limit})
 }
 
 // unreported returns the report of a first process that ended without sending one. It
@@ -118,9 +130,7 @@ func (r *run) await() (report, error) {
 	}
 	for {
 		m, files, err := r.control.receive()
-		for _, f := range files {
-			f.Close()
-		}
+		closeAll(files)
 		switch {
 		case err != nil:
 			return report{}, err
@@ -144,12 +154,6 @@ func (r *run) remove() error {
 		return errors.Join(err, r.claim.Drop())
 	}
 	return r.claim.Remove()
-}
-
-// letGo leaves the run to the next owner, who removes it if it cannot continue.
-func (r *run) letGo() {
-	r.close()
-	_ = r.claim.Drop()
 }
 
 // close closes this process's files of the run.

@@ -32,6 +32,8 @@ type world struct {
 
 const (
 	plainFlags = unix.MS_NOSUID | unix.MS_NODEV
+	// readOnly are the attributes of a mount that the guest can only read.
+	readOnly = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 	// baseBytes limits the files that are added to the image's: mount points, and texts
 	// that are mounted over the image's files.
 	baseBytes = 16 << 20
@@ -153,7 +155,7 @@ func (w *world) spread(from *os.File, to string) error {
 		if err != nil {
 			return err
 		}
-		err = bind(f, at, true, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+		err = bind(f, at, readOnly)
 		f.Close()
 		if err != nil {
 			return err
@@ -171,12 +173,9 @@ func openPath(at int, name string) (*os.File, error) {
 }
 
 // bind mounts an open file or folder of the host.
-func bind(source *os.File, at string, readOnly bool, attributes uint64) error {
+func bind(source *os.File, at string, attributes uint64) error {
 	if err := unix.Mount(name(source), at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return &os.PathError{Op: "mount", Path: source.Name(), Err: err}
-	}
-	if readOnly {
-		attributes |= unix.MOUNT_ATTR_RDONLY
 	}
 	return protect(at, unix.AT_RECURSIVE, attributes)
 }
@@ -256,7 +255,7 @@ func (w *world) settle() error {
 		}
 		err := unix.Mount(at, at, "", unix.MS_BIND|unix.MS_REC, "")
 		if err == nil {
-			err = protect(at, unix.AT_RECURSIVE, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+			err = protect(at, unix.AT_RECURSIVE, readOnly|unix.MOUNT_ATTR_NOEXEC)
 		}
 		if err != nil {
 			return &os.PathError{Op: "protect", Path: at, Err: err}

@@ -15,6 +15,8 @@ const (
 	Token = "KGAT_canary0token0canary0token0"
 	User  = "canary-user"
 	Key   = "canary0key0canary0key0canary0key"
+	// Refresh is the token of a login, which gives others until LogOut.
+	Refresh = "canary0refresh0canary0refresh0"
 )
 
 // Rules says whether the account may access a competition's data.
@@ -76,7 +78,10 @@ type Server struct {
 	competitions map[string]*held
 	signatures   map[string]bool
 	signed       int
-	expired      int
+	// granted are the tokens that a login gave and that are valid.
+	granted   map[string]bool
+	loggedOut bool
+	expired   int
 
 	stats Stats
 	calls atomic.Int64
@@ -100,13 +105,15 @@ type Stats struct {
 	// the whole file instead of a part, another encoding, more than announced, or
 	// a version that has been replaced.
 	Useless atomic.Int64
+	// Granted counts the tokens that a login gave.
+	Granted atomic.Int64
 	// Leaks counts the requests to the storage that carried a credential.
 	Leaks atomic.Int64
 }
 
 // New starts a server. A nil plan is one without faults. The caller closes it.
 func New(plan Plan) *Server {
-	s := &Server{plan: plan, competitions: map[string]*held{}, signatures: map[string]bool{}}
+	s := &Server{plan: plan, competitions: map[string]*held{}, signatures: map[string]bool{}, granted: map[string]bool{}}
 	if s.plan == nil {
 		s.plan = func(Call) Fault { return Fault{} }
 	}
@@ -149,6 +156,20 @@ func (s *Server) Add(c Competition) {
 	defer s.mu.Unlock()
 	c.Archive = c.Archive.sealed()
 	s.competitions[c.Slug] = &held{Competition: c}
+}
+
+// ExpireTokens ends the tokens that the login gave.
+func (s *Server) ExpireTokens() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.granted)
+}
+
+// LogOut ends the login. The tokens that it gave stay valid.
+func (s *Server) LogOut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loggedOut = true
 }
 
 // Archive returns the present version of a competition's archive.

@@ -5,6 +5,7 @@ import (
 	"crypto/md5" //nolint:gosec // the storage's own checksum
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -142,9 +143,7 @@ func (s *Server) serveObject(w http.ResponseWriter, r *http.Request, o Object, f
 	}
 	useful := !f.useless(rec.Code == http.StatusPartialContent, o)
 	header := w.Header()
-	for name, values := range rec.Header() {
-		header[name] = values
-	}
+	maps.Copy(header, rec.Header())
 	if v := r.URL.Query().Get("response-content-disposition"); v != "" {
 		header.Set("Content-Disposition", v)
 	}

@@ -4,16 +4,21 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/leaf/crash"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/history"
 )
 
@@ -47,6 +52,11 @@ func (t *Terminal) Say(text string) {
 		return
 	}
 	fmt.Fprintln(t.Stderr, "\n"+text)
+}
+
+// Note tells the person, under a title, what of the results is otherwise than it looks.
+func (t *Terminal) Note(title, format string, args ...any) {
+	fmt.Fprintf(t.Stderr, "%s %s\n", t.ErrStyle().Warn(title), view.Text(fmt.Sprintf(format, args...)))
 }
 
 // leave gives the terminal back before the process ends without returning.
@@ -139,14 +149,107 @@ func (a *App) Action(run func(cmd *cobra.Command, args []string) error) func(*co
 	}
 }
 
-// OnRun is Action for a command about the run that its first argument names, or the
-// latest.
-func (a *App) OnRun(run func(cmd *cobra.Command, past *history.Past, args []string) error) func(*cobra.Command, []string) error {
-	return a.Action(func(cmd *cobra.Command, args []string) error {
+// Flags are flags that several commands have, or that belong together.
+type Flags interface{ Register(cmd *cobra.Command) }
+
+// Command returns a command that does run, with flags.
+func (a *App) Command(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, args []string) error, flags ...Flags) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: a.Action(run)}
+	for _, f := range flags {
+		f.Register(cmd)
+	}
+	return cmd
+}
+
+// RunCommand returns a command about the run that its first argument names, or the latest.
+func (a *App) RunCommand(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, past *history.Past, args []string) error, flags ...Flags) *cobra.Command {
+	return a.Command(use, short, args, func(cmd *cobra.Command, args []string) error {
 		past, err := a.FindRun(args)
 		if err != nil {
 			return err
 		}
 		return run(cmd, past, args)
-	})
+	}, flags...)
+}
+
+// Terminal is where a command reads and writes, and how: the process's streams
+// and environment, and the flags for output.
+type Terminal struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Environ        []string
+
+	JSON, NoColor, Verbose bool
+
+	Interrupts interrupts
+
+	// screen is the live view while one owns the terminal.
+	screenMu sync.Mutex
+	screen   *view.Live
+}
+
+// Show writes the result of a command: as JSON, or with text for people.
+func (t *Terminal) Show(result any, text func()) error {
+	if t.JSON {
+		return WriteJSON(t.Stdout, result)
+	}
+	text()
+	return nil
+}
+
+// Table writes a table for people. Standard output remembers what could not be written.
+func (t *Terminal) Table(table *view.Table) { table.Write(t.Stdout, t.OutStyle()) }
+
+// IsFolder reports whether there is a folder at a path.
+func IsFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// Store is where results are kept: the cache, the record of runs, the remote
+// cache behind them and the network that data are fetched from.
+type Store struct {
+	*Terminal
+
+	CacheDir string
+	// RemoteCache is the address of the remote cache, or empty.
+	RemoteCache string
+	// Network are the flags of commands that fetch data.
+	Network networkFlags
+}
+
+// WithCache opens the cache for one command.
+func (s *Store) WithCache(run func(*disk.Cache) error) error { return with(s.OpenCache, run) }
+
+// with opens something, runs a function on it, and closes it.
+func with[T io.Closer](open func() (T, error), run func(T) error) (err error) {
+	opened, err := open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	return run(opened)
+}
+
+// Library is the competitions that a command knows.
+type Library struct {
+	*Terminal
+
+	// CompetitionDirs are folders of competitions that the command line names,
+	// named those that the pipeline does.
+	CompetitionDirs []string
+	Named           []competitions.Folder
+	// folder is that of the pipeline, "" if there is none.
+	folder string
+}
+
+// OwnCompetitions is the folder in which competition new writes.
+const OwnCompetitions = "competitions"
+
+// ReplaceFile writes a file, all or nothing, keeping the mode of an old one.
+func ReplaceFile(path string, data []byte) error {
+	if err := wholefile.Replace(path, wholefile.Bytes(data)); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
 }

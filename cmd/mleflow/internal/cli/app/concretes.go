@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,16 +11,18 @@ import (
 
 	"github.com/zclconf/go-cty/cty/function"
 
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
-	"github.com/mleflow/mleflow/plugins/transfer/source"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/all"
 	"github.com/mleflow/mleflow/steps/python"
@@ -38,34 +41,22 @@ func (a *App) Concretes() (*Parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the running program: %w", err)
 	}
-	catalog, err := a.Catalog()
-	if err != nil {
+	catalog, errCatalog := a.Catalog()
+	sources, adopt, errSources := a.sources()
+	isolated, m, errMachine := a.sandboxed(self)
+	if err := cmp.Or(errCatalog, errSources, errMachine); err != nil {
 		return nil, err
 	}
-	sources, err := a.sources()
-	if err != nil {
-		return nil, err
-	}
-	adopt, err := a.Network.adopted()
-	if err != nil {
-		return nil, err
-	}
-	folder, err := a.CacheFolder()
-	if err != nil {
-		return nil, err
-	}
-	forbidden, err := a.forbidden()
+	forbidden, err := a.forbidden(m)
 	if err != nil {
 		return nil, err
 	}
 	containers := containerd.New(containerd.Options{Self: self})
-	isolated, err := a.sandboxed(self)
-	if err != nil {
-		return nil, err
-	}
-	runtimes, err := a.runtimes(process.Runtime(self), isolated, containers.Runtime())
-	if err != nil {
-		return nil, err
+	contained, auto := containers.Runtime(), a.Env(agentrun.AutoVariable)
+	contained.Available = sync.OnceValue(m.ContainerdHere)
+	runtimes := executor.NewRegistry(process.Runtime(self), isolated, contained)
+	if _, err := runtimes.Get(auto); auto != "" && err != nil {
+		return nil, Usagef("%s: %w", agentrun.AutoVariable, err)
 	}
 	return &Parts{
 		Kinds: step.NewRegistry(all.Kinds(all.Deps{
@@ -73,19 +64,21 @@ func (a *App) Concretes() (*Parts, error) {
 				Catalog:   catalog,
 				Grader:    NewGrader(executor.Enclosed{Sandbox: isolated, Otherwise: process.New(self)}, self),
 				Runtimes:  runtimes,
-				Auto:      a.Env(agentrun.AutoVariable),
+				Auto:      auto,
 				Fork:      a.Fork,
 				Self:      self,
 				Forbidden: forbidden,
 				Leavable:  &a.Interrupts.attempts,
 				Free:      sched.FreeDisk,
+				OOMKills:  sched.NewProbe("/").OOMKills,
+				NoExec:    sync.OnceValue(m.NoExec),
 			},
-			Sources:  source.NewRegistry(sources...),
+			Sources:  sources,
 			Adopt:    adopt,
 			Mirror:   a.mirror(),
 			Offline:  a.Network.Offline,
-			Builds:   containers.Machine(),
-			Private:  []string{folder},
+			Builds:   containers,
+			Private:  []string{m.CacheDir},
 			Commands: process.New(self),
 		})...),
 		Functions: map[string]function.Function{"competitions": competitionsFunc(catalog)}, Runtimes: runtimes,
@@ -93,39 +86,18 @@ func (a *App) Concretes() (*Parts, error) {
 }
 
 // sandboxed returns the runtime "sandbox", with self as its program. Whether it can be
-// used here is found out once, when it is first asked.
-func (a *App) sandboxed(self string) (rt executor.Runtime, err error) {
-	folder, err := a.CacheFolder()
-	if err != nil {
-		return rt, err
+// used on the machine, which it returns, too, is found out once, when it is first asked.
+func (a *App) sandboxed(self string) (rt executor.Runtime, m machine.Machine, err error) {
+	if m, err = a.Machine(); err != nil {
+		return rt, m, err
 	}
-	m, err := a.Machine()
-	if err != nil {
-		return rt, err
-	}
-	options := sandbox.Options{Self: self, Dir: filepath.Join(folder, "sandbox")}
+	options := sandbox.Options{Self: self, Dir: disk.SandboxDir(m.CacheDir), Processors: filepath.Join(m.CacheDir, "sandbox", "cpus"), Private: []string{m.CacheDir}}
 	if dir, err := filepath.Abs(a.folder); err == nil && a.folder != "" {
-		options.Private = []string{dir}
+		options.Private = append(options.Private, dir)
 	}
 	rt = sandbox.New(options).Runtime()
 	rt.Available = sync.OnceValue(m.SandboxHere)
-	return rt, nil
-}
-
-// runtimes lists what runs agents.
-func (a *App) runtimes(process, sandbox, container executor.Runtime) (*executor.Registry, error) {
-	m, err := a.Machine()
-	if err != nil {
-		return nil, err
-	}
-	container.Available = sync.OnceValue(m.ContainerdHere)
-	list := executor.NewRegistry(process, sandbox, container)
-	if name := a.Env(agentrun.AutoVariable); name != "" {
-		if _, err := list.Get(name); err != nil {
-			return nil, Usagef("%s: %w", agentrun.AutoVariable, err)
-		}
-	}
-	return list, nil
+	return rt, m, nil
 }
 
 // Programs runs metrics that are programs, outside pipelines.
@@ -134,14 +106,14 @@ func (a *App) Programs() executor.Executor {
 	if err != nil {
 		self = "" // the running program, as Linux names it
 	}
-	isolated, _ := a.sandboxed(self) // without a folder for it there is none
+	isolated, _, _ := a.sandboxed(self) // without a folder for it there is none
 	return executor.Enclosed{Sandbox: isolated, Otherwise: process.New(self)}
 }
 
 // Packages places the environment of a metric that is a program, outside pipelines. It
 // says on standard error what it does.
 func (a *App) Packages(ctx context.Context, r pyenv.Requirements, dir string) (venv string, release func() error, err error) {
-	isolated, err := a.sandboxed("")
+	isolated, _, err := a.sandboxed("")
 	if err != nil {
 		return "", nil, err
 	}
@@ -168,4 +140,32 @@ func (a *App) Grader() *confined.Grader { return NewGrader(a.Programs(), "").Wit
 func NewGrader(ex executor.Executor, self string) *confined.Grader {
 	machine := sched.Machine()
 	return confined.New(metric.All(), ex, self, confined.Machine{CPUs: machine.CPUs, Memory: machine.MemoryBytes})
+}
+
+// Machine is the one that mleflow runs on.
+func (s *Store) Machine() (m machine.Machine, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return m, fmt.Errorf("find the running program: %w", err)
+	}
+	folder, err := s.CacheFolder()
+	home, _ := os.UserHomeDir()
+	try := sync.OnceValue(func() executor.Availability { return machine.TrySandbox(self, disk.SandboxDir(folder)) })
+	return machine.Machine{Root: "/", Home: home, Env: s.Env, CacheDir: folder, UID: os.Geteuid(), Sandbox: try, Refused: sandbox.RefusedCalls}, err
+}
+
+// forbidden lists what is tried from inside agents' sandboxes before they start.
+// It is nil where mleflow is neither a worker nor in a container: then the
+// network around it is the person's own.
+func (a *App) forbidden(m machine.Machine) (func(context.Context) (*breach.Targets, func() error, error), error) {
+	if !a.IsWorker && !m.InContainer() {
+		return nil, nil
+	}
+	loc, err := a.RemoteLocation("")
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (*breach.Targets, func() error, error) {
+		return breach.Around(ctx, breach.Machine{Env: os.Environ(), Remote: loc.Server()})
+	}, nil
 }

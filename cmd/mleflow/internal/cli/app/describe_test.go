@@ -19,9 +19,13 @@ func TestDescribeMeanwhile(t *testing.T) {
 	}}
 	failure := errors.New("no data")
 	for _, want := range []error{nil, failure} {
-		err := d.While(context.Background(), &competitions.Definition{ID: "x"}, func() (string, error) {
+		err := d.While(context.Background(), &competitions.Definition{ID: "x"}, func(text func() ([]byte, error)) error {
 			<-asked
-			return t.TempDir(), want
+			if want == nil {
+				_, err := text()
+				return err
+			}
+			return want
 		})
 		if !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)

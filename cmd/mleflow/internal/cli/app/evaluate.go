@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/power"
@@ -87,16 +88,10 @@ func (e *evaluation) add(at int, args step.Args, names map[string]bool) {
 	if !labels.IsWhollyKnown() || labels.IsNull() || !competition.IsKnown() {
 		return
 	}
-	label := func(name string) string {
-		if v, ok := labels.AsValueMap()[name]; ok && !v.IsNull() {
-			return v.AsString()
-		}
-		return ""
-	}
-	names[label("agent")] = true
-	if side := slices.Index(e.Agents, label("agent")); side >= 0 {
-		id := competition.AsString()
-		e.grades[side][id] = append(e.grades[side][id], graded{at, label("seed")})
+	agent, id := args.Text("labels", "agent"), competition.AsString()
+	names[agent] = true
+	if side := slices.Index(e.Agents, agent); side >= 0 {
+		e.grades[side][id] = append(e.grades[side][id], graded{at, args.Text("labels", "seed")})
 	}
 }
 
@@ -120,15 +115,12 @@ func (e *evaluation) arrange() bool {
 	}
 	slices.Sort(e.design.Competitions)
 	e.design.Pairs = min(e.Budget/2, len(e.design.Competitions)*e.design.Seeds)
-	e.Competitions, e.Rule = len(e.design.Competitions), e.rule()
+	e.Competitions = len(e.design.Competitions)
+	// The rule identifies what an answer follows from besides the attempts. Budget and seeds
+	// only end it, and may be raised: the rounds do not depend on them.
+	rule, _ := json.Marshal([]any{e.Agents, e.Over, e.Decide, e.Difference, e.Confidence, e.design.Competitions}) // strings and finite numbers
+	e.Rule = history.Mark("evaluation 1 " + string(rule))
 	return e.Competitions > 0
-}
-
-// rule identifies what an answer follows from besides the attempts. Budget and seeds only
-// end it, and may be raised: the rounds do not depend on them.
-func (e *evaluation) rule() string {
-	text, _ := json.Marshal([]any{e.Agents, e.Over, e.Decide, e.Difference, e.Confidence, e.design.Competitions}) // strings and finite numbers
-	return history.Mark("evaluation 1 " + string(text))
 }
 
 // CheckEvaluation reports what is wrong with the pipeline's evaluation, if it has one.
@@ -163,9 +155,7 @@ type pairChooser struct {
 func (c *pairChooser) Candidates() (all []int) {
 	for _, side := range c.grades {
 		for _, list := range side {
-			for _, g := range list {
-				all = append(all, g.at)
-			}
+			all = append(all, lists.Of(list, func(g graded) int { return g.at })...)
 		}
 	}
 	slices.Sort(all)
@@ -222,11 +212,8 @@ func (c *pairChooser) figure(ctx context.Context, outputs cache.Outputs) (float6
 		return 0, err
 	}
 	success, counts := c.holds(board.FlagsOf(counted[0].Report))
-	switch {
-	case !counts:
+	if !counts {
 		return 0, fmt.Errorf("the competition has no %s, since it has no leaderboard; leave it out, or decide by another verdict", c.Decide)
-	case success:
-		return 1, nil
 	}
-	return 0, nil
+	return float64(board.Count(success)), nil
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
@@ -21,6 +27,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 	"github.com/mleflow/mleflow/steps/download"
+	"github.com/mleflow/mleflow/steps/task"
 )
 
 // Fetcher gets the raw data of competitions into the cache: it applies a
@@ -32,8 +39,8 @@ type Fetcher struct {
 	kinds *step.Registry
 	// ids maps the address of a step to its competition.
 	ids map[string]string
-	// steps are those of the pipeline.
-	steps []config.StepSpec
+	// pipeline has a step for each competition.
+	pipeline *hclwrite.File
 	// Sink is called with what happens, with competitions for addresses.
 	Sink func(event.Event)
 	// Ready is called once for each competition that has its data, or an
@@ -46,35 +53,35 @@ type Fetcher struct {
 // download stay files.
 func (f *Fetcher) Add(def *competitions.Definition, layout dataset.Layout, keepArchives bool) {
 	if f.ids == nil {
-		f.ids = map[string]string{}
+		f.ids, f.pipeline = map[string]string{}, hclwrite.NewEmptyFile()
 	}
 	name := "d" + strconv.Itoa(len(f.ids))
 	f.ids["step.download."+name] = def.ID
-	spec := config.StepSpec{Kind: conditions.DownloadKind, Name: name, Args: map[string]cty.Value{"competition": cty.StringVal(def.ID)}}
+	spec := f.pipeline.Body().AppendNewBlock("step", []string{conditions.DownloadKind, name}).Body()
+	spec.SetAttributeValue("competition", cty.StringVal(def.ID))
 	if keepArchives {
-		spec.Args["keep_archives"] = cty.True
+		spec.SetAttributeValue("keep_archives", cty.True)
 	}
 	folder := layout.Competition(def.ID)
 	main, ok := def.Download()
 	if def.Rehearsal {
-		spec.Args["data"] = cty.StringVal(conditions.Rehearsal)
+		spec.SetAttributeValue("data", cty.StringVal(conditions.Rehearsal))
 	} else if taken := (source.Reference{}).Taken(source.Spec{Path: folder}); strings.HasSuffix(taken, ".zip") && ok {
-		from := map[string]cty.Value{"kind": cty.StringVal("reference"), "path": cty.StringVal(folder)}
+		from := spec.AppendNewBlock("source", nil).Body()
+		from.SetAttributeValue("kind", cty.StringVal("reference"))
+		from.SetAttributeValue("path", cty.StringVal(folder))
 		if main.MD5 != "" {
-			from["md5"] = cty.StringVal(main.MD5)
+			from.SetAttributeValue("md5", cty.StringVal(main.MD5))
 		}
 		if main.SHA256 != "" {
-			from["sha256"] = cty.StringVal(main.SHA256)
+			from.SetAttributeValue("sha256", cty.StringVal(main.SHA256))
 		}
-		spec.Blocks = map[string]map[string]cty.Value{"source": from}
 	}
-	f.steps = append(f.steps, spec)
 }
 
 // Run fetches all that was asked for, and calls ready for each.
 func (f *Fetcher) Run(ctx context.Context) {
 	open := maps.Clone(f.ids)
-	failed := map[string]error{}
 	finish := func(address string, raw *dataset.Fetched, err error) {
 		if id, ok := open[address]; ok {
 			delete(open, address)
@@ -86,57 +93,39 @@ func (f *Fetcher) Run(ctx context.Context) {
 	if f.kinds != nil {
 		opts.Kinds = f.kinds
 	}
-	e := engine.New(opts)
-	err := f.apply(ctx, e, func(ev event.StepFinished) {
-		switch ev.Status {
-		case event.Ran, event.Cached:
-			raw, err := f.fetched(ctx, ev.Action)
-			finish(ev.Address, raw, err)
-		case event.Cancelled:
-			failed[ev.Address] = context.Cause(ctx)
-		}
-	}, failed)
+	failures, err := f.apply(ctx, engine.New(opts), func(ev event.StepFinished) {
+		raw, err := f.fetched(ctx, ev.Action)
+		finish(ev.Address, raw, err)
+	})
+	for _, fail := range failures {
+		finish(fail.Address, nil, fail.Err)
+	}
 	for _, address := range slices.Sorted(maps.Keys(open)) {
-		cause := failed[address]
-		if cause == nil {
-			cause = err
-		}
-		if cause == nil {
-			cause = context.Canceled
-		}
-		finish(address, nil, cause)
+		finish(address, nil, cmp.Or(err, context.Cause(ctx), context.Canceled))
 	}
 }
 
-// apply runs the pipeline and collects why steps failed.
-func (f *Fetcher) apply(ctx context.Context, e *engine.Engine, finished func(event.StepFinished), failed map[string]error) error {
-	p, diags := e.Build("prepare", f.steps)
+// apply runs the pipeline, calls done for each step that has a result, and returns the failures.
+func (f *Fetcher) apply(ctx context.Context, e *engine.Engine, done func(event.StepFinished)) ([]engine.Failure, error) {
+	p, diags := e.Parse("prepare", f.pipeline.Bytes(), config.Inputs{})
 	if diags.HasErrors() {
-		return diags
+		return nil, diags
 	}
 	res, diags := e.Apply(ctx, p, engine.ApplyOptions{KeepGoing: true, Sink: event.SinkFunc(func(ev event.Event) {
-		if end, ok := ev.(event.StepFinished); ok {
-			finished(end)
-			return
+		if end, ok := ev.(event.StepFinished); ok && end.Status.Succeeded() {
+			done(end)
 		}
 		f.tell(ev)
 	})})
 	if diags.HasErrors() {
-		return diags
+		return nil, diags
 	}
-	for _, fail := range res.Failures {
-		failed[fail.Address] = fail.Err
-	}
-	return nil
+	return res.Failures, nil
 }
 
 // fetched is the raw data that an action gave.
 func (f *Fetcher) fetched(ctx context.Context, action string) (*dataset.Fetched, error) {
-	id, err := digest.ParseActionID(action)
-	if err != nil {
-		return nil, fmt.Errorf("fetch raw data: %w", err)
-	}
-	rec, err := f.Backend.Cache.Lookup(ctx, id)
+	rec, err := outputs.Lookup(ctx, f.Backend.Cache, action)
 	if err != nil {
 		return nil, fmt.Errorf("fetch raw data: %w", err)
 	}
@@ -145,26 +134,10 @@ func (f *Fetcher) fetched(ctx context.Context, action string) (*dataset.Fetched,
 
 // tell passes on what is of interest to a person.
 func (f *Fetcher) tell(ev event.Event) {
-	switch ev := ev.(type) {
-	case event.StepStarted:
-		ev.Address = f.ids[ev.Address]
-		f.Sink(ev)
-	case event.StepProgress:
-		ev.Address = f.ids[ev.Address]
-		f.Sink(ev)
-	case event.StepWaiting:
-		ev.Address = f.ids[ev.Address]
-		f.Sink(ev)
-	case event.StepRetry:
-		ev.Address = f.ids[ev.Address]
-		f.Sink(ev)
-	case event.StepLog:
-		ev.Address = f.ids[ev.Address]
-		f.Sink(ev)
-	case event.Warning:
-		ev.Address = f.ids[ev.Address]
-		f.Sink(ev)
-	case event.Preflight, event.PreflightFinished:
+	switch ev.(type) {
+	case event.StepStarted, event.StepProgress, event.StepWaiting, event.StepRetry, event.StepLog, event.Warning, event.Preflight:
+		f.Sink(event.Readdressed(ev, func(address string) string { return f.ids[address] }))
+	case event.PreflightFinished:
 		f.Sink(ev)
 	}
 }
@@ -182,23 +155,103 @@ func (s single) Get(id string) (*competitions.Definition, error) {
 
 // PrepareShipped prepares data that ship with the program, telling nobody, and returns
 // the folder.
-func (a *App) PrepareShipped(ctx context.Context, job dataset.Job) (_ string, err error) {
-	b, err := a.OpenBackend()
+func (a *App) PrepareShipped(ctx context.Context, job dataset.Job) (path string, err error) {
+	sources, _, err := a.sources()
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	sources, err := a.sources()
+	kind := download.Kind(download.Deps{Catalog: single{job.Def}, Sources: sources})
+	err = a.WithBackend(func(b *Backend) (err error) {
+		f := &Fetcher{Backend: b, kinds: step.NewRegistry(kind), Sink: func(event.Event) {}}
+		f.Ready = func(_ string, got *dataset.Fetched, cause error) { job.Fetched, err = got, cause }
+		f.Add(job.Def, dataset.Layout{}, false)
+		if f.Run(ctx); err != nil {
+			return err
+		}
+		outcome, err := dataset.Prepare(ctx, job)
+		path = outcome.Path
+		return err
+	})
+	return path, err
+}
+
+// Describer lays the reference's descriptions next to prepared data, as the
+// reference does.
+type Describer struct {
+	app *App
+	// open makes what it needs when the first is asked for; store is then open.
+	open  func() (*task.Describer, error)
+	store *disk.Cache
+
+	mu      sync.Mutex
+	without []string
+	why     error
+}
+
+// textPatience is how long a server of descriptions may take to answer: the
+// data are there, and a description is only an addition to them.
+const textPatience = 5 * time.Second
+
+// NewDescriber starts to fetch descriptions while data are prepared.
+func NewDescriber(a *App) *Describer {
+	d := &Describer{app: a}
+	d.open = sync.OnceValues(func() (*task.Describer, error) {
+		sources, adopt, err := a.sources()
+		if err != nil {
+			return nil, err
+		}
+		if d.store, err = a.OpenCache(); err != nil {
+			return nil, err
+		}
+		return task.NewDescriber(task.Deps{Sources: sources, Adopt: adopt, Mirror: a.mirror()}, textPatience), nil
+	})
+	return d
+}
+
+// While prepares data and fetches their description meanwhile, for which prepare asks with
+// a function. A text that cannot be had is noted; only one that is not the pinned one is an
+// error.
+func (d *Describer) While(ctx context.Context, def *competitions.Definition, prepare func(text func() ([]byte, error)) error) error {
+	fetch, stop := context.WithCancel(ctx)
+	var text []byte
+	var textErr error
+	var fetching sync.WaitGroup
+	fetching.Go(func() { text, textErr = d.Text(fetch, def) })
+	defer fetching.Wait()
+	defer stop()
+	return prepare(func() ([]byte, error) {
+		fetching.Wait()
+		if textErr == nil || errors.Is(textErr, step.ErrMismatch) {
+			return text, textErr
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.without, d.why = append(d.without, def.ID), textErr
+		return nil, nil
+	})
+}
+
+// Text returns the reference's description of a competition, nil if it has none, and of
+// a rehearsal our own.
+func (d *Describer) Text(ctx context.Context, def *competitions.Definition) ([]byte, error) {
+	if def.Rehearsal { // it uses no network
+		return def.OwnDescription(), nil
+	}
+	finder, err := d.open()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	kind := download.Kind(download.Deps{Catalog: single{job.Def}, Sources: source.NewRegistry(sources...)})
-	f := &Fetcher{Backend: b, kinds: step.NewRegistry(kind), Sink: func(event.Event) {}}
-	f.Ready = func(_ string, got *dataset.Fetched, cause error) { job.Fetched, err = got, cause }
-	f.Add(job.Def, dataset.Layout{}, false)
-	if f.Run(ctx); err != nil {
-		return "", err
+	return finder.Describe(ctx, d.store, def)
+}
+
+// Close ends it and says how many competitions have no description, and why the
+// last of them has none.
+func (d *Describer) Close() error {
+	if len(d.without) > 0 {
+		fmt.Fprintf(d.app.Stderr, "Without description.md, which agents of MLE-bench read: %s. %v.\n", view.Plural(len(d.without), "competition"), d.why)
 	}
-	outcome, err := dataset.Prepare(ctx, job)
-	return outcome.Path, err
+	if d.store == nil {
+		return nil
+	}
+	return d.store.Close()
 }

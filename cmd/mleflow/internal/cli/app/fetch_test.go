@@ -1,6 +1,7 @@
 package app
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
@@ -21,8 +22,9 @@ func TestFetcherKeepsArchives(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		f := &Fetcher{}
 		f.Add(def, dataset.Layout{Dir: t.TempDir()}, kept)
-		if _, got := f.steps[0].Args["keep_archives"]; got != kept || len(f.ids) != 1 {
-			t.Errorf("kept %v: %v", kept, f.steps)
+		text := string(f.pipeline.Bytes())
+		if got := strings.Contains(text, "keep_archives"); got != kept || !strings.Contains(text, def.ID) || len(f.ids) != 1 {
+			t.Errorf("kept %v: %s", kept, text)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
@@ -25,34 +30,20 @@ type InputFlags struct{ Assignments []config.Assignment }
 
 // Register adds the flags.
 func (f *InputFlags) Register(cmd *cobra.Command) {
-	cmd.Flags().Var(assignmentFlag{&f.Assignments, false}, "var", "set a variable, `NAME=VALUE`; repeatable")
-	cmd.Flags().Var(assignmentFlag{&f.Assignments, true}, "var-file", "read variables from an HCL `FILE`; repeatable")
-}
-
-// assignmentFlag appends to the common list, so that the order of the two
-// flags is kept.
-type assignmentFlag struct {
-	list *[]config.Assignment
-	file bool
-}
-
-func (assignmentFlag) String() string { return "" }
-func (assignmentFlag) Type() string   { return "string" }
-
-// Set implements pflag.Value.
-func (f assignmentFlag) Set(text string) error {
-	a := config.Assignment{Text: text}
-	if f.file {
-		a = config.Assignment{File: text}
+	add := func(a config.Assignment) error { // to one list, so that the order of the two flags is kept
+		f.Assignments = append(f.Assignments, a)
+		return nil
 	}
-	*f.list = append(*f.list, a)
-	return nil
+	cmd.Flags().Func("var", "set a variable, `NAME=VALUE`; repeatable", func(text string) error { return add(config.Assignment{Text: text}) })
+	cmd.Flags().Func("var-file", "read variables from an HCL `FILE`; repeatable", func(path string) error { return add(config.Assignment{File: path}) })
 }
 
-// SelectFlags are -target, -force, -retry and -attempt.
+// SelectFlags are -target, -force, -retry, -attempt and -rerun.
 type SelectFlags struct {
 	targets, forced, retried []string
-	attempt                  string
+	// rerun is nil for a command without the flag, which repeats what it has to.
+	rerun   func() engine.Repeats
+	attempt string
 }
 
 // Register adds the flags.
@@ -60,28 +51,36 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.targets, "target", nil, "only the step or instance `ADDRESS` and what it needs; repeatable")
 	cmd.Flags().StringArrayVar(&f.forced, "force", nil, "run the step or instance `ADDRESS` even if cached; repeatable")
 	cmd.Flags().StringArrayVar(&f.retried, "retry", nil, "run cached attempts again: `WHICH` is failed, invalid, no-submission, another outcome such as timed-out, or an address; repeatable. Boards say how often each was tried")
+	rerun := cmd.Flags().Bool("rerun", false, "repeat attempts that have results although nothing that you wrote differs; --rerun=false uses these results")
+	f.rerun = func() engine.Repeats {
+		switch {
+		case *rerun:
+			return engine.RunRepeats
+		case cmd.Flags().Changed("rerun"):
+			return engine.KeepRepeats
+		}
+		return engine.AskRepeats
+	}
 	cmd.Flags().StringVar(&f.attempt, "attempt", "", "run one attempt again, grade it, and do nothing else: `AGENT/COMPETITION/SEED` or its address")
 }
 
 // Options are what the flags say of a pipeline.
-func (f *SelectFlags) Options(p *engine.Program) (engine.PlanOptions, error) {
-	targets, err := Addresses("target", f.targets)
-	if err != nil {
-		return engine.PlanOptions{}, err
+func (f *SelectFlags) Options(p *engine.Program) (opts engine.PlanOptions, err error) {
+	if opts.Repeats = engine.RunRepeats; f.rerun != nil {
+		opts.Repeats = f.rerun()
 	}
-	forced, err := Addresses("force", f.forced)
-	if err != nil {
-		return engine.PlanOptions{}, err
-	}
-	if f.attempt == "" {
-		retry, err := retryOf(f.retried)
-		return engine.PlanOptions{Targets: targets, Force: forced, Retry: retry}, err
+	var errTargets, errRetry error
+	opts.Targets, errTargets = Addresses("target", f.targets)
+	opts.Retry, errRetry = retryOf(f.retried)
+	if opts.Force, err = Addresses("force", f.forced); f.attempt == "" || cmp.Or(errTargets, err) != nil {
+		return opts, cmp.Or(errTargets, err, errRetry)
 	}
 	if len(f.targets)+len(f.retried) > 0 {
-		return engine.PlanOptions{}, Usagef("--attempt says what runs; leave --target and --retry out")
+		return opts, Usagef("--attempt says what runs; leave --target and --retry out")
 	}
 	again, targets, err := namedAttempt(p, f.attempt)
-	return engine.PlanOptions{Targets: targets, Force: forced, Retry: &engine.Retry{Named: []addr.Instance{again}, Choose: chooser(nil).choose}}, err
+	opts.Targets, opts.Retry = targets, &engine.Retry{Named: []addr.Instance{again}, Choose: chooser(nil).choose}
+	return opts, err
 }
 
 // Addresses reads the addresses that a flag was given.
@@ -120,35 +119,32 @@ func (t *Terminal) Settle(diags diag.List, p *engine.Program) error {
 
 // WithProgram opens the backend, loads the pipeline that the arguments name and
 // calls run. on says where steps run besides this machine; nil is nowhere.
-func (a *App) WithProgram(ctx context.Context, args []string, in InputFlags, on *ClusterFlags, run func(*Backend, *engine.Program) error) (err error) {
+func (a *App) WithProgram(ctx context.Context, args []string, in InputFlags, on *ClusterFlags, run func(*Backend, *engine.Program) error) error {
 	path, err := a.NamedPipeline(args)
 	if err != nil {
 		return err
 	}
 	a.UsePipeline(path)
-	b, err := a.OpenBackend()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	restore := FewCollections()
-	p, err := a.Load(b.Engine, path, in)
-	restore()
-	if err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("load pipeline: %w", err)
-	}
-	if err := a.attachRemote(b, p.Pipeline.RemoteCache); err != nil {
-		return err
-	}
-	if on != nil {
-		if err := a.AttachFleet(ctx, b, on, p.Pipeline.RemoteCache); err != nil {
+	return a.WithBackend(func(b *Backend) error {
+		restore := FewCollections()
+		p, err := a.Load(b.Engine, path, in)
+		restore()
+		if err != nil {
 			return err
 		}
-	}
-	return errors.Join(run(b, p), finishRemote(ctx, a.Terminal, b))
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("load pipeline: %w", err)
+		}
+		if err := a.attachRemote(b, p.Pipeline.RemoteCache); err != nil {
+			return err
+		}
+		if on != nil {
+			if err := a.AttachFleet(ctx, b, on, p.Pipeline.RemoteCache); err != nil {
+				return err
+			}
+		}
+		return errors.Join(run(b, p), finishRemote(ctx, a.Terminal, b))
+	})
 }
 
 // FewCollections makes garbage collections rarer until the function it returns
@@ -216,6 +212,87 @@ func PipelineFile(args []string) (string, error) {
 }
 
 // UsePipeline notes the competitions that a pipeline names.
-func (a *App) UsePipeline(path string) {
-	a.Interrupts.Reading(func() { a.Library.UsePipeline(path) })
+func (a *App) UsePipeline(path string) { a.Interrupts.Reading(func() { a.Library.UsePipeline(path) }) }
+
+// namedAttempt finds the attempt that the value of --attempt names in a pipeline. It
+// returns its address, and those of it and its grades.
+func namedAttempt(p *engine.Program, named string) (attempt addr.Instance, targets []addr.Instance, err error) {
+	var all, found []string
+	at := -1
+	for i, inst := range p.Instances {
+		if inst.Step.Kind.Name != conditions.AttemptKind {
+			continue
+		}
+		args, diags := p.Args(i)
+		if diags.HasErrors() {
+			continue // the plan tells it
+		}
+		parts := lists.Of(inst.Step.Kind.Names(args), func(part string) string { return cmp.Or(part, "?") }) // not known yet
+		name := strings.Join(parts, "/")
+		all = append(all, name)
+		if name == named || inst.Addr.String() == named {
+			at, found = i, append(found, inst.Addr.String())
+		}
+	}
+	switch {
+	case len(found) > 1:
+		return attempt, nil, Usagef("--attempt: %q is several: %s; choose with --target ADDRESS --retry ADDRESS", named, strings.Join(found[:min(len(found), 10)], ", "))
+	case at < 0:
+		return attempt, nil, Usagef("--attempt: there is no %q; write an address or AGENT/COMPETITION/SEED, one of: %s", named, strings.Join(all[:min(len(all), 10)], ", "))
+	}
+	attempt = p.Instances[at].Addr
+	targets = []addr.Instance{attempt}
+	for _, inst := range p.Instances {
+		if inst.Step.Kind.Name == conditions.GradeKind && slices.Contains(inst.Deps, at) {
+			targets = append(targets, inst.Addr)
+		}
+	}
+	return attempt, targets, nil
+}
+
+// retryOf reads the values of -retry; nil without any.
+func retryOf(texts []string) (*engine.Retry, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	var c chooser
+	var named []string
+	for _, text := range texts {
+		list := outcome.Retried(text)
+		switch {
+		case strings.Contains(text, "."):
+			named = append(named, text)
+		case list == nil:
+			return nil, Usagef("--retry: %q is neither an address nor one of %s", text, strings.Join(outcome.RetryWords(), ", "))
+		default:
+			c = append(c, list...)
+		}
+	}
+	list, err := Addresses("retry", named)
+	return &engine.Retry{Named: list, Choose: c.choose}, err
+}
+
+// chooser chooses the attempts with some outcomes, and those that were named themselves
+// or by their grades.
+type chooser []string
+
+func (c chooser) choose(steps []engine.Past) (again []int, diags diag.List) {
+	for i, s := range steps {
+		attempts := []int{i}
+		if s.Kind == conditions.GradeKind {
+			attempts = s.After
+		}
+		attempts = slices.DeleteFunc(slices.Clone(attempts), func(at int) bool { return steps[at].Kind != conditions.AttemptKind })
+		var ended string
+		if s.Record != nil {
+			_ = json.Unmarshal(s.Record.Outputs["outcome"].JSON, &ended) // none is no outcome
+		}
+		if s.Named && len(attempts) == 0 {
+			diags = append(diags, diag.General("No attempt", "--retry %s: it is neither an attempt of an agent nor the grade of one; --force runs any step again.", s.Name))
+		}
+		if s.Named || slices.Contains(c, ended) {
+			again = append(again, attempts...)
+		}
+	}
+	return again, diags
 }

@@ -1,15 +1,22 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/engine/local"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // version is the release, set by the linker: -X …/internal/cli.version=v1.2.3.
@@ -30,20 +37,15 @@ type Version struct {
 
 // NewVersion returns the command version.
 func NewVersion(a *App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of this binary",
-		Args:  Takes(0, 0),
-		RunE: a.Action(func(*cobra.Command, []string) error {
-			v := ThisVersion()
-			return a.Show(v, func() {
-				fmt.Fprintf(a.Stdout, "mleflow %s (%s, %s)\n", v.Version, v.Go, v.Platform)
-				if a.Verbose && v.Commit != "" {
-					fmt.Fprintf(a.Stdout, "commit %s\n", v.Commit)
-				}
-			})
-		}),
-	}
+	return a.Command("version", "Print the version of this binary", Takes(0, 0), func(*cobra.Command, []string) error {
+		v := ThisVersion()
+		return a.Show(v, func() {
+			fmt.Fprintf(a.Stdout, "mleflow %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+			if a.Verbose && v.Commit != "" {
+				fmt.Fprintf(a.Stdout, "commit %s\n", v.Commit)
+			}
+		})
+	})
 }
 
 // ThisVersion describes the running program.
@@ -54,15 +56,18 @@ func ThisVersion() Version {
 		info = &debug.BuildInfo{}
 	}
 	v.Version = releaseOf(version, info)
+	v.Commit, v.Modified = setting(info, "vcs.revision"), setting(info, "vcs.modified") == "true"
+	return v
+}
+
+// setting is a setting of a build; "" if it has none.
+func setting(info *debug.BuildInfo, key string) (value string) {
 	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Commit = s.Value
-		case "vcs.modified":
-			v.Modified = s.Value == "true"
+		if s.Key == key {
+			value = s.Value
 		}
 	}
-	return v
+	return value
 }
 
 // releaseOf returns the version of a binary: what the linker was told, else that
@@ -75,7 +80,7 @@ func releaseOf(linked string, info *debug.BuildInfo) string {
 		return linked
 	}
 	revision, untagged := strings.CutPrefix(info.Main.Version, "v0.0.0-")
-	switch checkout := slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs.revision" }); {
+	switch checkout := setting(info, "vcs.revision") != ""; {
 	case info.Main.Version == "" || info.Main.Version == "(devel)" || untagged && checkout:
 		return unreleased
 	case untagged:
@@ -90,4 +95,62 @@ func WriteJSON(w io.Writer, v any) error {
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// Environment are the facts about program and machine that every run is begun
+// with, besides what the run history notes itself. binary is the digest of the program.
+func Environment(binary string) map[string]string {
+	v := ThisVersion()
+	facts := map[string]string{"go": v.Go, "commit": v.Commit, "binary sha256": binary}
+	if v.Modified {
+		facts["modified"] = "true"
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		facts["goamd64"] = setting(info, "GOAMD64")
+	}
+	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		facts["kernel"] = strings.TrimSpace(string(text))
+	}
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				facts["processor"] = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	maps.DeleteFunc(facts, func(_, value string) bool { return value == "" })
+	return facts
+}
+
+// BinaryDigest is the SHA-256 of the running binary, or empty if it cannot be read.
+// Hashing takes as long as a small plan, so the file memo remembers it.
+func BinaryDigest(memo string) string {
+	f, err := os.Open("/proc/self/exe")
+	if path, lacks := os.Executable(); err != nil && lacks == nil {
+		f, err = os.Open(path)
+	}
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	ref, err := local.NewDigests(memo).Of(f, func() (cache.Ref, error) {
+		return cache.Put(context.Background(), cache.HashOnly{}, f, cache.Ref{})
+	})
+	if err != nil {
+		return ""
+	}
+	return ref.ID.String()
+}
+
+// SizeOf reads the size in an environment variable.
+func SizeOf(variable, text string) (int64, error) {
+	n, err := step.ParseBytes(text)
+	if err == nil && n == 0 {
+		err = errors.New("0 is no size; unset it for the default")
+	}
+	if err != nil {
+		return 0, Usagef("%s: %w", variable, err)
+	}
+	return n, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/history"
@@ -21,18 +22,13 @@ import (
 
 func newCachePin(a *app.App) *cobra.Command {
 	var name string
-	cmd := &cobra.Command{
-		Use:   "pin [RUN|ADDRESS|ACTION]...",
-		Short: "Keep results from being evicted; without arguments list the pins",
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			return a.WithCache(func(c *disk.Cache) error {
-				if len(args) == 0 {
-					return showPins(cmd.Context(), a.Terminal, c)
-				}
-				return pinResults(cmd.Context(), a.Terminal, c, name, args)
-			})
-		}),
-	}
+	cmd := command(a, "pin [RUN|ADDRESS|ACTION]...", "Keep results from being evicted; without arguments list the pins", app.Takes(0, -1),
+		func(ctx context.Context, c *disk.Cache, args []string) error {
+			if len(args) == 0 {
+				return showPins(ctx, a.Terminal, c)
+			}
+			return pinResults(ctx, a.Terminal, c, name, args)
+		})
 	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the pin")
 	return cmd
 }
@@ -66,15 +62,10 @@ func actionsOf(c *disk.Cache, items []disk.Item, ref string) ([]digest.ActionID,
 	if err == nil {
 		return actionsOfRun(past, items)
 	}
-	var found []digest.ActionID
-	for _, item := range items {
-		if len(ref) >= 6 && strings.HasPrefix(item.Action.String(), ref) {
-			found = append(found, item.Action)
-		}
-	}
+	found := lists.Where(items, func(item disk.Item) bool { return len(ref) >= 6 && strings.HasPrefix(item.Action.String(), ref) })
 	switch len(found) {
 	case 1:
-		return found, nil
+		return []digest.ActionID{found[0].Action}, nil
 	case 0:
 		return nil, app.Usagef("pin %s: there is no such run, step address or action; see mleflow runs and mleflow cache ls", ref)
 	}
@@ -129,18 +120,11 @@ func showPins(ctx context.Context, term *app.Terminal, c *disk.Cache) error {
 }
 
 func newCacheUnpin(a *app.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "unpin NAME",
-		Short: "Remove a pin",
-		Args:  app.Takes(1, 1),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			return a.WithCache(func(c *disk.Cache) error {
-				err := c.Unpin(cmd.Context(), args[0])
-				if errors.Is(err, cache.ErrNotFound) {
-					return app.Usagef("no pin %q; mleflow cache pin lists the pins", args[0])
-				}
-				return err
-			})
-		}),
-	}
+	return command(a, "unpin NAME", "Remove a pin", app.Takes(1, 1), func(ctx context.Context, c *disk.Cache, args []string) error {
+		err := c.Unpin(ctx, args[0])
+		if errors.Is(err, cache.ErrNotFound) {
+			return app.Usagef("no pin %q; mleflow cache pin lists the pins", args[0])
+		}
+		return err
+	})
 }

@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -18,21 +23,14 @@ import (
 
 // transferFlags choose what cache push and cache pull transfer.
 type transferFlags struct {
-	remote string
-	run    string
-	all    bool
-	dryRun bool
+	remote, run string
+	all, dryRun bool
 }
 
 // check makes sure that one way of choosing is used.
 func (f *transferFlags) check(args []string) error {
-	ways := 0
-	for _, used := range []bool{f.run != "", f.all, len(args) > 0} {
-		if used {
-			ways++
-		}
-	}
-	if ways != 1 {
+	ways := slices.DeleteFunc([]bool{f.run != "", f.all, len(args) > 0}, func(used bool) bool { return !used })
+	if len(ways) != 1 {
 		return app.Usagef("name step addresses, pins or actions, or give --run RUN, or --all")
 	}
 	return nil
@@ -42,29 +40,25 @@ func (f *transferFlags) check(args []string) error {
 // records.
 func newTransfer(a *app.App, verb, short string, choose func(context.Context, *remote.Tier, transferFlags, []string) ([]*cache.Record, error)) *cobra.Command {
 	var f transferFlags
-	cmd := &cobra.Command{
-		Use:   verb + " [ADDRESS|PIN|ACTION]...",
-		Short: short,
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			if err := f.check(args); err != nil {
+	cmd := a.Command(verb+" [ADDRESS|PIN|ACTION]...", short, app.Takes(0, -1), func(cmd *cobra.Command, args []string) error {
+		if err := f.check(args); err != nil {
+			return err
+		}
+		return a.WithRemote(f.remote, func(t *remote.Tier) error {
+			recs, err := choose(cmd.Context(), t, f, args)
+			if err != nil {
 				return err
 			}
-			return a.WithRemote(f.remote, func(t *remote.Tier) error {
-				recs, err := choose(cmd.Context(), t, f, args)
-				if err != nil {
-					return err
-				}
-				tr := &transfer{a, t, verb, t.Push, t.Unsent}
-				if verb == "pull" {
-					tr.one, tr.size = t.Pull, t.Unfetched
-				}
-				if f.dryRun {
-					return tr.estimate(cmd.Context(), recs)
-				}
-				return tr.all(cmd.Context(), recs)
-			})
-		}),
-	}
+			tr := &transfer{a, t, verb, t.Push, t.Unsent}
+			if verb == "pull" {
+				tr.one, tr.size = t.Pull, t.Unfetched
+			}
+			if f.dryRun {
+				return tr.estimate(cmd.Context(), recs)
+			}
+			return tr.all(cmd.Context(), recs)
+		})
+	})
 	cmd.Flags().StringVar(&f.remote, "remote", "", "the remote cache's `URL`, as --remote-cache")
 	cmd.Flags().StringVar(&f.run, "run", "", "the results of a `RUN`")
 	cmd.Flags().BoolVar(&f.all, "all", false, "every result there is")
@@ -115,7 +109,7 @@ func (tr *transfer) estimate(ctx context.Context, recs []*cache.Record) error {
 			fmt.Fprintf(tr.app.Stdout, "would %s %s (%s)\n", tr.verb, rec.Address, view.Bytes(n))
 		}
 	}
-	return tr.show(out, len(recs))
+	return tr.app.Show(out, func() { tr.write(out, len(recs)) })
 }
 
 // transfers is how many results are transferred at a time.
@@ -154,7 +148,7 @@ func (tr *transfer) all(ctx context.Context, recs []*cache.Record) error {
 	if out.Bytes = s.BytesOut; tr.verb == "pull" {
 		out.Bytes = s.BytesIn
 	}
-	if err := tr.show(out, len(recs)); err != nil {
+	if err := tr.app.Show(out, func() { tr.write(out, len(recs)) }); err != nil {
 		return err
 	}
 	return outcomeOf(ctx, worst)
@@ -192,10 +186,7 @@ func (tr *transfer) work(recs []*cache.Record, done func() int) func() view.Work
 	}
 }
 
-func (tr *transfer) show(out TransferredJSON, total int) error {
-	if tr.app.JSON {
-		return app.WriteJSON(tr.app.Stdout, out)
-	}
+func (tr *transfer) write(out TransferredJSON, total int) {
 	for i, f := range out.Failed {
 		if i == 10 {
 			fmt.Fprintf(tr.app.Stdout, "and %d more\n", len(out.Failed)-i)
@@ -206,8 +197,116 @@ func (tr *transfer) show(out TransferredJSON, total int) error {
 	what := map[string]string{"push": "stored", "pull": "fetched"}[tr.verb]
 	if out.DryRun {
 		fmt.Fprintf(tr.app.Stdout, "%d of %s would be %s, %s.\n", out.Results, view.Plural(total, "result"), what, view.Bytes(out.Bytes))
-		return nil
+		return
 	}
 	fmt.Fprintf(tr.app.Stdout, "%d of %s %s, %s transferred: %s\n", out.Results, view.Plural(total, "result"), what, view.Bytes(out.Bytes), out.Remote)
-	return nil
+}
+
+// localRecords returns the chosen records of the local cache.
+func localRecords(ctx context.Context, t *remote.Tier, f transferFlags, args []string) ([]*cache.Record, error) {
+	if t.Location().ReadOnly {
+		return nil, app.Usagef("cache push: %s is opened with mode=read", t.Location())
+	}
+	c := t.Cache
+	items, err := c.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if f.run != "" {
+		args = []string{f.run}
+	}
+	var ids []digest.ActionID
+	if f.all {
+		ids = lists.Of(items, func(item disk.Item) digest.ActionID { return item.Action })
+	}
+	for _, arg := range args {
+		found, err := pinned(ctx, c, arg)
+		if err == nil && found == nil {
+			found, err = actionsOf(c, items, arg)
+		}
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, found...)
+	}
+	var recs []*cache.Record
+	for _, same := range lists.Grouped(ids, func(id digest.ActionID) digest.ActionID { return id }) {
+		rec, err := c.Lookup(ctx, same[0])
+		if errors.Is(err, cache.ErrNotFound) || err == nil && rec.Final() == nil {
+			continue // evicted meanwhile, or provisional, which is for this machine only
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cache push: %w", err)
+		}
+		recs = append(recs, rec)
+	}
+	return recs, nil
+}
+
+// pinned returns the actions of a pin, or nil if there is none of that name.
+func pinned(ctx context.Context, c *disk.Cache, name string) ([]digest.ActionID, error) {
+	pins, err := c.Pins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(pins, func(p disk.Pin) bool { return p.Name == name })
+	if i < 0 {
+		return nil, nil
+	}
+	return pins[i].Actions, nil
+}
+
+// remoteRecords returns the chosen records of the remote cache.
+func remoteRecords(ctx context.Context, t *remote.Tier, f transferFlags, args []string) ([]*cache.Record, error) {
+	ids := map[digest.ActionID]bool{}
+	var addresses, prefixes []string
+	for _, arg := range args {
+		found, err := pinned(ctx, t.Cache, arg)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range found {
+			ids[id] = true
+		}
+		switch {
+		case found != nil:
+		case strings.HasPrefix(arg, "step."):
+			addresses = append(addresses, arg)
+		case len(arg) >= 6 && strings.Trim(arg, "0123456789abcdef") == "":
+			prefixes = append(prefixes, arg)
+		default:
+			return nil, app.Usagef("cache pull: %s is not a step address, a pin of this cache or an action; for the results of another machine's run, use --run", arg)
+		}
+	}
+	every := f.all || f.run != "" || len(addresses) > 0
+	recs, err := t.Records(ctx, func(id digest.ActionID) bool {
+		return every || ids[id] || slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(id.String(), p) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	newest := newestOf(recs, addresses)
+	recs = slices.DeleteFunc(recs, func(r *cache.Record) bool {
+		chosen := f.all || f.run != "" && r.Run == f.run || ids[r.Action] || newest[r.Address] == r ||
+			slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(r.Action.String(), p) })
+		return !chosen
+	})
+	if len(recs) == 0 && !f.all {
+		return nil, app.Usagef("cache pull: the remote cache %s has no such result", t.Location())
+	}
+	return recs, nil
+}
+
+// newestOf returns the latest record of each address.
+func newestOf(recs []*cache.Record, addresses []string) map[string]*cache.Record {
+	newest := map[string]*cache.Record{}
+	for _, r := range recs {
+		if !slices.Contains(addresses, r.Address) {
+			continue
+		}
+		if n := newest[r.Address]; n == nil || r.StartedUnixMilli > n.StartedUnixMilli {
+			newest[r.Address] = r
+		}
+	}
+	return newest
 }

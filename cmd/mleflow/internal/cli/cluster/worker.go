@@ -32,11 +32,8 @@ const (
 
 // NewWorker returns the command worker.
 func NewWorker(a *app.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "worker ACTION ORDER",
-		Short: "Run one action as apply --on ordered it; backends start it",
-		Args:  app.Takes(1, 2),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+	return a.Command("worker ACTION ORDER", "Run one action as apply --on ordered it; backends start it", app.Takes(1, 2),
+		func(cmd *cobra.Command, args []string) error {
 			id, err := digest.ParseActionID(args[0])
 			if err != nil {
 				return app.Usagef("%q is not the digest of an action: %w", args[0], err)
@@ -50,8 +47,7 @@ func NewWorker(a *app.App) *cobra.Command {
 				status = cluster.ExitRefused
 			}
 			return errors.Join(app.ErrSilent, app.StatusError{Status: status})
-		}),
-	}
+		})
 }
 
 func runWorker(ctx context.Context, a *app.App, id digest.ActionID, rest []string) (err error) {
@@ -86,10 +82,17 @@ func runWorker(ctx context.Context, a *app.App, id digest.ActionID, rest []strin
 	case loc.ReadOnly:
 		return app.Usagef("the remote cache %s is read-only, and a worker writes its result there", loc)
 	}
+	if err := b.Cache.Intact(); err != nil { // before it works for hours on what it cannot record
+		return err
+	}
 	b.Remote = remote.New(b.Cache, loc, remote.Options{})
 	a.IsWorker = true
 	w := &worker{App: a, b: b, node: node}
-	defer func() { err = errors.Join(err, w.remove()) }()
+	defer func() {
+		if w.dir != "" {
+			err = errors.Join(err, tree.Remove(w.dir))
+		}
+	}()
 	return (&work.Worker{
 		Kinds: w.kinds, Cache: b.Remote, Node: node, Capacity: b.Options.Capacity, Locks: b.Options.Devices, Ready: w.ready, Tidy: w.tidy, Process: claim.Self(), Dead: claim.Dead, Version: app.ThisVersion().Version, Interval: interval,
 		Say: func(text string) { fmt.Fprintf(a.Stderr, "%s %s\n", time.Now().UTC().Format(time.RFC3339), text) },
@@ -132,13 +135,6 @@ func (w *worker) kinds(ctx context.Context, folders []work.Folder) (_ *step.Regi
 		return nil, err
 	}
 	return w.parts.Kinds, nil
-}
-
-func (w *worker) remove() error {
-	if w.dir == "" {
-		return nil
-	}
-	return tree.Remove(w.dir)
 }
 
 // tidy ends the agents that lost workers left on this node, if nobody will go on with

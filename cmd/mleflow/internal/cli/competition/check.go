@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/kit"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
@@ -23,20 +25,14 @@ type testOptions struct {
 
 func newCompetitionTest(a *app.App) *cobra.Command {
 	var o testOptions
-	cmd := &cobra.Command{
-		Use:   "test [ID]...",
-		Short: "Test competitions' graders with submissions whose outcome is known",
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+	return a.Command("test [ID]...", "Test competitions' graders with submissions whose outcome is known", app.Takes(0, -1),
+		func(cmd *cobra.Command, args []string) error {
 			defs, err := definitions(a.Library, o.folder, args)
 			if err != nil {
 				return err
 			}
 			return testCompetitions(cmd.Context(), a, o, defs, len(args) > 0)
-		}),
-	}
-	o.folder.register(cmd)
-	o.data.Register(cmd)
-	return cmd
+		}, &o.folder, &o.data)
 }
 
 // CheckJSON is one check in competition test --json.
@@ -107,8 +103,154 @@ func showChecked(t *app.Terminal, checks []CheckJSON) error {
 		}
 		fmt.Fprintf(t.Stdout, "%d passed, %d failed, %d odd, %d skipped.\n", counts[kit.Passed], counts[kit.Failed], counts[kit.Odd], counts[kit.Skipped])
 	})
-	if err == nil && counts[kit.Failed] > 0 {
-		err = app.ErrSilent
+	return app.Failing(err, counts[kit.Failed] > 0)
+}
+
+// folderFlag is --dir: a folder of competitions instead of all others.
+type folderFlag struct{ dir string }
+
+// Register adds the flag.
+func (f *folderFlag) Register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "dir", "", "take competitions from `DIR` alone, not the shipped ones")
+}
+
+// definitions loads the named competitions. Without a name it loads those of
+// --dir, else those of one's own if there are any, else those that ship.
+func definitions(l *app.Library, f folderFlag, ids []string) ([]*competitions.Definition, error) {
+	var catalog *competitions.Catalog
+	var err error
+	if f.dir == "" {
+		catalog, err = l.Catalog()
+	} else {
+		catalog, err = f.catalog(ids)
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		ids = catalog.Own()
+	}
+	if len(ids) == 0 {
+		ids = catalog.IDs()
+	}
+	defs, err := catalog.List(competitions.Filter{IDs: ids})
+	return defs, app.Wrong(err)
+}
+
+// catalog loads the named competitions of --dir, or all: what is wrong with
+// others of the folder does not matter then.
+func (f folderFlag) catalog(ids []string) (*competitions.Catalog, error) {
+	if len(ids) == 0 {
+		catalog, err := competitions.LoadFolder(competitions.Folder{Path: f.dir, From: "--dir"})
+		return catalog, app.Shown(err)
+	}
+	catalog := &competitions.Catalog{}
+	for _, id := range ids {
+		dir := filepath.Join(f.dir, id)
+		if _, err := os.Stat(filepath.Join(dir, competitions.FileName)); err != nil {
+			return nil, app.Usagef("there is no %s", filepath.Join(dir, competitions.FileName))
+		}
+		var err error
+		if catalog, err = catalog.With(competitions.Folder{Path: dir, From: "--dir"}); err != nil {
+			return nil, app.Shown(err)
+		}
+	}
+	return catalog, nil
+}
+
+func newCompetitionLint(a *app.App) *cobra.Command {
+	var folder folderFlag
+	var data app.DataFlags
+	cmd := a.Command("lint [ID]...", "Find mistakes in competitions", app.Takes(0, -1), func(_ *cobra.Command, args []string) error {
+		defs, err := definitions(a.Library, folder, args)
+		if err != nil {
+			return err
+		}
+		return lint(a, defs, data)
+	}, &folder)
+	cmd.Long = lintHelp()
+	cmd.Flags().StringVar(&data.Dir, "data-dir", "", "check the data prepared below `DIR` as well")
+	return cmd
+}
+
+func lintHelp() string {
+	text := "Look for mistakes in competitions, by default all. The exit status is 1 with\nerrors. The rules:\n\n"
+	for _, r := range kit.Rules() {
+		text += fmt.Sprintf("  %-22s %s\n", r.Name, r.Doc)
+	}
+	return text
+}
+
+// FindingJSON is one finding in competition lint --json.
+type FindingJSON struct {
+	Competition string `json:"competition"`
+	kit.Finding
+	Range *diag.JSONRange `json:"range,omitempty"`
+}
+
+func lint(a *app.App, defs []*competitions.Definition, data app.DataFlags) error {
+	found := []FindingJSON{}
+	failed := false
+	for _, def := range defs {
+		findings, err := lintOne(a, def, data)
+		if err != nil {
+			return err
+		}
+		failed = failed || kit.HasErrors(findings)
+		for _, f := range findings {
+			found = append(found, FindingJSON{def.ID, f, rangeJSON(f)})
+		}
+	}
+	err := a.Show(map[string]any{"findings": found}, func() { writeFindings(a.Terminal, found, len(defs)) })
+	return app.Failing(err, failed)
+}
+
+func lintOne(a *app.App, def *competitions.Definition, data app.DataFlags) ([]kit.Finding, error) {
+	found := kit.Lint(def, metric.All())
+	if data.Dir == "" {
+		return found, nil
+	}
+	layout, err := data.Layout(a)
+	if err != nil {
+		return nil, err
+	}
+	prepared := layout.Prepared(def.ID)
+	if _, err := os.Stat(prepared); err != nil {
+		return found, nil
+	}
+	if def, err = def.In(layout.Dir); err != nil {
+		return nil, err
+	}
+	more, err := kit.LintPrepared(def, metric.All(), os.DirFS(prepared))
+	if err != nil {
+		return nil, fmt.Errorf("lint %s: %w", prepared, err)
+	}
+	return append(found, more...), nil
+}
+
+func rangeJSON(f kit.Finding) *diag.JSONRange {
+	if f.Range == nil {
+		return nil
+	}
+	return diag.ToJSON(diag.List{diag.Error(*f.Range, "", "")})[0].Range
+}
+
+func writeFindings(t *app.Terminal, found []FindingJSON, n int) {
+	style := t.OutStyle()
+	for _, f := range found {
+		mark := style.Warn(string(f.Severity))
+		switch {
+		case f.Excuse != "":
+			mark = style.Dim("known")
+		case f.Severity == kit.Error:
+			mark = style.Bad(string(f.Severity))
+		}
+		at := f.Competition
+		if f.Range != nil {
+			at = fmt.Sprintf("%s:%d", f.Range.Filename, f.Range.Start.Line)
+		}
+		message := f.Message + view.After("; ", f.Excuse)
+		fmt.Fprintf(t.Stdout, "%s: %s: %s (%s)\n", at, mark, view.OneLine(message), f.Rule)
+	}
+	fmt.Fprintf(t.Stdout, "Checked %s: %s.\n", view.Plural(n, "competition"), view.Plural(len(found), "finding"))
 }

@@ -1,24 +1,29 @@
 package competition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/pins"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 type competitionLockOptions struct {
@@ -32,17 +37,13 @@ type competitionLockOptions struct {
 
 func newCompetitionLock(a *app.App) *cobra.Command {
 	var o competitionLockOptions
-	cmd := &cobra.Command{
-		Use:   "lock ID...",
-		Short: "Pin a competition's prepared files or its leaderboard",
-		Args:  app.Takes(1, -1),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+	cmd := a.Command("lock ID...", "Pin a competition's prepared files or its leaderboard", app.Takes(1, -1),
+		func(cmd *cobra.Command, args []string) error {
 			if o.accept && !o.leaderboard {
 				return app.Usagef("--accept is for --leaderboard")
 			}
 			return lockCompetitions(cmd.Context(), a, o, args)
-		}),
-	}
+		})
 	cmd.Flags().StringVar(&o.folder.dir, "dir", "", "write to the competitions below `DIR` (default: --competitions, else the folder competitions)")
 	cmd.Flags().StringVar(&o.data.Dir, "data-dir", "", "pin what is prepared below `DIR` (default: data in the cache folder)")
 	cmd.Flags().StringVar(&o.run, "from-run", "", "pin what a checksum step of `RUN` passed, such as latest")
@@ -173,11 +174,7 @@ func checkedByRun(ctx context.Context, s *app.Store, run, version string) (locka
 		if !ok || done.Kind != conditions.ChecksumKind || done.Action == "" {
 			continue
 		}
-		id, err := digest.ParseActionID(done.Action)
-		if err != nil {
-			continue
-		}
-		if rec, err := store.Lookup(ctx, id); err == nil && rec.Field("version") == version && rec.Outputs["private"].Ref.Kind == cache.Tree && rec.Outputs["public"].Ref.Kind == cache.Tree {
+		if rec, err := outputs.Lookup(ctx, store, done.Action); err == nil && rec.Field("version") == version && rec.Outputs["private"].Ref.Kind == cache.Tree && rec.Outputs["public"].Ref.Kind == cache.Tree {
 			found[rec.Field("competition")] = rec.Outputs
 		}
 	}
@@ -193,12 +190,9 @@ func checkedByRun(ctx context.Context, s *app.Store, run, version string) (locka
 
 // lockOne makes a competition's lock without writing it.
 func lockOne(ctx context.Context, o competitionLockOptions, def *competitions.Definition, data lockable, work *progress.Work) (*pins.Lock, error) {
-	prepared, err := data.of(ctx, def)
-	if err != nil {
-		return nil, err
-	}
+	prepared, errPrepared := data.of(ctx, def)
 	reference, err := referencePins(def)
-	if err != nil {
+	if err := cmp.Or(errPrepared, err); err != nil {
 		return nil, err
 	}
 	lock, err := pins.NewLock(ctx, def, prepared, pins.LockOptions{Reference: reference, Force: o.force, Work: work})
@@ -245,12 +239,7 @@ func referencePins(def *competitions.Definition) (map[string]string, error) {
 }
 
 func showLockedCompetitions(t *app.Terminal, done []LockedJSON, check bool) error {
-	changed := 0
-	for _, d := range done {
-		if d.Changed {
-			changed++
-		}
-	}
+	changed := len(lists.Where(done, func(d LockedJSON) bool { return d.Changed }))
 	err := t.Show(map[string]any{"competitions": done}, func() {
 		for _, d := range done {
 			writeLocked(t, d, check)
@@ -273,5 +262,124 @@ func writeLocked(t *app.Terminal, d LockedJSON, check bool) {
 	}
 	for _, c := range d.Changes {
 		fmt.Fprintf(t.Stdout, "  %s\n", view.OneLine(c.String()))
+	}
+}
+
+// BoardLock is a competition's leaderboard and Kaggle's present one.
+type BoardLock struct {
+	Competition string `json:"competition"`
+	Path        string `json:"path"`
+	competitions.BoardChange
+	Changed bool `json:"changed"`
+	Written bool `json:"written"`
+	// Private says that it is the leaderboard that decided; a competition that
+	// goes on has a public one only.
+	Private  bool       `json:"private"`
+	Deadline *time.Time `json:"deadline"`
+	// Unscored is how many teams have no score; they are on no leaderboard.
+	Unscored int `json:"teams_without_score"`
+
+	scores []float64
+}
+
+// lockLeaderboards compares leaderboards with Kaggle's, all before any is
+// written, and writes those that differ if it is told to.
+func lockLeaderboards(ctx context.Context, t *app.Terminal, o competitionLockOptions, defs []*competitions.Definition) error {
+	kaggle := source.NewKaggle(source.NewHTTP(nil))
+	locks := make([]*BoardLock, len(defs))
+	for i, def := range defs {
+		var err error
+		if locks[i], err = lockBoard(ctx, o, kaggle, def); err != nil {
+			return err
+		}
+	}
+	changed := lists.Where(locks, func(l *BoardLock) bool { return l.Changed })
+	for _, l := range changed {
+		if !o.accept {
+			break
+		}
+		if err := app.ReplaceFile(l.Path, competitions.FormatLeaderboard(l.scores)); err != nil {
+			return err
+		}
+		l.Written = true
+	}
+	err := t.Show(map[string]any{"leaderboards": locks}, func() {
+		for _, l := range locks {
+			showBoardLock(t, l)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if len(changed) > 0 && !o.accept {
+		return step.Mismatch(fmt.Errorf("%s a different leaderboard than Kaggle now; --accept takes Kaggle's", view.Verb(len(changed), "competition", "has", "have")))
+	}
+	return nil
+}
+
+// lockBoard compares one leaderboard.
+func lockBoard(ctx context.Context, o competitionLockOptions, kaggle *source.Kaggle, def *competitions.Definition) (*BoardLock, error) {
+	at := slices.IndexFunc(def.Sources, func(s competitions.Source) bool { return s.Kind == "kaggle" })
+	switch {
+	case at < 0:
+		return nil, app.Usagef("%s is not a Kaggle competition: it has no source \"kaggle\"", def.ID)
+	case def.Medals.File == "":
+		return nil, app.Usagef("%s has no leaderboard file: its medals block lists the scores itself", def.ID)
+	}
+	board, err := kaggle.Leaderboard(ctx, def.Sources[at].Slug)
+	if err != nil {
+		return nil, err
+	}
+	medals, err := competitions.NewMedals(board.Scores)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", def.ID, err)
+	}
+	l := &BoardLock{
+		Competition: def.ID, Path: filepath.Join(filepath.Dir(def.FilePath()), filepath.FromSlash(def.Medals.File)),
+		BoardChange: competitions.CompareBoards(def.Medals, medals), Private: board.Private(time.Now()), Unscored: board.Unscored, scores: board.Scores,
+	}
+	l.Changed = l.BoardChange.Changed()
+	if !board.Deadline.IsZero() {
+		l.Deadline = &board.Deadline
+	}
+	switch {
+	case medals.LowerIsBetter != def.Medals.LowerIsBetter:
+		return nil, fmt.Errorf("%s: the leaderboard that Kaggle has now is in the opposite order, from %v to %v: what is better would be the other way round",
+			def.ID, board.Scores[0], board.Scores[len(board.Scores)-1])
+	case o.accept && !l.Private && !o.force:
+		return nil, step.Mismatch(fmt.Errorf("%s ends on %s; until then Kaggle returns the public leaderboard, but MLE-bench uses the private one. Nothing was written; --force takes it anyway",
+			def.ID, board.Deadline.Format(time.DateOnly)))
+	}
+	return l, nil
+}
+
+func showBoardLock(term *app.Terminal, l *BoardLock) {
+	kind := "the private leaderboard"
+	if !l.Private {
+		kind = "the public leaderboard, since it ends on " + l.Deadline.Format(time.DateOnly)
+	}
+	if !l.Changed {
+		fmt.Fprintf(term.Stdout, "%s: %s, unchanged (%s)\n", l.Competition, view.Plural(l.Teams, "team"), kind)
+		return
+	}
+	fmt.Fprintf(term.Stdout, "%s: %d teams before, %d now (%s)\n", l.Competition, l.TeamsBefore, l.Teams, kind)
+	fmt.Fprintf(term.Stdout, "  scores added: %d, removed: %d; places with another score: %d", l.Added, l.Removed, l.Places)
+	if l.First > 0 {
+		fmt.Fprintf(term.Stdout, ", the first is %d", l.First)
+	}
+	fmt.Fprintf(term.Stdout, "; teams without a score: %d\n", l.Unscored)
+	t := view.NewTable("  Threshold", ">Before", ">Now", "")
+	for _, row := range []struct {
+		name     string
+		was, now float64
+	}{
+		{"gold", l.Before.Gold, l.After.Gold}, {"silver", l.Before.Silver, l.After.Silver},
+		{"bronze", l.Before.Bronze, l.After.Bronze}, {"median", l.Before.Median, l.After.Median},
+	} {
+		t.Row("  "+row.name, fmt.Sprint(row.was), fmt.Sprint(row.now), view.When(row.was != row.now, "changed"))
+	}
+	term.Table(t)
+	if l.Written {
+		fmt.Fprintf(term.Stdout, "  wrote %s; scores are no longer compared with the leaderboard that was published before\n", l.Path)
 	}
 }

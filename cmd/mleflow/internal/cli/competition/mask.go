@@ -1,6 +1,7 @@
 package competition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,41 +31,35 @@ type SaltCommitment struct {
 }
 
 func newMaskSalt(a *app.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "salt FILE",
-		Short: "Draw a salt, or print the commitment to one",
-		Args:  app.Takes(1, 1),
-		RunE: a.Action(func(_ *cobra.Command, args []string) error {
+	return a.Command("salt FILE", "Draw a salt, or print the commitment to one", app.Takes(1, 1),
+		func(_ *cobra.Command, args []string) error {
 			err := wholefile.Create(args[0], 0o600, mask.WriteSalt)
 			if err != nil && !errors.Is(err, os.ErrExist) {
 				return fmt.Errorf("write salt: %w", err)
 			}
-			if _, err := readSalt(args[0]); err != nil {
-				return err
-			}
-			data, err := os.ReadFile(args[0])
+			_, data, err := readSalt(args[0])
 			if err != nil {
-				return fmt.Errorf("read salt: %w", err)
+				return err
 			}
 			out := SaltCommitment{args[0], digest.Of(data).String()}
 			return a.Show(out, func() { fmt.Fprintf(a.Stdout, "%s  %s\n", out.Digest, out.File) })
-		}),
-	}
+		})
 }
 
-func readSalt(path string) (mask.Salt, error) {
+// readSalt returns the salt in a file, and the file.
+func readSalt(path string) (mask.Salt, []byte, error) {
 	if path == "" {
-		return nil, app.Usagef("--salt FILE is missing; mleflow mask salt FILE makes one")
+		return nil, nil, app.Usagef("--salt FILE is missing; mleflow mask salt FILE makes one")
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read salt: %w", err)
+		return nil, nil, fmt.Errorf("read salt: %w", err)
 	}
 	salt, err := mask.ParseSalt(data)
 	if err != nil {
-		return nil, app.Wrong(fmt.Errorf("%s: %w", path, err))
+		return nil, nil, app.Wrong(fmt.Errorf("%s: %w", path, err))
 	}
-	return salt, nil
+	return salt, data, nil
 }
 
 type maskDataOptions struct {
@@ -81,14 +76,8 @@ type MaskedData struct {
 
 func newMaskData(a *app.App) *cobra.Command {
 	var o maskDataOptions
-	cmd := &cobra.Command{
-		Use:   "data ID --salt FILE -o DIR",
-		Short: "Write the masked version of a prepared competition",
-		Args:  app.Takes(1, 1),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			return maskData(cmd.Context(), a, args[0], o)
-		}),
-	}
+	cmd := a.Command("data ID --salt FILE -o DIR", "Write the masked version of a prepared competition", app.Takes(1, 1),
+		func(cmd *cobra.Command, args []string) error { return maskData(cmd.Context(), a, args[0], o) })
 	cmd.Flags().StringVar(&o.data.Dir, "data-dir", "", "`DIR` with the competitions' data (default: data below the cache folder)")
 	cmd.Flags().StringVar(&o.salt, "salt", "", "salt, from `FILE`")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "data directory to write to, `DIR`")
@@ -97,12 +86,9 @@ func newMaskData(a *app.App) *cobra.Command {
 
 func maskData(ctx context.Context, a *app.App, id string, o maskDataOptions) error {
 	app.SpareMemory()
-	def, salt, err := maskable(a, id, o.salt)
-	if err != nil {
-		return err
-	}
+	def, salt, errDef := maskable(a, id, o.salt)
 	from, err := o.data.Layout(a)
-	if err != nil {
+	if err := cmp.Or(errDef, err); err != nil {
 		return err
 	}
 	if o.output == "" {
@@ -146,17 +132,15 @@ func maskable(a *app.App, id, saltFile string) (*competitions.Definition, mask.S
 	if def, err = def.At("v1m"); err != nil {
 		return nil, nil, app.Wrong(err)
 	}
-	salt, err := readSalt(saltFile)
+	salt, _, err := readSalt(saltFile)
 	return def, salt, err
 }
 
 func newMaskSubmission(a *app.App) *cobra.Command {
 	var salt, output string
-	cmd := &cobra.Command{
-		Use:   "submission SUBMISSION.csv ID --salt FILE -o FILE",
-		Short: "Write a submission with the ids of the masked version",
-		Args:  app.Takes(2, 2),
-		RunE: a.Action(func(_ *cobra.Command, args []string) error {
+	cmd := a.Command("submission SUBMISSION.csv ID --salt FILE -o FILE",
+		"Write a submission with the ids of the masked version", app.Takes(2, 2),
+		func(_ *cobra.Command, args []string) error {
 			def, salt, err := maskable(a, args[1], salt)
 			if err != nil {
 				return err
@@ -170,8 +154,7 @@ func newMaskSubmission(a *app.App) *cobra.Command {
 			}
 			defer in.Close()
 			return wholefile.Create(output, 0o666, func(w io.Writer) error { return mask.Table(def, salt, in, w) })
-		}),
-	}
+		})
 	cmd.Flags().StringVar(&salt, "salt", "", "salt, from `FILE`")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to `FILE`")
 	return cmd

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
@@ -40,17 +41,10 @@ type prepareOptions struct {
 // NewPrepare returns the command prepare.
 func NewPrepare(a *app.App) *cobra.Command {
 	var o prepareOptions
-	cmd := &cobra.Command{
-		Use:   "prepare",
-		Short: "Prepare competitions' public and private data",
-		Args:  app.Takes(0, 0),
-		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
-			return runPrepare(cmd.Context(), a, o)
-		}),
-	}
+	cmd := a.Command("prepare", "Prepare competitions' public and private data", app.Takes(0, 0),
+		func(cmd *cobra.Command, _ []string) error { return runPrepare(cmd.Context(), a, o) }, &o.set, &o.data, &a.Network)
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.only, "competition", "c", nil, "prepare the competition `ID`; repeatable")
-	o.set.Register(cmd)
 	flags.BoolVar(&o.lite, "lite", false, "prepare the low-complexity competitions")
 	flags.BoolVarP(&o.all, "all", "a", false, "prepare all competitions")
 	flags.StringVar(&o.raw, "raw", "", "take the unpacked download from `DIR`")
@@ -59,29 +53,22 @@ func NewPrepare(a *app.App) *cobra.Command {
 	o.data.RegisterVersion(cmd, "prepare `VERSION`: v1 (default), one with errata such as v2, or a masked one such as v1m")
 	flags.StringVar(&o.salt, "salt", "", "salt of a masked version, from `FILE`")
 	flags.BoolVar(&o.data.Rehearsal, "rehearsal", false, "prepare the synthetic data of a rehearsal, in DIR/rehearsal")
-	o.data.Register(cmd)
-	a.Network.Register(cmd)
 	cmd.MarkFlagsMutuallyExclusive("raw", "rehearsal")
 	return cmd
 }
 
 func runPrepare(ctx context.Context, a *app.App, o prepareOptions) error {
 	app.SpareMemory()
-	defs, err := o.selected(a)
+	defs, errDefs := o.selected(a)
+	layout, errLayout := o.data.Layout(a)
+	err := cmp.Or(errDefs, errLayout, o.data.CheckVersion(a))
 	if err != nil {
-		return err
-	}
-	layout, err := o.data.Layout(a)
-	if err != nil {
-		return err
-	}
-	if err := o.data.CheckVersion(a); err != nil {
 		return err
 	}
 	var salt mask.Salt
 	plain, masked := competitions.Unmasked(o.data.Version)
 	if masked {
-		salt, err = readSalt(o.salt)
+		salt, _, err = readSalt(o.salt)
 	} else if o.salt != "" {
 		err = app.Usagef("--salt is for masked versions, such as --version v1m")
 	}
@@ -139,28 +126,15 @@ func (o prepareOptions) selected(a *app.App) ([]*competitions.Definition, error)
 	if err != nil {
 		return nil, app.Wrong(err)
 	}
-	var defs []*competitions.Definition
-	for _, id := range ids {
-		def, err := catalog.Get(id)
-		if err != nil {
-			return nil, app.Wrong(err)
-		}
-		if !slices.Contains(defs, def) {
-			defs = append(defs, def)
-		}
-	}
-	return defs, nil
+	defs, err := catalog.List(competitions.Filter{IDs: ids})
+	same := lists.Grouped(defs, func(d *competitions.Definition) string { return d.ID })
+	return lists.Of(same, func(same []*competitions.Definition) *competitions.Definition { return same[0] }), app.Wrong(err)
 }
 
 func (o prepareOptions) ids(catalog *competitions.Catalog) ([]string, error) {
-	ways := 0
-	for _, given := range []bool{len(o.only) > 0, o.set.Split != "", o.lite, o.all, o.set.List != ""} {
-		if given {
-			ways++
-		}
-	}
-	switch {
-	case ways != 1:
+	given := []bool{len(o.only) > 0, o.set.Split != "", o.lite, o.all, o.set.List != ""}
+	switch ways := slices.DeleteFunc(given, func(given bool) bool { return !given }); {
+	case len(ways) != 1:
 		return nil, errors.New("choose competitions by one of -c ID, --split SET, --lite, --all, --list FILE")
 	case len(o.only) > 0:
 		return o.only, nil
@@ -274,13 +248,14 @@ func (p *preparation) do(ctx context.Context, i int, job dataset.Job, missing er
 	}
 	outcome, err := dataset.Outcome{Competition: job.Def.ID}, missing
 	if err == nil {
-		err = p.texts.While(ctx, job.Def, func() (string, error) {
+		err = p.texts.While(ctx, job.Def, func(text func() ([]byte, error)) error {
+			job.Description = text
 			outcome, err = dataset.Prepare(ctx, job)
-			return outcome.Path, err
+			return err
 		})
 	}
 	if err == nil && outcome.Report.Verdict == pins.Differs {
-		err = step.Mismatch(fmt.Errorf("the files do not match the pins (%s)", outcome.Report.Counts()))
+		err = step.Mismatch(fmt.Errorf("the files do not match the pins (%s)%s", outcome.Report.Counts(), view.When(outcome.Kept, "; "+outcome.Path+" keeps the earlier ones")))
 	}
 	p.results[i] = Prepared{Outcome: outcome, err: err}
 	done := event.StepFinished{At: now(), Address: address, Kind: conditions.PrepareKind, Status: event.Ran, DurationMillis: time.Since(start).Milliseconds()}
@@ -331,11 +306,7 @@ func (p *preparation) show(r Prepared) {
 		fmt.Fprintf(a.Stdout, "%s: %s (not verified: %s)\n", r.Competition, r.Path, r.Why)
 	}
 	if r.Report.Verdict == pins.Differs {
-		limit := 20
-		if a.Verbose {
-			limit = 0
-		}
-		for _, line := range r.Report.Lines(limit) {
+		for _, line := range r.Report.Lines(view.Either(a.Verbose, 0, 20)) {
 			fmt.Fprintf(a.Stderr, "  %s\n", view.OneLine(line))
 		}
 	}

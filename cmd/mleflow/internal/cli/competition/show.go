@@ -2,10 +2,12 @@ package competition
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
@@ -15,11 +17,8 @@ import (
 
 func newCompetitionShow(a *app.App) *cobra.Command {
 	var board bool
-	cmd := &cobra.Command{
-		Use:   "show ID",
-		Short: "Show a competition: task, metric, medals, parameters, known defects",
-		Args:  app.Takes(1, 1),
-		RunE: a.Action(func(_ *cobra.Command, args []string) error {
+	cmd := a.Command("show ID", "Show a competition: task, metric, medals, parameters, known defects", app.Takes(1, 1),
+		func(_ *cobra.Command, args []string) error {
 			def, err := a.Definition(args[0])
 			if err != nil {
 				return err
@@ -28,17 +27,14 @@ func newCompetitionShow(a *app.App) *cobra.Command {
 			if !board {
 				return a.Show(detail, func() { showCompetition(a.Terminal, def) })
 			}
-			for _, score := range def.Medals.Scores {
-				detail.Scores = append(detail.Scores, grading.Number(score))
-			}
+			detail.Scores = lists.Of(def.Medals.Scores, func(score float64) grading.Number { return grading.Number(score) })
 			return a.Show(detail, func() {
 				fmt.Fprintln(a.Stdout, "score")
 				for _, score := range def.Medals.Scores {
 					fmt.Fprintln(a.Stdout, table.FormatFloat(score))
 				}
 			})
-		}),
-	}
+		})
 	cmd.Flags().BoolVar(&board, "leaderboard", false, "write the human leaderboard's scores in rank order, as CSV; with --json add them")
 	return cmd
 }
@@ -138,4 +134,120 @@ func sourceText(s competitions.Source, own bool) string {
 		return "next to the definition: " + s.Path
 	}
 	return "shipped with this program: " + s.Path
+}
+
+func newCompetitionList(a *app.App) *cobra.Command {
+	var set app.SetFlags
+	var category string
+	cmd := a.Command("list", "List the competitions", app.Takes(0, 0), func(*cobra.Command, []string) error {
+		catalog, err := a.Catalog()
+		if err != nil {
+			return err
+		}
+		filter := competitions.Filter{Category: category}
+		if set.Given() {
+			if filter.IDs, err = set.Ids(catalog); err != nil {
+				return app.Wrong(err)
+			}
+		}
+		defs, err := catalog.List(filter)
+		if err != nil {
+			return err
+		}
+		return showCompetitions(a.Terminal, defs)
+	}, &set)
+	cmd.Flags().StringVar(&category, "category", "", "only this `CATEGORY`, such as image-classification")
+	return cmd
+}
+
+// CompetitionJSON is one competition in competition list --json.
+type CompetitionJSON struct {
+	ID            string                  `json:"id"`
+	Title         string                  `json:"title"`
+	Category      string                  `json:"category"`
+	Complexity    competitions.Complexity `json:"complexity"`
+	Metric        string                  `json:"metric"`
+	LowerIsBetter bool                    `json:"is_lower_better"`
+	SizeGB        float64                 `json:"size_gb,omitempty"`
+	Versions      []string                `json:"versions"`
+	Params        []string                `json:"params"`
+	// PublicLabels are the collections that have labels of hidden rows.
+	PublicLabels []competitions.PublicLabels `json:"public_labels,omitempty"`
+}
+
+func toCompetitionJSON(d *competitions.Definition) CompetitionJSON {
+	return CompetitionJSON{ID: d.ID, Title: d.Title, Category: d.Category, Complexity: d.Complexity, Metric: d.Facts.MetricName,
+		LowerIsBetter: d.Medals.LowerIsBetter, SizeGB: d.Facts.SizeGB, Versions: d.Versions(), Params: d.ParamNames(), PublicLabels: d.PublicLabels}
+}
+
+func showCompetitions(term *app.Terminal, defs []*competitions.Definition) error {
+	t := view.NewTable("Competition", "Complexity", "Category", "Metric", ">Size")
+	for _, d := range defs {
+		t.Row(d.ID, string(d.Complexity), d.Category, d.Facts.MetricName, sizeText(d.Facts.SizeGB))
+	}
+	return term.Show(map[string]any{"competitions": lists.Of(defs, toCompetitionJSON)}, func() {
+		term.Table(t)
+		fmt.Fprintf(term.Stdout, "\n%s.\n", view.Plural(len(defs), "competition"))
+	})
+}
+
+// sizeText writes a size in units of 10⁹ bytes; "" when it is not known.
+func sizeText(gb float64) string {
+	switch {
+	case gb == 0:
+		return ""
+	case gb < 0.1:
+		return fmt.Sprintf("%.1f MB", gb*1000)
+	default:
+		return fmt.Sprintf("%.1f GB", gb)
+	}
+}
+
+// NewCompetition returns the command competition.
+func NewCompetition(a *app.App) *cobra.Command {
+	return app.Group(a, "competition", "Show, write and check competitions: list, show, rank, new, lint, test, lock, rehearsal", newCompetitionList(a), newCompetitionShow(a), newCompetitionRank(a), newCompetitionNew(a), newCompetitionLint(a), newCompetitionTest(a), newCompetitionLock(a), newCompetitionRehearsal(a))
+}
+
+// RankJSON is the form of competition rank --json.
+type RankJSON struct {
+	grading.Thresholds
+	grading.Medals
+	LowerIsBetter bool `json:"is_lower_better"`
+	Rank          int  `json:"rank"`
+	Teams         int  `json:"teams"`
+}
+
+func newCompetitionRank(a *app.App) *cobra.Command {
+	return a.Command("rank SCORE LEADERBOARD.csv", "Compare a score with a leaderboard file", app.Takes(2, 2),
+		func(_ *cobra.Command, args []string) error {
+			score, err := strconv.ParseFloat(args[0], 64)
+			if err != nil {
+				return app.Usagef("%q is not a score; write a number, inf or nan", args[0])
+			}
+			medals, err := readBoard(args[1])
+			if err != nil {
+				return app.Wrong(err)
+			}
+			s := medals.Rank(score)
+			ranked := RankJSON{grading.ThresholdsOf(medals.Thresholds), grading.MedalsOf(s), medals.LowerIsBetter, s.Rank, len(medals.Scores)}
+			return a.Show(ranked, func() {
+				fmt.Fprintf(a.Stdout, "%s: %s medal, place %d of %d teams\n", args[0], ranked.Best(), ranked.Rank, ranked.Teams)
+			})
+		})
+}
+
+// readBoard reads the column score of a CSV file.
+func readBoard(path string) (competitions.Medals, error) {
+	t, err := table.ReadCSVFile(path, table.ReadOptions{})
+	if err != nil {
+		return competitions.Medals{}, fmt.Errorf("read leaderboard: %w", err)
+	}
+	column, err := t.Column("score")
+	if err != nil {
+		return competitions.Medals{}, fmt.Errorf("read leaderboard %s: %w", path, err)
+	}
+	if kind := column.Kind(); column.Len() > 0 && (kind != table.Int64 && kind != table.Float64 || column.MissingCount() > 0) {
+		return competitions.Medals{}, fmt.Errorf("read leaderboard %s: column score has values that are not numbers", path)
+	}
+	return competitions.NewMedals(column.Floats())
 }

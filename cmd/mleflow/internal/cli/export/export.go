@@ -8,14 +8,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
@@ -24,8 +28,8 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/competitions/rungroup"
 	"github.com/mleflow/mleflow/engine/history"
-	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
@@ -39,11 +43,9 @@ type exportOptions struct {
 // NewExport returns the command export.
 func NewExport(a *app.App) *cobra.Command {
 	var o exportOptions
-	cmd := &cobra.Command{
-		Use:   "export [RESULT]... --format FORMAT",
-		Short: "Write results as a table for notebooks, or in the format of another tool",
-		Args:  app.Takes(0, -1),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+	cmd := a.Command("export [RESULT]... --format FORMAT",
+		"Write results as a table for notebooks, or in the format of another tool", app.Takes(0, -1),
+		func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && o.format == "" && slices.Contains([]string{"mlflow", "wandb", "trackio"}, args[0]) {
 				return app.Usagef("the Python package writes to %[1]s: python -m mleflow export %[1]s RUN (docs/export.md)", args[0])
 			}
@@ -54,12 +56,10 @@ func NewExport(a *app.App) *cobra.Command {
 				args = []string{"latest"}
 			}
 			return exportRows(cmd.Context(), a, o, args)
-		}),
-	}
+		}, &o.rules)
 	cmd.Flags().StringVar(&o.format, "format", "", "`FORMAT`: parquet, arrow, csv or json")
 	cmd.Flags().StringVar(&o.table, "table", "attempts", "which `TABLE`: attempts or snapshots")
 	cmd.Flags().DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
-	o.rules.Register(cmd.Flags())
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
 	cmd.AddCommand(newExportRunGroup(a), newExportATIF(a), newExportInspect(a), newExportHarbor(a), newExportOtel(a))
 	return cmd
@@ -118,37 +118,27 @@ func exportRows(ctx context.Context, a *app.App, o exportOptions, args []string)
 	if o.output == "" {
 		return export.Write(a.Stdout, t, export.Format(o.format))
 	}
-	if err := writeTable(o.output, t, export.Format(o.format)); err != nil {
-		return err
-	}
-	if a.JSON {
-		return app.WriteJSON(a.Stdout, ExportedJSON{o.output, o.table, o.format, t.Len(), len(t.Columns())})
-	}
-	fmt.Fprintf(a.Stdout, "%s holds %s.\n", o.output, view.Plural(t.Len(), "row"))
-	return nil
-}
-
-// writeTable writes a file as a whole.
-func writeTable(path string, t *table.Table, f export.Format) error {
 	var out bytes.Buffer
-	if err := export.Write(&out, t, f); err != nil {
+	if err := export.Write(&out, t, export.Format(o.format)); err != nil {
 		return err
 	}
-	return app.ReplaceFile(path, out.Bytes())
+	if err := app.ReplaceFile(o.output, out.Bytes()); err != nil {
+		return err
+	}
+	return a.Show(ExportedJSON{o.output, o.table, o.format, t.Len(), len(t.Columns())}, func() {
+		fmt.Fprintf(a.Stdout, "%s holds %s.\n", o.output, view.Plural(t.Len(), "row"))
+	})
 }
 
 func newExportATIF(a *app.App) *cobra.Command {
 	var output string
-	cmd := &cobra.Command{
-		Use:   "atif RUN ADDRESS [-o FILE]",
-		Short: "Write an attempt's conversation with its models as a trajectory",
-		Args:  app.Takes(2, 2),
-		RunE: a.OnRun(func(cmd *cobra.Command, past *history.Past, args []string) error {
+	cmd := a.RunCommand("atif RUN ADDRESS [-o FILE]",
+		"Write an attempt's conversation with its models as a trajectory", app.Takes(2, 2),
+		func(cmd *cobra.Command, past *history.Past, args []string) error {
 			return runs.WithTranscript(cmd.Context(), a, past, args[1], func(rec *cache.Record, r *transcript.Reader) error {
 				return exportATIF(cmd.Context(), a, past.Info.ID, rec, r, output)
 			})
-		}),
-	}
+		})
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to `FILE`")
 	return cmd
 }
@@ -225,9 +215,181 @@ func exportATIF(ctx context.Context, a *app.App, run string, rec *cache.Record, 
 	if err != nil {
 		return fmt.Errorf("write trajectory: %w", err)
 	}
-	if a.JSON {
-		return app.WriteJSON(a.Stdout, map[string]any{"path": output, "steps": len(tr.Steps), "subagents": len(tr.Subagents)})
+	return a.Show(map[string]any{"path": output, "steps": len(tr.Steps), "subagents": len(tr.Subagents)}, func() {
+		fmt.Fprintf(a.Stdout, "%s holds %d steps and %d other conversations.\n", output, len(tr.Steps), len(tr.Subagents))
+	})
+}
+
+// A module is a part of the Python package that reads and writes a format.
+type module struct {
+	// file is what it reads, and format the plural with the name of the format.
+	name, file, format string
+	// oldest is the oldest Python that it runs on, and install what pip installs.
+	oldest, install string
+}
+
+var (
+	inspectModule = module{"_inspect", "log", "logs of Inspect AI", "3.10", "'mleflow[inspect]'"}
+	atifModule    = module{"_atif", "trajectory", "trajectories in ATIF", "3.9", "mleflow"}
+)
+
+// start calls a module. The exit status is noPackage where a package is missing, and
+// wrong where standard error is a sentence for the person.
+const (
+	start = `import sys
+try:
+    from mleflow.%s import main
+except ImportError as err:
+    print(err, file=sys.stderr)
+    sys.exit(66)
+sys.exit(main(sys.argv[1:]))`
+	noPackage, wrong = 66, 2
+)
+
+// findPython finds the Python that has the package mleflow: MLEFLOW_PYTHON, that of the virtual
+// environment in which this program is installed, or python3 of PATH.
+func findPython(a *app.App, m module) (string, error) {
+	if named := a.Env("MLEFLOW_PYTHON"); named != "" {
+		path, err := exec.LookPath(named)
+		if err != nil {
+			return "", app.Usagef("MLEFLOW_PYTHON: %w", err)
+		}
+		return filepath.Abs(path)
 	}
-	fmt.Fprintf(a.Stdout, "%s holds %d steps and %d other conversations.\n", output, len(tr.Steps), len(tr.Subagents))
-	return nil
+	if own, err := os.Executable(); err == nil {
+		dir := filepath.Dir(own)
+		if _, err := os.Stat(filepath.Join(dir, "..", "pyvenv.cfg")); err == nil {
+			return filepath.Join(dir, "python3"), nil
+		}
+	}
+	path, err := checkout.Program("python3")
+	if err != nil {
+		return "", app.Usagef("%s need Python %s or later: %w; install it, or set MLEFLOW_PYTHON to its path", m.format, m.oldest, err)
+	}
+	return path, nil
+}
+
+// run calls the module, feeds it, and returns what it prints. Nothing is imported from the
+// working folder or from PYTHONPATH.
+func (m module) run(ctx context.Context, a *app.App, feed func(io.Writer) error, args ...string) ([]byte, error) {
+	python, err := findPython(a, m)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, python, append([]string{"-I", "-c", fmt.Sprintf(start, m.name)}, args...)...)
+	cmd.Dir = "/"
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	cmd.Cancel, cmd.WaitDelay = in.Close, 10*time.Second // input that ends early makes it clean up
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	fed := feed(in)
+	in.Close()
+	err = cmd.Wait()
+	said := strings.TrimSpace(errs.String())
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case fed != nil && !errors.Is(fed, syscall.EPIPE):
+		return nil, fed
+	case err == nil:
+		return out.Bytes(), nil
+	case cmd.ProcessState.ExitCode() == noPackage:
+		return nil, app.Usagef("%s need a Python package: %s: %s; install it with pip install %s, or set MLEFLOW_PYTHON to a Python that has it", m.format, python, said, m.install)
+	case cmd.ProcessState.ExitCode() == wrong:
+		return nil, app.Usagef("%s", said)
+	}
+	return nil, fmt.Errorf("%s: %w: %s", python, err, said[strings.LastIndexByte(said, '\n')+1:])
+}
+
+type importOptions struct {
+	competition, submission, seed, agent, output string
+	sample                                       string
+	epoch                                        int
+}
+
+// NewImport returns the command import.
+func NewImport(a *app.App) *cobra.Command {
+	return app.Group(a, "import", "Take attempts that were made elsewhere, by their trajectories", newImportATIF(a), newImportInspect(a))
+}
+
+func newImportATIF(a *app.App) *cobra.Command {
+	var o importOptions
+	return a.Command("atif TRAJECTORY.json -c ID --submission FILE -o DIR",
+		"Take an attempt by its trajectory in ATIF", app.Needs(app.Takes(1, 1), "competition", "output"),
+		func(cmd *cobra.Command, args []string) error {
+			return o.importFile(cmd.Context(), a, atifModule, "logs/trajectory.json", args[0])
+		}, &o)
+}
+
+func newImportInspect(a *app.App) *cobra.Command {
+	var o importOptions
+	cmd := a.Command("inspect LOG.eval --sample ID -c ID --submission FILE -o DIR",
+		"Take an attempt by a sample of a log of Inspect AI", app.Needs(app.Takes(1, 1), "sample", "competition", "output"),
+		func(cmd *cobra.Command, args []string) error {
+			return o.importFile(cmd.Context(), a, inspectModule, "logs/inspect.json", args[0], o.sample, strconv.Itoa(o.epoch))
+		}, &o)
+	cmd.Flags().StringVar(&o.sample, "sample", "", "the sample `ID`")
+	cmd.Flags().IntVar(&o.epoch, "epoch", 1, "epoch `N` of the sample")
+	return cmd
+}
+
+// Register adds the flags.
+func (o *importOptions) Register(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&o.competition, "competition", "c", "", "the competition `ID`")
+	cmd.Flags().StringVar(&o.submission, "submission", "", "the submission, `FILE`; without it there was none")
+	cmd.Flags().StringVar(&o.seed, "seed", "", "label the attempt with seed `N`")
+	cmd.Flags().StringVar(&o.agent, "agent", "", "call the agent `NAME` (default: as the file does)")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "", "add it to the run group in `DIR`, which is made if it is missing")
+}
+
+// ImportedRun is what import says.
+type ImportedRun struct {
+	RunGroup string `json:"run_group"`
+	Run      string `json:"run"`
+	Agent    string `json:"agent"`
+	Evidence string `json:"evidence"`
+}
+
+// importFile takes an attempt by a file that a module reads. Evidence is the name of what it
+// read in the run's folder.
+func (o *importOptions) importFile(ctx context.Context, a *app.App, m module, evidence, file string, args ...string) error {
+	path, err := filepath.Abs(file)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", m.file, err)
+	}
+	out, err := m.run(ctx, a, func(io.Writer) error { return nil }, append([]string{"import", path}, args...)...)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	claim, err := rungroup.ReadClaim(out, evidence)
+	if err != nil {
+		return app.Usagef("%s: %w", file, err)
+	}
+	catalog, err := a.Catalog()
+	if err != nil {
+		return err
+	}
+	if _, err := catalog.Get(o.competition); err != nil {
+		return app.Wrong(err)
+	}
+	if o.agent != "" {
+		claim.Agent = o.agent
+	}
+	dir := filepath.Clean(o.output)
+	run, err := rungroup.Import(dir, o.competition, o.seed, o.submission, claim)
+	if err != nil {
+		return app.Wrong(err)
+	}
+	return a.Show(ImportedRun{dir, run.ID, run.Agent, run.Evidence}, func() {
+		fmt.Fprintf(a.Stdout, "%s: %s of %s, %s\n", dir, run.ID, view.OneLine(run.Agent), view.OneLine(run.Evidence))
+	})
 }

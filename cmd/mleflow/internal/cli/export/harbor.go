@@ -24,10 +24,8 @@ type harborOptions struct {
 
 func newExportHarbor(a *app.App) *cobra.Command {
 	var o harborOptions
-	cmd := &cobra.Command{
-		Use:   "harbor [ID]... -o DIR",
-		Short: "Write prepared competitions as Harbor tasks",
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+	cmd := a.Command("harbor [ID]... -o DIR", "Write prepared competitions as Harbor tasks", app.Takes(0, -1),
+		func(cmd *cobra.Command, args []string) error {
 			if o.tasks.Dir == "" {
 				return app.Usagef("name the folder for the tasks with -o DIR")
 			}
@@ -41,17 +39,14 @@ func newExportHarbor(a *app.App) *cobra.Command {
 				return app.Usagef("--task %s: it is own or reference", o.task)
 			}
 			return exportHarbor(cmd.Context(), a, o, args)
-		}),
-	}
+		}, &a.Network, &o.set)
 	cmd.Flags().StringVar(&o.data.Dir, "data-dir", "", "`DIR` with the competitions' data (default: data below the cache folder)")
 	cmd.Flags().StringVarP(&o.tasks.Dir, "output", "o", "", "write the tasks below `DIR`")
 	cmd.Flags().StringVar(&o.tasks.Image, "image", "python:3.12.11-slim-bookworm", "build the agent's environment from `IMAGE`")
 	cmd.Flags().StringVar(&o.tasks.Images, "images", "", "name a task's images `PREFIX`/<task>-agent and PREFIX/<task>-verifier, for harnesses that do not build them")
 	cmd.Flags().StringVar(&o.tasks.Reward, "reward", "", harbor.RewardUsage)
 	cmd.Flags().StringVar(&o.task, "task", string(competitions.TaskOwn), "`TEXT` of the instruction: own, or the reference's by pin, which needs --adopt, --mirror or the network")
-	a.Network.Register(cmd)
 	cmd.Flags().BoolVar(&o.data.Rehearsal, "rehearsal", false, "write tasks with the synthetic data of rehearsals, in DIR/rehearsal of --data-dir")
-	o.set.Register(cmd)
 	cmd.Flags().IntVar(&o.tasks.Micro, "micro", 0, "draw the rows and files of `N` test ids, and as large a part of the training data")
 	cmd.Flags().Uint64Var(&o.tasks.Seed, "seed", 0, "draw the small split by seed `N`")
 	return cmd
@@ -108,14 +103,12 @@ func exportHarbor(ctx context.Context, a *app.App, o harborOptions, ids []string
 		return err
 	}
 	stop()
-	if a.JSON {
-		return app.WriteJSON(a.Stdout, map[string]any{"tasks": written})
-	}
-	for _, w := range written {
-		fmt.Fprintf(a.Stdout, "%s\n", w.Path)
-		if !w.Solution {
-			fmt.Fprintf(a.Stderr, "%s has no solution: no file of its data is a submission that earns the whole reward.\n", w.Competition)
+	return a.Show(map[string]any{"tasks": written}, func() {
+		for _, w := range written {
+			fmt.Fprintf(a.Stdout, "%s\n", w.Path)
+			if !w.Solution {
+				fmt.Fprintf(a.Stderr, "%s has no solution: no file of its data is a submission that earns the whole reward.\n", w.Competition)
+			}
 		}
-	}
-	return nil
+	})
 }

@@ -17,12 +17,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -35,17 +36,14 @@ import (
 
 func newExportInspect(a *app.App) *cobra.Command {
 	var output string
-	cmd := &cobra.Command{
-		Use:   "inspect [RUN] -o DIR",
-		Short: "Write a run's attempts as evaluation logs of Inspect AI",
-		Args:  app.Needs(app.Takes(0, 1), "output"),
-		RunE: a.OnRun(func(cmd *cobra.Command, past *history.Past, _ []string) error {
+	cmd := a.RunCommand("inspect [RUN] -o DIR",
+		"Write a run's attempts as evaluation logs of Inspect AI", app.Needs(app.Takes(0, 1), "output"),
+		func(cmd *cobra.Command, past *history.Past, _ []string) error {
 			if err := a.UseRun(past); err != nil {
 				return err
 			}
 			return a.WithResults(past, func(c app.ResultCache) error { return exportInspect(cmd.Context(), a, past, c, output) })
-		}),
-	}
+		})
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write the logs into `DIR`")
 	return cmd
 }
@@ -106,13 +104,11 @@ func exportInspect(ctx context.Context, a *app.App, past *history.Past, c app.Re
 	if err := json.Unmarshal(out, &written); err != nil {
 		return fmt.Errorf("write logs: %w", err)
 	}
-	if a.JSON {
-		return app.WriteJSON(a.Stdout, map[string]any{"logs": written})
-	}
-	for _, w := range written {
-		fmt.Fprintf(a.Stdout, "%s holds %s of %s.\n", w.Path, view.Plural(w.Samples, "sample"), view.OneLine(w.Agent))
-	}
-	return nil
+	return a.Show(map[string]any{"logs": written}, func() {
+		for _, w := range written {
+			fmt.Fprintf(a.Stdout, "%s holds %s of %s.\n", w.Path, view.Plural(w.Samples, "sample"), view.OneLine(w.Agent))
+		}
+	})
 }
 
 // send writes the logs, attempt by attempt. What is read for an attempt is not kept.
@@ -133,12 +129,13 @@ func (x *inspector) send(ctx context.Context, w io.Writer, logs []*inspectLog) e
 
 // sendAttempt writes an attempt with its rows, and the exchanges of its transcript.
 func (x *inspector) sendAttempt(ctx context.Context, w io.Writer, one inspectAttempt) (err error) {
-	if one.Row, err = rowsOf(export.Attempts([]*results.Attempt{one.of})); err != nil {
+	alone := []*results.Attempt{one.of}
+	row, errRow := rowsOf(export.Attempts(alone))
+	snapshots, err := rowsOf(export.Snapshots(alone))
+	if err := cmp.Or(errRow, err); err != nil {
 		return err
 	}
-	if one.Snapshots, err = rowsOf(export.Snapshots([]*results.Attempt{one.of})); err != nil {
-		return err
-	}
+	one.Row, one.Snapshots = row, snapshots
 	one.Recorded = one.transcript.Files > 0 // without models it is empty
 	if err := json.NewEncoder(w).Encode(one); err != nil || !one.Recorded {
 		return err
@@ -166,12 +163,9 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *history.Past) ([
 	if err != nil {
 		return nil, err
 	}
-	run, err := leaderboard.TidyRun(past, x.c, catalog)
-	if err != nil {
-		return nil, err
-	}
+	run, errRun := leaderboard.TidyRun(past, x.c, catalog)
 	sum, err := past.Summary()
-	if err != nil {
+	if err := cmp.Or(errRun, err); err != nil {
 		return nil, err
 	}
 	records, left, err := attempts.Collect(ctx, run)
@@ -179,49 +173,40 @@ func (x *inspector) logs(ctx context.Context, a *app.App, past *history.Past) ([
 		return nil, err
 	}
 	x.started, x.agents = run.Started, map[string]string{}
-	by := map[string]*inspectLog{}
-	add := func(one *inspectAttempt) *inspectLog {
-		agent := one.of.Agent
-		if by[agent] == nil {
-			by[agent] = newLog(run, sum.State, agent)
-		}
-		by[agent].attempts = append(by[agent].attempts, one)
-		return by[agent]
-	}
+	var list []*inspectAttempt
 	for _, r := range records {
 		one, err := x.attempt(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		add(one)
+		list = append(list, one)
 	}
 	for _, s := range run.Steps {
 		if one := x.failed(s); one != nil {
 			left = slices.DeleteFunc(left, func(l attempts.Left) bool { return l.Address == s.Address })
-			if l := add(one); l.Status == "success" {
-				l.Status = "error"
-			}
+			list = append(list, one)
 		}
 	}
 	leaderboard.TellLeft(a, left)
-	if len(by) == 0 {
+	if len(list) == 0 {
 		return nil, app.Usagef("run %s has no attempt of an agent and no grade to write", run.ID)
 	}
-	var logs []*inspectLog
-	for _, agent := range slices.Sorted(maps.Keys(by)) {
-		by[agent].count()
-		logs = append(logs, by[agent])
-	}
-	return logs, nil
+	by := lists.By(list, func(one *inspectAttempt) string { return one.of.Agent })
+	return lists.Of(slices.Sorted(maps.Keys(by)), func(agent string) *inspectLog {
+		return newLog(run, sum.State, agent, by[agent])
+	}), nil
 }
 
-func newLog(run attempts.Run, state history.State, agent string) *inspectLog {
-	l := &inspectLog{Agent: agent, Run: run.ID, Pipeline: run.Pipeline, Created: run.Started.UnixMilli(), Status: "success"}
-	switch state {
-	case history.Running:
+func newLog(run attempts.Run, state history.State, agent string, list []*inspectAttempt) *inspectLog {
+	l := &inspectLog{Agent: agent, Run: run.ID, Pipeline: run.Pipeline, Created: run.Started.UnixMilli(), Status: "success", Samples: len(list), attempts: list}
+	l.count()
+	switch {
+	case state == history.Running:
 		l.Status = "started"
-	case history.Paused, history.Cancelled, history.Interrupted:
+	case state == history.Paused, state == history.Cancelled, state == history.Interrupted:
 		l.Status = "cancelled"
+	case slices.ContainsFunc(list, func(one *inspectAttempt) bool { return one.Error != "" }):
+		l.Status = "error"
 	}
 	l.Metadata = map[string]any{"mleflow": run.Version, "run": run.ID, "run_name": run.About.Called(run.ID), "pipeline": run.Pipeline, "standing": run.Standing}
 	if run.About.Note != "" {
@@ -235,16 +220,12 @@ func newLog(run attempts.Run, state history.State, agent string) *inspectLog {
 
 // count numbers the epochs, which are the places of the seeds among those of the log.
 func (l *inspectLog) count() {
-	var seeds []string
-	for _, one := range l.attempts {
-		seeds = append(seeds, one.of.Seed)
-	}
+	seeds := lists.Of(l.attempts, func(one *inspectAttempt) string { return one.of.Seed })
 	slices.SortFunc(seeds, func(x, y string) int { return cmp.Or(results.CompareSeeds(x, y), cmp.Compare(x, y)) })
 	seeds = slices.Compact(seeds)
 	for _, one := range l.attempts {
 		one.Epoch = 1 + slices.Index(seeds, one.of.Seed)
 	}
-	l.Samples = len(l.attempts)
 }
 
 // attempt returns an attempt with the times of its step.
@@ -253,11 +234,7 @@ func (x *inspector) attempt(ctx context.Context, r *results.Attempt) (*inspectAt
 	if r.AttemptAction == "" {
 		return one, nil
 	}
-	id, err := digest.ParseActionID(r.AttemptAction)
-	if err != nil {
-		return nil, fmt.Errorf("read action of %s: %w", r.Address, err)
-	}
-	rec, err := x.c.Lookup(ctx, id)
+	rec, err := outputs.Lookup(ctx, x.c, r.AttemptAction)
 	if err != nil {
 		return nil, fmt.Errorf("look up %s: %w", r.Address, err)
 	}

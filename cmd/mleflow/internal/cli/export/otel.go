@@ -30,24 +30,16 @@ type ExportedSpans struct {
 
 func newExportOtel(a *app.App) *cobra.Command {
 	var o otelOptions
-	cmd := &cobra.Command{
-		Use:   "otel [RUN] [-o FILE | --endpoint URL]",
-		Short: "Write or send a run as OpenTelemetry spans",
-		Args:  app.Takes(0, 1),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+	cmd := a.RunCommand("otel [RUN] [-o FILE | --endpoint URL]", "Write or send a run as OpenTelemetry spans", app.Takes(0, 1),
+		func(cmd *cobra.Command, past *history.Past, _ []string) error {
 			if o.output != "" && o.endpoint != "" {
 				return app.Usagef("-o FILE and --endpoint URL exclude each other")
 			}
 			if a.JSON && o.output == "" && o.endpoint == "" {
 				return app.Usagef("--json writes to standard output, where the spans go; name a file with -o")
 			}
-			past, err := a.FindRun(args)
-			if err != nil {
-				return err
-			}
 			return exportOtel(cmd.Context(), a, past, o)
-		}),
-	}
+		})
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
 	cmd.Flags().StringVar(&o.endpoint, "endpoint", "", "send to the collector at `URL`, or env: as OTEL_EXPORTER_OTLP_ENDPOINT says")
 	cmd.Flags().BoolVar(&o.content, "content", false, "with prompts, replies, and arguments and results of tools")
@@ -77,14 +69,11 @@ func exportOtel(ctx context.Context, a *app.App, past *history.Past, o otelOptio
 		return app.Usagef("%s already exists; move it away, or write elsewhere", o.output)
 	case err != nil || o.output == "" && o.endpoint == "":
 		return err
-	case a.JSON:
-		return app.WriteJSON(a.Stdout, ExportedSpans{o.output, to.Collector, spans})
-	case o.output != "":
-		fmt.Fprintf(a.Stdout, "%s holds %s.\n", o.output, view.Plural(spans, "span"))
-	default:
-		fmt.Fprintf(a.Stdout, "%s has received %s.\n", to.Collector, view.Plural(spans, "span"))
 	}
-	return nil
+	return a.Show(ExportedSpans{o.output, to.Collector, spans}, func() {
+		where := view.Either(o.output != "", o.output+" holds", to.Collector+" has received")
+		fmt.Fprintf(a.Stdout, "%s %s.\n", where, view.Plural(spans, "span"))
+	})
 }
 
 // sendRun sends the spans of a run and returns their number.

@@ -11,10 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -26,17 +27,14 @@ type exportRunGroupOptions struct{ output, agent, experiment string }
 
 func newExportRunGroup(a *app.App) *cobra.Command {
 	var o exportRunGroupOptions
-	cmd := &cobra.Command{
-		Use:   "run-group [RUN] -o DIR",
-		Short: "Write a run's attempts as run groups of MLE-bench",
-		Args:  app.Needs(app.Takes(0, 1), "output"),
-		RunE: a.OnRun(func(cmd *cobra.Command, past *history.Past, _ []string) error {
+	cmd := a.RunCommand("run-group [RUN] -o DIR",
+		"Write a run's attempts as run groups of MLE-bench", app.Needs(app.Takes(0, 1), "output"),
+		func(cmd *cobra.Command, past *history.Past, _ []string) error {
 			if err := a.UseRun(past); err != nil {
 				return err
 			}
 			return a.WithResults(past, func(c app.ResultCache) error { return exportRunGroups(cmd.Context(), a.Library, o, c, past) })
-		}),
-	}
+		})
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write the run groups below `DIR`")
 	cmd.Flags().StringVar(&o.agent, "agent", "", "only the attempts of the agent `NAME`")
 	cmd.Flags().StringVar(&o.experiment, "experiment-id", "", "add the run groups to DIR/run_group_experiments.csv as experiment `ID`")
@@ -67,21 +65,13 @@ func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOption
 	if err != nil {
 		return err
 	}
+	work, stop := l.MeterWork("export")
+	defer stop()
+	var files, bytes int64
 	for _, at := range attempts {
 		if o.experiment != "" && at.Agent != attempts[0].Agent {
 			return app.Usagef("--experiment-id: the run has attempts of %s and %s, which would count as the seeds of one agent; export one by --agent", attempts[0].Agent, at.Agent)
 		}
-	}
-	work, stop := l.MeterWork("export")
-	defer stop()
-	var files, bytes int64
-	byAgent := map[string][]exported{}
-	var agents []string
-	for _, at := range attempts {
-		if byAgent[at.Agent] == nil {
-			agents = append(agents, at.Agent)
-		}
-		byAgent[at.Agent] = append(byAgent[at.Agent], at)
 		f, b := rungroup.Content(at.outputs)
 		files, bytes = files+f, bytes+b
 	}
@@ -90,16 +80,16 @@ func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOption
 		return fmt.Errorf("write run group: %w", err)
 	}
 	var written []WrittenGroup
-	for _, agent := range agents {
-		name := rungroup.GroupName(o.output, sum.Started, agent, sum.ID)
-		g := WrittenGroup{name, filepath.Join(o.output, name), len(byAgent[agent])}
+	for _, same := range lists.Grouped(attempts, func(at exported) string { return at.Agent }) {
+		name := rungroup.GroupName(o.output, sum.Started, same[0].Agent, sum.ID)
+		g := WrittenGroup{name, filepath.Join(o.output, name), len(same)}
 		if _, err := os.Lstat(g.Path); err == nil {
 			return app.Usagef("%s already exists; move it away, or write elsewhere", g.Path)
 		}
 		group := rungroup.Export{Dir: g.Path, Metadata: rungroup.Metadata{
 			RunGroup: name, CreatedAt: rungroup.Stamp(sum.Last), Mleflow: &rungroup.Writer{Version: sum.Version, Run: sum.ID},
 		}}
-		for _, at := range byAgent[agent] {
+		for _, at := range same {
 			group.Metadata.Runs, group.Outputs = append(group.Metadata.Runs, at.record()), append(group.Outputs, at.outputs)
 		}
 		if err := group.Write(ctx, c, work); err != nil {
@@ -113,13 +103,11 @@ func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOption
 		written = append(written, g)
 	}
 	stop()
-	if l.JSON {
-		return app.WriteJSON(l.Stdout, map[string]any{"run_groups": written})
-	}
-	for _, g := range written {
-		fmt.Fprintf(l.Stdout, "%s holds %s.\n", g.Path, view.Plural(g.Runs, "run"))
-	}
-	return nil
+	return l.Show(map[string]any{"run_groups": written}, func() {
+		for _, g := range written {
+			fmt.Fprintf(l.Stdout, "%s holds %s.\n", g.Path, view.Plural(g.Runs, "run"))
+		}
+	})
 }
 
 // attemptsToExport returns the attempts of a run, by seed and competition, which
@@ -129,9 +117,6 @@ func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptio
 	if err != nil {
 		return nil, err
 	}
-	leave := func(address, why string) {
-		fmt.Fprintf(l.Stderr, "%s %s: %s\n", l.ErrStyle().Warn("Left out:"), view.Text(address), why)
-	}
 	var attempts []exported
 	foreign := false
 	for _, s := range sum.Steps {
@@ -139,14 +124,10 @@ func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptio
 		case s.Kind != conditions.AttemptKind:
 			continue
 		case s.Action == "":
-			leave(s.Address, "it has no result through no fault of the agent, and counts as no submission")
+			l.Note("Left out:", "%s: it has no result through no fault of the agent, and counts as no submission", s.Address)
 			continue
 		}
-		id, err := digest.ParseActionID(s.Action)
-		if err != nil {
-			return nil, fmt.Errorf("export %s: %w", s.Address, err)
-		}
-		rec, err := c.Lookup(ctx, id)
+		rec, err := outputs.Lookup(ctx, c, s.Action)
 		if err != nil {
 			return nil, fmt.Errorf("export %s: its result is not available: %w", s.Address, err)
 		}
@@ -155,7 +136,7 @@ func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptio
 		case o.agent != "" && at.Agent != o.agent:
 			continue
 		case at.CompetitionVersion != "v1":
-			leave(s.Address, "MLE-bench has no version "+at.CompetitionVersion+" of "+at.Competition)
+			l.Note("Left out:", "%s: MLE-bench has no version %s of %s", s.Address, at.CompetitionVersion, at.Competition)
 			continue
 		}
 		at.folder = rungroup.RunName(at.Competition, s.Address+" "+s.Action)
@@ -164,22 +145,15 @@ func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptio
 		attempts = append(attempts, at)
 	}
 	if len(attempts) == 0 {
-		return nil, app.Usagef("run %s has no attempt of an agent to write%s", sum.ID, forAgent(o.agent))
+		return nil, app.Usagef("run %s has no attempt of an agent to write%s", sum.ID, view.After(", of agent ", o.agent))
 	}
 	if foreign {
-		fmt.Fprintf(l.Stderr, "%s some competitions are not MLE-bench's; mlebench grade stops at them\n", l.ErrStyle().Warn("Note:"))
+		l.Note("Note:", "some competitions are not MLE-bench's; mlebench grade stops at them")
 	}
 	slices.SortStableFunc(attempts, func(x, y exported) int {
 		return cmp.Or(results.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.Competition, y.Competition))
 	})
 	return attempts, nil
-}
-
-func forAgent(name string) string {
-	if name == "" {
-		return ""
-	}
-	return ", of agent " + name
 }
 
 func (at exported) record() rungroup.Record {

@@ -3,14 +3,16 @@ package leaderboard
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
@@ -19,16 +21,15 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rungroup"
 )
 
 type leaderboardOptions struct {
-	set        app.SetFlags
-	experiment string
-	runsDir    string
-	seeds      int
-	padMissing bool
-	agent      string
+	set                        app.SetFlags
+	experiment, runsDir, agent string
+	seeds                      int
+	padMissing                 bool
 	// against are reports of another agent, and againstAgent its name.
 	against      []string
 	againstAgent string
@@ -51,11 +52,9 @@ var resampling = []string{"resamples", "resampling-seed"}
 // NewLeaderboard returns the command leaderboard.
 func NewLeaderboard(a *app.App) *cobra.Command {
 	var o leaderboardOptions
-	cmd := &cobra.Command{
-		Use:   "leaderboard RUN|REPORT.json...",
-		Short: "Show the leaderboard of a run, or aggregate reports as the reference does",
-		Args:  app.Takes(0, -1),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+	cmd := a.Command("leaderboard RUN|REPORT.json...",
+		"Show the leaderboard of a run, or aggregate reports as the reference does", app.Takes(0, -1),
+		func(cmd *cobra.Command, args []string) error {
 			for _, name := range resampling {
 				if cmd.Flags().Changed(name) {
 					fmt.Fprintf(a.Stderr, "--%s has no effect: intervals are computed, not drawn\n", name)
@@ -65,10 +64,7 @@ func NewLeaderboard(a *app.App) *cobra.Command {
 			if err != nil {
 				return app.Wrong(err)
 			}
-			if err := o.rules.Check(); err != nil {
-				return err
-			}
-			if err := o.check(a); err != nil {
+			if err := errors.Join(o.rules.Check(), o.check(a)); err != nil {
 				return err
 			}
 			first, err := Gather(cmd.Context(), a, reports, o.rules)
@@ -82,10 +78,8 @@ func NewLeaderboard(a *app.App) *cobra.Command {
 				}
 			}
 			return runLeaderboard(a, o, first, second)
-		}),
-	}
+		}, &o.set, &o.rules, &o.show)
 	flags := cmd.Flags()
-	o.set.Register(cmd)
 	flags.StringVar(&o.experiment, "experiment-id", "", "take the run groups of the experiment `ID` instead of REPORTs")
 	flags.StringVar(&o.runsDir, "runs-dir", "runs", "of --experiment-id: `DIR` with run_group_experiments.csv and the run groups")
 	flags.IntVar(&o.seeds, "seeds", 0, "use `N` seeds (0: all that are complete)")
@@ -98,12 +92,10 @@ func NewLeaderboard(a *app.App) *cobra.Command {
 	flags.StringSliceVar(&o.class, "class", nil, "only attempts under `CONDITIONS` such as time=24h,gpus=1, or any")
 	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
 	flags.BoolVar(&o.withoutFlagged, "without-flagged", false, "count attempts in which a rule check found something as no valid submission")
-	o.rules.Register(flags)
 	for _, name := range resampling {
 		flags.Uint64(name, 0, "`N` has no effect: intervals are computed")
 		_ = flags.MarkHidden(name) // the flag is there
 	}
-	o.show.register(flags)
 	return cmd
 }
 
@@ -122,7 +114,7 @@ func reportsToRead(t *app.Terminal, o leaderboardOptions, args []string) ([]stri
 		return nil, err
 	}
 	for _, group := range found.Missing {
-		fmt.Fprintf(t.Stderr, "%s %s has no grading report below %s\n", t.ErrStyle().Warn("Left out:"), view.Text(group), o.runsDir)
+		t.Note("Left out:", "%s has no grading report below %s", group, o.runsDir)
 	}
 	return found.Reports, nil
 }
@@ -160,7 +152,9 @@ func runLeaderboard(a *app.App, o leaderboardOptions, own, other Gathered) error
 		return app.Wrong(err)
 	}
 	if o.compares() {
-		q.Agent, q.Version = cmp.Or(o.againstAgent, o.sameAgent()), cmp.Or(o.againstVersion, o.version)
+		if q.Version = cmp.Or(o.againstVersion, o.version); o.againstAgent != "" || o.againstVersion == "" || len(o.against) > 0 {
+			q.Agent = o.againstAgent // else the versions of one agent are compared
+		}
 		if len(o.against) > 0 || o.againstVersion != "" {
 			file = other.File(a.Terminal, q.Version)
 		}
@@ -172,11 +166,8 @@ func runLeaderboard(a *app.App, o leaderboardOptions, own, other Gathered) error
 			return app.Wrong(err)
 		}
 	}
-	var sets [][]string
-	for _, s := range r.Agents {
-		sets = append(sets, s.Conditions(nil)...)
-	}
-	if err := conditions.CheckData(sets...); err != nil {
+	sets := lists.Of(r.Agents, func(s board.Standing) [][]string { return s.Conditions(nil) })
+	if err := conditions.CheckData(slices.Concat(sets...)...); err != nil {
 		return app.Wrong(err)
 	}
 	return showLeaderboard(a.Terminal, r, o.show)
@@ -200,10 +191,13 @@ func (o *leaderboardOptions) check(a *app.App) error {
 	if err := conditions.CheckClass(o.class); err != nil {
 		return app.Usagef("--class: %w", err)
 	}
-	if err := o.show.check(a.JSON); err != nil {
+	if err := errors.Join(o.show.check(a.JSON), CheckStops(o.at)); err != nil {
 		return err
 	}
-	return o.checkAt()
+	if len(o.at) > 0 && (o.show.table != "figures" || o.show.format != "text" && o.show.format != "json") {
+		return app.Usagef("--at is shown with the table of figures, as text or JSON")
+	}
+	return nil
 }
 
 // splits are the sets of competitions to show. Those of runs are their own competitions and,
@@ -217,9 +211,7 @@ func (o leaderboardOptions) splits(catalog *competitions.Catalog, of Gathered, r
 	var tried []string
 	own := of.ofRuns() && o.asRun()
 	if own {
-		for _, g := range reports {
-			tried = append(tried, g.CompetitionID)
-		}
+		tried = lists.Of(reports, func(g grading.Graded) string { return g.CompetitionID })
 		slices.Sort(tried)
 		splits = []board.SplitIDs{{Name: string(competitions.Own), IDs: slices.Compact(tried)}}
 		if o.set.Given() {
@@ -236,14 +228,6 @@ func (o leaderboardOptions) splits(catalog *competitions.Catalog, of Gathered, r
 		}
 	}
 	return splits, nil
-}
-
-// sameAgent is the agent of both sides where only the versions differ.
-func (o leaderboardOptions) sameAgent() string {
-	if o.againstVersion != "" && len(o.against) == 0 {
-		return o.agent
-	}
-	return ""
 }
 
 // standing reads the reports of one agent, and names the version if that is what
@@ -273,26 +257,17 @@ func CheckStops(at []time.Duration) error {
 	return nil
 }
 
-func (o *leaderboardOptions) checkAt() error {
-	if err := CheckStops(o.at); err != nil {
-		return err
-	}
-	if len(o.at) > 0 && (o.show.table != "figures" || o.show.format != "text" && o.show.format != "json") {
-		return app.Usagef("--at is shown with the table of figures, as text or JSON")
-	}
-	return nil
-}
-
 // showOptions say how a leaderboard is written.
 type showOptions struct {
-	format, table, output string
-	name                  string
-	labels                boards.Labels
+	format, table, output, name string
+	labels                      boards.Labels
 	// full shows every figure and, of comparisons, every test.
 	full bool
 }
 
-func (o *showOptions) register(flags *pflag.FlagSet) {
+// Register adds the flags.
+func (o *showOptions) Register(cmd *cobra.Command) {
+	flags := cmd.Flags()
 	flags.StringVar(&o.format, "format", "text", "`FORMAT`: text, markdown, json, csv, parquet or arrow")
 	flags.StringVar(&o.table, "table", "figures", "which `TABLE`: figures, or runs with scores, margins and places")
 	flags.StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
@@ -328,9 +303,7 @@ func showLeaderboard(t *app.Terminal, r boards.Result, o showOptions) error {
 		return err
 	}
 	if r.Board == nil || o.format != "text" || o.table == "runs" { // else the board's notes say it
-		r.Warn(func(title, format string, args ...any) {
-			fmt.Fprintf(t.Stderr, "%s %s\n", t.ErrStyle().Warn(title), view.Text(fmt.Sprintf(format, args...)))
-		})
+		r.Warn(t.Note)
 	}
 	if o.output == "" {
 		_, err := t.Stdout.Write(out.Bytes())
@@ -366,4 +339,85 @@ func renderLeaderboard(term *app.Terminal, out *bytes.Buffer, r boards.Result, o
 		return err
 	}
 	return export.Write(out, t, export.Format(o.format))
+}
+
+// NewAudit returns the command audit.
+func NewAudit(a *app.App) *cobra.Command {
+	at := []time.Duration{time.Hour, 6 * time.Hour, 12 * time.Hour}
+	cmd := a.Command("audit RESULT", "Show what a result would be had something been otherwise", app.Takes(1, 1),
+		func(cmd *cobra.Command, args []string) error {
+			if err := CheckStops(at); err != nil {
+				return err
+			}
+			return runAudit(cmd.Context(), a, args[0], at)
+		})
+	cmd.Flags().DurationSliceVar(&at, "at", at, "the `TIMES` of early stopping, such as 1h,6h")
+	return cmd
+}
+
+// AuditedJSON is what audit --json prints of an agent.
+type AuditedJSON struct {
+	Agent        string   `json:"agent"`
+	Competitions []string `json:"competitions"`
+	// NotCounted are the attempts that are not final or forks.
+	NotCounted int          `json:"not_counted"`
+	Cases      []board.Case `json:"cases"`
+}
+
+func runAudit(ctx context.Context, a *app.App, arg string, at []time.Duration) error {
+	records, err := RecordsOf(ctx, a, arg)
+	if err != nil {
+		return err
+	}
+	graded := lists.Where(records, func(r *results.Attempt) bool { return r.Graded })
+	if len(graded) == 0 {
+		return app.Usagef("%s holds no graded attempt", arg)
+	}
+	var audited []AuditedJSON
+	by := lists.By(graded, func(r *results.Attempt) string { return r.Agent })
+	ids := slices.Sorted(maps.Keys(lists.By(graded, (*results.Attempt).Competition)))
+	for _, agent := range slices.SortedFunc(maps.Keys(by), board.CompareNames) {
+		cases := board.WhatIf(lists.Of(by[agent], (*results.Attempt).AsGraded), ids, at)
+		audited = append(audited, AuditedJSON{agent, ids, len(by[agent]) - cases[0].Attempts, cases})
+	}
+	return a.Show(audited, func() { writeAudit(a.Terminal, audited) })
+}
+
+func writeAudit(term *app.Terminal, audited []AuditedJSON) {
+	style := term.OutStyle()
+	for _, one := range audited {
+		left := view.When(one.NotCounted > 0, "; "+view.Verb(one.NotCounted, "attempt", "does", "do")+" not count: not final, or a fork")
+		fmt.Fprintf(term.Stdout, "%s, %s%s\n\n", style.Bold(view.Text(one.Agent)), view.Plural(len(one.Competitions), "competition"), left)
+		t := view.NewTable("If", ">Attempts", ">Seeds", ">Any medal %", ">95 %, other runs", ">Other competitions", ">Change", ">Above median %", ">Valid %", ">Choices of seeds")
+		t.Fit(0, app.BoardWidth(term))
+		var notes []string
+		for _, c := range one.Cases {
+			row := []string{view.OneLine(c.Name), fmt.Sprint(c.Attempts), fmt.Sprint(c.Seeds), "–", "–", "–", "–", "–", "–", "–"}
+			if e, ok := c.Figures["any_medal_percentage"]; ok {
+				m := c.Measures["any_medal_percentage"]
+				row[3], row[4], row[5] = e.Text(c.Seeds), m.Runs.Text(), m.Competitions.Text()
+			}
+			if c.Change != nil {
+				row[6] = fmt.Sprintf("%+.2f", float64(*c.Change))
+			}
+			for i, name := range []string{"above_median_percentage", "valid_submissions_percentage"} {
+				if e, ok := c.Figures[name]; ok {
+					row[7+i] = fmt.Sprintf("%.2f", float64(e.Mean))
+				}
+			}
+			if s := c.Choices; s != nil {
+				row[9] = fmt.Sprintf("%.2f to %.2f, SD %.2f", float64(s.Lowest), float64(s.Highest), float64(s.SD))
+			}
+			if c.Why != "" {
+				notes = append(notes, c.Name+": "+c.Why)
+			}
+			t.Row(row...)
+		}
+		term.Table(t)
+		for _, note := range notes {
+			fmt.Fprintf(term.Stdout, "%s\n", style.Dim("– is not known. "+view.OneLine(note)))
+		}
+		fmt.Fprintln(term.Stdout)
+	}
+	fmt.Fprintln(term.Stdout, "Mean ± standard error over seeds, and 95 % intervals. Choices of seeds: the lowest and highest\nchoice, and their standard deviation; they say nothing of other runs.")
 }

@@ -27,13 +27,8 @@ type fmtOptions struct {
 // NewFmt returns the command fmt.
 func NewFmt(a *app.App) *cobra.Command {
 	var o fmtOptions
-	cmd := &cobra.Command{
-		Use:   "fmt [FILE|DIR|-]...",
-		Short: "Format HCL files in the canonical style",
-		RunE: a.Action(func(_ *cobra.Command, args []string) error {
-			return runFmt(a, o, args)
-		}),
-	}
+	cmd := a.Command("fmt [FILE|DIR|-]...", "Format HCL files in the canonical style", app.Takes(0, -1),
+		func(_ *cobra.Command, args []string) error { return runFmt(a, o, args) })
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with status 1 if a file is not formatted")
 	cmd.Flags().BoolVar(&o.diff, "diff", false, "show what changes")
 	cmd.Flags().BoolVar(&o.recursive, "recursive", false, "format folders below the given ones too")
@@ -55,37 +50,24 @@ func runFmt(a *app.App, o fmtOptions, args []string) error {
 		args = []string{"."}
 	}
 	for _, arg := range args {
-		if err := f.argument(arg); err != nil {
+		paths, err := hclFiles(arg, o.recursive)
+		if err != nil {
 			return err
 		}
-	}
-	if err := app.Checked(f.diags, f.files); err != nil {
-		return err
-	}
-	if f.changed > 0 && o.check {
-		return app.ErrSilent
-	}
-	return nil
-}
-
-func (f *formatter) argument(arg string) error {
-	if arg == "-" {
-		return f.standardInput()
-	}
-	paths, err := hclFiles(arg, f.options.recursive)
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		if err := f.file(path); err != nil {
-			return err
+		for _, path := range paths {
+			if err := f.file(path); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return app.Failing(app.Checked(f.diags, f.files), f.changed > 0 && o.check)
 }
 
-// hclFiles lists the HCL files an argument of fmt names, sorted.
+// hclFiles lists the HCL files an argument of fmt names, sorted; "-" is standard input.
 func hclFiles(arg string, recursive bool) ([]string, error) {
+	if arg == "-" {
+		return []string{arg}, nil
+	}
 	info, err := os.Stat(arg)
 	if err != nil {
 		return nil, app.Usagef("format %s: %w", arg, errors.Unwrap(err))
@@ -94,8 +76,7 @@ func hclFiles(arg string, recursive bool) ([]string, error) {
 		return []string{arg}, nil
 	}
 	if !recursive {
-		paths, err := filepath.Glob(filepath.Join(arg, "*.hcl"))
-		return paths, err
+		return filepath.Glob(filepath.Join(arg, "*.hcl"))
 	}
 	var paths []string
 	err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
@@ -120,10 +101,7 @@ func (f *formatter) standardInput() error {
 		return fmt.Errorf("read standard input: %w", err)
 	}
 	formatted, ok := f.format("<stdin>", source)
-	if !ok {
-		return nil
-	}
-	if f.options.check {
+	if !ok || f.options.check {
 		return nil
 	}
 	_, err = f.app.Stdout.Write(formatted)
@@ -131,6 +109,9 @@ func (f *formatter) standardInput() error {
 }
 
 func (f *formatter) file(path string) error {
+	if path == "-" {
+		return f.standardInput()
+	}
 	source, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("format %s: %w", path, errors.Unwrap(err))

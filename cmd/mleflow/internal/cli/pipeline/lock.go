@@ -25,27 +25,21 @@ import (
 )
 
 type lockOptions struct {
-	in      app.InputFlags
-	targets []string
-	results bool
-	check   bool
-	file    string
+	in             app.InputFlags
+	targets        []string
+	results, check bool
+	file           string
 }
 
 // NewLock returns the command lock.
 func NewLock(a *app.App) *cobra.Command {
 	var o lockOptions
-	cmd := &cobra.Command{
-		Use:   "lock [FILE.hcl]",
-		Short: "Pin the inputs and outputs of a pipeline's steps",
-		Args:  app.OneFile,
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+	cmd := a.Command("lock [FILE.hcl]", "Pin the inputs and outputs of a pipeline's steps", app.OneFile,
+		func(cmd *cobra.Command, args []string) error {
 			return a.WithProgram(cmd.Context(), args, o.in, nil, func(b *app.Backend, p *engine.Program) error {
 				return writeLock(cmd.Context(), a.Terminal, o, b, p)
 			})
-		}),
-	}
-	o.in.Register(cmd)
+		}, &o.in)
 	cmd.Flags().StringArrayVar(&o.targets, "target", nil, "replace only the entries of the step or instance `ADDRESS`; repeatable")
 	cmd.Flags().BoolVar(&o.results, "results", false, "pin agents' outputs, too")
 	cmd.Flags().BoolVar(&o.check, "check", false, "write nothing; exit with 3 if it would change")
@@ -54,9 +48,7 @@ func NewLock(a *app.App) *cobra.Command {
 }
 
 // lockPath returns the path of a pipeline's lock.
-func lockPath(pipeline string) string {
-	return strings.TrimSuffix(pipeline, ".hcl") + ".lock.hcl"
-}
+func lockPath(pipeline string) string { return strings.TrimSuffix(pipeline, ".hcl") + ".lock.hcl" }
 
 func writeLock(ctx context.Context, t *app.Terminal, o lockOptions, b *app.Backend, p *engine.Program) error {
 	if o.file == "" {
@@ -85,7 +77,9 @@ func writeLock(ctx context.Context, t *app.Terminal, o lockOptions, b *app.Backe
 		return err
 	}
 	if len(targets) > 0 {
-		lock = old.Update(lock, func(at addr.Instance) bool { return targeted(targets, at) })
+		lock = old.Update(lock, func(at addr.Instance) bool {
+			return slices.ContainsFunc(targets, func(t addr.Instance) bool { return t == at || !t.HasKey && t.Step == at.Step })
+		})
 	}
 	if o.check {
 		return checkLock(t, o.file, old, lock)
@@ -106,10 +100,6 @@ func oldLock(path string, needed bool) (*lockfile.File, error) {
 	}
 	f, diags := lockfile.Read(path)
 	return f, app.Checked(diags, nil)
-}
-
-func targeted(targets []addr.Instance, at addr.Instance) bool {
-	return slices.ContainsFunc(targets, func(t addr.Instance) bool { return t == at || !t.HasKey && t.Step == at.Step })
 }
 
 // checkLock fails with a mismatch if the file is not what it would become.
@@ -160,6 +150,6 @@ func showLocked(t *app.Terminal, path string, old, lock *lockfile.File) error {
 	for _, d := range changes {
 		fmt.Fprintln(t.Stdout, view.OneLine(d.String()))
 	}
-	_, err := fmt.Fprintf(t.Stdout, "%s pins %d steps.\n", path, len(lock.Steps))
-	return err
+	fmt.Fprintf(t.Stdout, "%s pins %d steps.\n", path, len(lock.Steps))
+	return nil
 }

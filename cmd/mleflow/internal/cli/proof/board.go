@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
@@ -33,29 +34,24 @@ func NewBoard(a *app.App) *cobra.Command {
 }
 
 type boardOptions struct {
-	output, dataDir, title string
-	lock                   string
-	reported               []string
-	runsDir                string
-	seeds                  int
-	timeout                time.Duration
-	at                     []time.Duration
-	rules                  leaderboard.RuleFlags
+	output, dataDir, title, lock, runsDir string
+	reported                              []string
+	seeds                                 int
+	timeout                               time.Duration
+	at                                    []time.Duration
+	rules                                 leaderboard.RuleFlags
 }
 
 func newBoardBuild(a *app.App) *cobra.Command {
 	var o boardOptions
-	cmd := &cobra.Command{
-		Use:   "build BUNDLE... -o DIR",
-		Short: "Build a public board from bundles, as a folder of static pages",
-		Args:  app.Needs(app.Takes(1, -1), "output"),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+	cmd := a.Command("build BUNDLE... -o DIR",
+		"Build a public board from bundles, as a folder of static pages", app.Needs(app.Takes(1, -1), "output"),
+		func(cmd *cobra.Command, args []string) error {
 			if path, found := bundleToJudge(a, args); found {
 				return judgeHere(cmd.Context(), a, o, path)
 			}
 			return buildBoard(cmd.Context(), a, o, args)
-		}),
-	}
+		}, &o.rules)
 	flags := cmd.Flags()
 	flags.StringVarP(&o.output, "output", "o", "", "write the board to `DIR`")
 	flags.StringVar(&o.dataDir, "data-dir", "", "`DIR` as mleflow prepare writes it")
@@ -63,7 +59,6 @@ func newBoardBuild(a *app.App) *cobra.Command {
 	flags.StringArrayVar(&o.reported, "reported", nil, "add published rows from `FILE`, CSV or JSON, as not verified; repeatable")
 	flags.StringVar(&o.runsDir, "runs-dir", "", "recompute published rows from the grading reports below `DIR`, the folder runs of a clone of MLE-bench")
 	flags.DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
-	o.rules.Register(flags)
 	flags.StringVar(&o.lock, "lock", "", "keep in `FILE` the order in which the board took its bundles")
 	flags.DurationVar(&o.timeout, "bundle-timeout", 6*time.Hour, "check no bundle for longer than `TIME` (default: 6h)")
 	flags.IntVar(&o.seeds, "seeds", 0, "name agents with fewer than `N` seeds at a competition")
@@ -100,11 +95,7 @@ func buildBoard(ctx context.Context, a *app.App, o boardOptions, paths []string)
 			return err
 		}
 	}
-	own, err := a.OpenCache() // to say so once if it cannot be opened
-	if err != nil {
-		return err
-	}
-	if err := own.Close(); err != nil {
+	if err := a.WithCache(func(*disk.Cache) error { return nil }); err != nil { // to say so once if it cannot be opened
 		return err
 	}
 	if q.Bundles, err = judge(ctx, a, o, paths); err != nil {
@@ -138,7 +129,7 @@ func recomputeReported(a *app.App, o boardOptions, q site.Request) error {
 		return app.Usagef("--runs-dir %s: no published row can be recomputed: %s", o.runsDir, append(left, "--reported names none")[0])
 	}
 	for _, why := range left {
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.ErrStyle().Warn("Not recomputed:"), view.OneLine(why))
+		a.Note("Not recomputed:", "%s", view.OneLine(why))
 	}
 	return nil
 }
@@ -284,15 +275,11 @@ func checkBundle(ctx context.Context, a *app.App, o boardOptions, path string, q
 		}
 		return refused, nil
 	}
-	b, err := bundle.Open(ctx, path, nil)
+	b, x, err := bundle.OpenExamined(ctx, path, nil, nil)
 	if err != nil {
 		return refuse(err)
 	}
 	defer b.Close()
-	x, err := b.Examine(ctx, nil)
-	if err != nil {
-		return refuse(err)
-	}
 	q.Bundle, q.Chain, q.Summary = b, x.Chain, x.Summary
 	report, err := recompute(ctx, a, verifyOptions{}, x, q)
 	if err != nil {
@@ -335,15 +322,8 @@ func showBuilt(a *app.App, o boardOptions, s *site.Site) error {
 
 // builtError is the outcome of a board that was written.
 func builtError(s *site.Site) error {
-	refused, others := 0, 0
-	for _, f := range s.Findings {
-		if f.Kind == site.Refused {
-			refused++
-		} else {
-			others++
-		}
-	}
-	claimed := s.Standings[verify.Claimed]
+	refused := number(s.Findings, func(f site.Finding) bool { return f.Kind == site.Refused })
+	others, claimed := len(s.Findings)-refused, s.Standings[verify.Claimed]
 	switch {
 	case refused > 0:
 		return step.Mismatch(fmt.Errorf("%s refused; the board names them", view.Verb(refused, "bundle or score", "is", "are")))

@@ -1,11 +1,10 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,33 +20,24 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 type bundleOptions struct {
-	in   app.InputFlags
-	file string
-	key  string
+	in        app.InputFlags
+	file, key string
 }
 
 // NewBundle returns the command bundle.
 func NewBundle(a *app.App) *cobra.Command {
 	var o bundleOptions
-	cmd := &cobra.Command{
-		Use:   "bundle [RUN] -o FILE",
-		Short: "Write a run to one file that others can check",
-		Args:  app.Takes(0, 1),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+	cmd := a.RunCommand("bundle [RUN] -o FILE", "Write a run to one file that others can check", app.Takes(0, 1),
+		func(cmd *cobra.Command, past *history.Past, _ []string) error {
 			if o.file == "" {
 				return app.Usagef("name the file to write with -o")
 			}
-			past, err := a.FindRun(args)
-			if err != nil {
-				return err
-			}
 			return writeBundle(cmd.Context(), a, o, past)
-		}),
-	}
-	o.in.Register(cmd)
+		}, &o.in)
 	cmd.Flags().StringVarP(&o.file, "output", "o", "", "the `FILE` to write")
 	cmd.Flags().StringVar(&o.key, "key", "", "sign with the private key of `FILE`: Ed25519 or ECDSA P-256, PKCS #8 PEM")
 	return cmd
@@ -76,14 +66,7 @@ func writeBundle(ctx context.Context, a *app.App, o bundleOptions, past *history
 // withSource opens what a bundle or disclosure of a run is made of.
 func withSource(a *app.App, past *history.Past, in app.InputFlags, fn func(bundle.Source) error) error {
 	a.Network.Offline = true
-	return withBackend(a, past, func(b *app.Backend, sum *history.Summary) error {
-		p, hidden, err := pastProgram(a.Terminal, b, in, past, sum)
-		if err != nil {
-			return err
-		}
-		if err := a.ReadRemote(b, p.Pipeline.RemoteCache); err != nil {
-			return err
-		}
+	return withProgram(a, past, in, func(b *app.Backend, _ *history.Summary, p *engine.Program, hidden []string) error {
 		return fn(bundle.Source{
 			Past: past, History: b.Options.History, Cache: b.Options.Cache, Graph: p.Graph,
 			Folders: bundle.Folders(b.Cache.Dir()),
@@ -92,21 +75,27 @@ func withSource(a *app.App, past *history.Past, in app.InputFlags, fn func(bundl
 	})
 }
 
-// withBackend opens the engine with the competitions of a past run.
-func withBackend(a *app.App, past *history.Past, use func(*app.Backend, *history.Summary) error) (err error) {
+// withProgram opens the engine with the pipeline of a run of this machine, its competitions
+// and its remote cache. It passes the strings to hide.
+func withProgram(a *app.App, past *history.Past, in app.InputFlags, use func(*app.Backend, *history.Summary, *engine.Program, []string) error) error {
 	if err := a.UseRun(past); err != nil {
 		return err
 	}
-	b, err := a.OpenBackend()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	sum, err := past.Summary()
-	if err != nil {
-		return err
-	}
-	return use(b, sum)
+	return a.WithBackend(func(b *app.Backend) error {
+		sum, errSum := past.Summary()
+		sources, err := past.Sources()
+		if err := cmp.Or(errSum, err); err != nil {
+			return err
+		}
+		p, hidden, err := recording{past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, sum}.program(a.Terminal, b.Engine, in)
+		if err != nil {
+			return err
+		}
+		if err := a.ReadRemote(b, p.Pipeline.RemoteCache); err != nil {
+			return err
+		}
+		return use(b, sum, p, hidden)
+	})
 }
 
 // recording is what is recorded of a run's pipeline: its path, the files it read, its
@@ -116,15 +105,6 @@ type recording struct {
 	sources   map[string][]byte
 	variables map[string]json.RawMessage
 	sum       *history.Summary
-}
-
-// pastProgram is the pipeline of a run of this machine, with the strings to hide.
-func pastProgram(t *app.Terminal, b *app.Backend, in app.InputFlags, past *history.Past, sum *history.Summary) (*engine.Program, []string, error) {
-	sources, err := past.Sources()
-	if err != nil {
-		return nil, nil, err
-	}
-	return recording{past.Info.ID, past.Info.Pipeline, sources, past.Info.Variables, sum}.program(t, b.Engine, in)
 }
 
 // program reads the pipeline. Sensitive variables, which are recorded nowhere, come from
@@ -171,20 +151,16 @@ func credentialsOf(t *app.Terminal, p *engine.Program) []string {
 			list = append(list, value)
 		}
 	}
-	if home, err := os.UserHomeDir(); err == nil {
-		var token struct{ Key string }
-		if text, err := os.ReadFile(filepath.Join(home, ".kaggle", "kaggle.json")); err == nil && json.Unmarshal(text, &token) == nil {
-			list = append(list, token.Key)
-		}
-		file(filepath.Join(home, ".kaggle", "access_token"))
-	}
+	list = append(list, source.KaggleSecrets(t.Env)...)
 	for _, ref := range references(p.Pipeline) {
 		from, what, _ := strings.Cut(ref, ":")
-		switch from {
-		case "env":
+		switch {
+		case from == "env":
 			list = append(list, t.Env(what))
-		case "file":
+		case from == "file" && filepath.IsAbs(what):
 			file(what)
+		case from == "file":
+			file(filepath.Join(filepath.Dir(p.Pipeline.Path), what))
 		}
 	}
 	return list
@@ -198,20 +174,16 @@ func references(p *config.Pipeline) (list []string) {
 			list = append(list, v.AsString())
 		}
 	}
-	for _, agent := range p.Agents {
-		if attr := agent.Attrs["secrets"]; attr != nil {
-			if refs, _ := attr.Value(nil); refs.CanIterateElements() && !refs.IsMarked() {
-				for _, v := range refs.AsValueMap() {
-					add(v)
-				}
+	for _, written := range p.Written("agent", "secrets") {
+		if refs, _ := written.Value(nil); refs.CanIterateElements() && !refs.IsMarked() {
+			for _, v := range refs.AsValueMap() {
+				add(v)
 			}
 		}
 	}
-	for _, m := range p.Models {
-		if attr := m.Attrs["key"]; attr != nil {
-			ref, _ := attr.Value(nil)
-			add(ref)
-		}
+	for _, written := range p.Written("model", "key") {
+		ref, _ := written.Value(nil)
+		add(ref)
 	}
 	return list
 }
@@ -241,8 +213,8 @@ func Disclose(ctx context.Context, a *app.App, past *history.Past, markdown bool
 		case a.JSON:
 			return app.WriteJSON(a.Stdout, d)
 		case markdown:
-			_, err := fmt.Fprint(a.Stdout, d.Markdown())
-			return err
+			fmt.Fprint(a.Stdout, d.Markdown())
+			return nil
 		}
 		for i, s := range d.Sections() {
 			if i > 0 {

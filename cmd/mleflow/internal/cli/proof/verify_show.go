@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
@@ -52,12 +53,12 @@ func (v verdict) boards(s verify.Standing) int {
 
 // unchecked returns how many scores there are whose agent was given public data that
 // were compared with nothing.
-func (v verdict) unchecked() int {
-	return number(v.report.Rows, func(r verify.Row) bool { return r.Unchecked != "" && r.Standing != verify.Refused })
-}
+func (v verdict) unchecked() int { return number(v.report.Rows, unchecked) }
+
+func unchecked(r verify.Row) bool { return r.Unchecked != "" && r.Standing != verify.Refused }
 
 func number[T any](list []T, is func(T) bool) int {
-	return len(slices.DeleteFunc(slices.Clone(list), func(v T) bool { return !is(v) }))
+	return len(lists.Where(list, is))
 }
 
 // err is the outcome: a mismatch where anything is refused, and a status of its
@@ -90,7 +91,7 @@ func (v verdict) err() error {
 
 // recomputed are the statements that were made again here.
 func (v verdict) recomputed() []string {
-	list := []string{
+	list := view.Parts{
 		keysText(v.Examined) + fmt.Sprintf("; %d of them by the definitions of this mleflow", v.report.Keys),
 		"lock, disclosure and provenance, from the records",
 	}
@@ -104,14 +105,9 @@ func (v verdict) recomputed() []string {
 	if e := v.report.Evaluation; e != nil {
 		list = append(list, "evaluation "+e.Name+", from the reports and the chain: "+view.Evaluation(*e))
 	}
-	if n := v.count(verify.Recomputed); n > 0 {
-		list = append(list, fmt.Sprintf("%d of %s, graded again with the answers on this machine", n, view.Plural(len(v.report.Rows), "score")))
-	}
+	list.Count(v.count(verify.Recomputed), "of "+view.Plural(len(v.report.Rows), "score")+", graded again with the answers on this machine")
 	return v.each(list, func(r verify.Row) string {
-		if r.Standing != verify.Recomputed {
-			return ""
-		}
-		return "answers of " + r.Competition + " " + r.Version + ": " + r.Answers
+		return view.When(r.Standing == verify.Recomputed, "answers of "+r.Competition+" "+r.Version+": "+r.Answers)
 	})
 }
 
@@ -127,41 +123,27 @@ func (v verdict) each(list []string, says func(verify.Row) string) []string {
 
 // matched are the statements that a digest ties to something known.
 func (v verdict) matched() []string {
-	list := []string{fmt.Sprintf("every byte: %s, manifest sha256:%s", view.Plural(v.Files, "file"), v.Manifest), "pipeline, submissions and files of agents: against the records"}
-	if pinned := v.report.Pinned; len(pinned) > 0 {
-		list = append(list, "prepared data of "+strings.Join(pinned, ", ")+": against the manifests that this version of mleflow pins")
-	}
-	if v.Trusted != "" {
-		list = append(list, "the signature: against your key")
-	}
-	if v.committed != "" {
-		list = append(list, "the commitment: "+v.committed)
-	}
+	list := view.Parts{fmt.Sprintf("every byte: %s, manifest sha256:%s", view.Plural(v.Files, "file"), v.Manifest), "pipeline, submissions and files of agents: against the records"}
+	pinned := v.report.Pinned
+	list.If(len(pinned) > 0, "prepared data of "+strings.Join(pinned, ", ")+": against the manifests that this version of mleflow pins")
+	list.If(v.Trusted != "", "the signature: against your key")
+	list.If(v.committed != "", "the commitment: "+v.committed)
 	return list
 }
 
 // claimed are the statements that nothing was found for or against.
 func (v verdict) claimed() []string {
-	var list []string
-	if n := v.count(verify.Claimed); n > 0 {
-		list = append(list, view.Plural(n, "score")+" and what leaderboards say of them")
-	}
+	var list view.Parts
+	scores := v.count(verify.Claimed)
+	list.If(scores > 0, view.Plural(scores, "score")+" and what leaderboards say of them")
 	list = v.each(list, func(r verify.Row) string {
-		if r.Standing != verify.Claimed || r.Why == "" {
-			return ""
-		}
-		return r.Competition + " " + r.Version + ": " + r.Why
+		return view.When(r.Standing == verify.Claimed && r.Why != "", r.Competition+" "+r.Version+": "+r.Why)
 	})
 	list = v.each(list, func(r verify.Row) string {
-		if r.Unchecked == "" || r.Standing == verify.Refused {
-			return ""
-		}
-		return "public data of " + r.Competition + " " + r.Version + ": not checked: " + r.Unchecked
+		return view.When(unchecked(r), "public data of "+r.Competition+" "+r.Version+": not checked: "+r.Unchecked)
 	})
 	for _, b := range v.report.Boards {
-		if b.Why == verify.OtherWords {
-			list = append(list, "the words of "+b.Address+": "+b.Why)
-		}
+		list.If(b.Why == verify.OtherWords, "the words of "+b.Address+": "+b.Why)
 	}
 	list = v.each(list, func(r verify.Row) string {
 		if r.Money == nil {
@@ -170,17 +152,12 @@ func (v verdict) claimed() []string {
 		return "what the models of " + r.Attempt + " used: " + r.Money.String()
 	})
 	list = append(list, "that agents ran as configured (command, model, time, network) and that nobody helped them", "isolation of attempts: "+v.Isolation)
-	if remarks := strings.TrimSpace(v.Run.RunName + " " + v.Run.Said()); remarks != "" {
-		list = append(list, "name, tags and note of the run: "+view.OneLine(remarks))
-	}
-	if n := len(v.report.Other); n > 0 {
-		list = append(list, "what "+view.Plural(n, "step")+" of other kinds gave")
-	}
+	remarks, others := strings.TrimSpace(v.Run.RunName+" "+v.Run.Said()), len(v.report.Other)
+	list.If(remarks != "", "name, tags and note of the run: "+view.OneLine(remarks))
+	list.If(others > 0, "what "+view.Plural(others, "step")+" of other kinds gave")
 	if v.Chain != nil && v.Chain.Lines > 0 {
 		list = append(list, fmt.Sprintf("that this is the only cache, and its chain is whole: %s since %s, the last is sha256:%s", view.Plural(v.Chain.Lines, "line"), v.Chain.First.Format(time.DateTime), v.Chain.Head))
-		for _, t := range v.Chain.Agents {
-			list = append(list, t.String())
-		}
+		list = append(list, lists.Of(v.Chain.Agents, bundle.Tried.String)...)
 	}
 	return append(list, "machine, times, logs, plan, and the number of earlier attempts", "which mleflow ran: its version and the SHA-256 of its binary")
 }
@@ -198,20 +175,19 @@ func (v verdict) claimedBy() string {
 
 func showExamined(t *app.Terminal, path string, v verdict) error {
 	err := v.err()
-	if t.JSON {
-		out := VerdictJSON{
-			Examined: v.Examined, OK: err == nil, Status: app.ExitStatus(err), Recomputed: v.recomputed(), Matched: v.matched(),
-			Claimed: v.claimed(), ClaimedBy: v.claimedBy(), Report: v.report,
-		}
-		if err != nil {
-			out.Error = err.Error()
-		}
-		return errors.Join(app.WriteJSON(t.Stdout, out), err)
+	out := VerdictJSON{
+		Examined: v.Examined, OK: err == nil, Status: app.ExitStatus(err), Recomputed: v.recomputed(), Matched: v.matched(),
+		Claimed: v.claimed(), ClaimedBy: v.claimedBy(), Report: v.report,
 	}
-	head := string(v.Run.State)
-	if n, all := v.unchecked(), len(v.report.Rows); n > 0 {
-		head += fmt.Sprintf("; public data: not checked (%d of %s)", n, view.Plural(all, "score"))
+	if err != nil {
+		out.Error = err.Error()
 	}
+	return errors.Join(t.Show(out, func() { v.write(t, path, out) }), err)
+}
+
+func (v verdict) write(t *app.Terminal, path string, out VerdictJSON) {
+	n, all := v.unchecked(), view.Plural(len(v.report.Rows), "score")
+	head := string(v.Run.State) + view.When(n > 0, fmt.Sprintf("; public data: not checked (%d of %s)", n, all))
 	fmt.Fprintf(t.Stdout, "%s: run %s by mleflow %s, %s\n", path, view.OneLine(v.Run.ID), view.OneLine(v.Run.Version), view.OneLine(head))
 	for _, found := range v.first() {
 		fmt.Fprintf(t.Stdout, "%s\n", t.OutStyle().Bad(view.OneLine(found)))
@@ -222,18 +198,17 @@ func showExamined(t *app.Terminal, path string, v verdict) error {
 			fmt.Fprintf(t.Stdout, "  %s\n", view.OneLine(l))
 		}
 	}
-	list("Recomputed here", v.recomputed())
-	list("Matched by digest", v.matched())
-	list("Only claimed, by "+v.claimedBy(), v.claimed())
+	list("Recomputed here", out.Recomputed)
+	list("Matched by digest", out.Matched)
+	list("Only claimed, by "+out.ClaimedBy, out.Claimed)
 	if flags := v.flags(); len(flags) > 0 {
 		list("Look at these", flags)
 	}
 	fmt.Fprintf(t.Stdout, "\n%s left out, listed in omitted.json: data, answers and whatever would disclose them.\n", cmp.Or(view.Plural(v.Omitted, "thing"), "nothing"))
-	return err
 }
 
 // first are the findings on the tries, which are shown first.
-func (v verdict) first() (list []string) {
+func (v verdict) first() (list view.Parts) {
 	if e := v.report.Evaluation; e != nil && (e.Selected() || e.Unknown > 0) {
 		list = append(list, "evaluation "+e.Name+": "+e.Declaration())
 	}
@@ -242,15 +217,14 @@ func (v verdict) first() (list []string) {
 	}
 	list = append(list, v.Chain.Gaps...)
 	for _, t := range v.Chain.Agents {
-		if t.ThrownAway() > 0 {
-			list = append(list, "tries thrown away: "+t.String())
-		}
+		list.If(t.ThrownAway() > 0, "tries thrown away: "+t.String())
 	}
+	list.If(v.Chain.Removed > 0, view.Verb(v.Chain.Removed, "run", "was", "were")+" removed from the run history; the chain counts their attempts")
 	return list
 }
 
 // flags are what a person should look at.
-func (v verdict) flags() (list []string) {
+func (v verdict) flags() (list view.Parts) {
 	if v.Chain != nil {
 		list = append(list, v.Chain.Differs...)
 	}
@@ -258,20 +232,13 @@ func (v verdict) flags() (list []string) {
 		for _, f := range r.Flags {
 			list = append(list, r.Address+": "+f)
 		}
-		if r.Others > 0 {
-			list = append(list, fmt.Sprintf("%s: %s in its place or of the same agent before it", r.Address, view.Plural(r.Others, "other attempt")))
-		}
-		if r.Attempt == "" && r.Standing != verify.Refused {
-			list = append(list, r.Address+": no attempt made the submission")
-		}
+		list.If(r.Others > 0, fmt.Sprintf("%s: %s in its place or of the same agent before it", r.Address, view.Plural(r.Others, "other attempt")))
+		list.If(r.Attempt == "" && r.Standing != verify.Refused, r.Address+": no attempt made the submission")
 	}
 	return list
 }
 
 func keysText(x *bundle.Examined) string {
-	text := view.Plural(x.Actions, "key") + " of steps, from the inputs"
-	if len(x.Masked) > 0 {
-		text += fmt.Sprintf(", %d not, since folders or private values are masked", len(x.Masked))
-	}
-	return text
+	masked := view.When(len(x.Masked) > 0, fmt.Sprintf(", %d not, since folders or private values are masked", len(x.Masked)))
+	return view.Plural(x.Actions, "key") + " of steps, from the inputs" + masked
 }

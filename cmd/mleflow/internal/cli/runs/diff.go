@@ -2,25 +2,28 @@ package runs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"maps"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
-	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/results"
 )
 
 // NewDiff returns the command diff.
 func NewDiff(a *app.App) *cobra.Command {
-	return &cobra.Command{
-		Use:   "diff RUN RUN",
-		Short: "Show what differs between two runs",
-		Args:  app.Takes(2, 2),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
+	return a.Command("diff RUN RUN", "Show what differs between two runs", app.Takes(2, 2),
+		func(cmd *cobra.Command, args []string) error {
 			var d *outputs.Difference
 			err := a.WithCache(func(c *disk.Cache) (err error) {
 				d, err = diffRuns(cmd.Context(), a.Store, c, args)
@@ -29,15 +32,11 @@ func NewDiff(a *app.App) *cobra.Command {
 			if err == nil {
 				err = diffAgents(cmd.Context(), a, d)
 			}
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case a.JSON:
-				return app.WriteJSON(a.Stdout, d)
 			}
-			return view.Difference(a.Stdout, d, a.OutStyle(), a.Verbose)
-		}),
-	}
+			return a.Show(d, func() { view.Difference(a.Stdout, d, a.OutStyle(), a.Verbose) })
+		})
 }
 
 func diffRuns(ctx context.Context, s *app.Store, c *disk.Cache, refs []string) (*outputs.Difference, error) {
@@ -48,14 +47,43 @@ func diffRuns(ctx context.Context, s *app.Store, c *disk.Cache, refs []string) (
 		if err != nil {
 			return nil, err
 		}
-		var sum *history.Summary
-		if sum, err = past.Summary(); err != nil {
-			return nil, err
-		}
-		if sources[i], err = past.Sources(); err != nil {
-			return nil, err
+		sum, errSum := past.Summary()
+		if sources[i], err = past.Sources(); cmp.Or(errSum, err) != nil {
+			return nil, cmp.Or(errSum, err)
 		}
 		sides[i] = &outputs.Source{Store: c, Index: c, Run: sum}
 	}
 	return outputs.Diff(ctx, sides[0], sides[1], !maps.EqualFunc(sources[0], sources[1], bytes.Equal))
+}
+
+// diffAgents compares each agent of two runs with itself, in the order of the first.
+func diffAgents(ctx context.Context, a *app.App, d *outputs.Difference) error {
+	from, err := leaderboard.RecordsOf(ctx, a, d.From)
+	if err != nil {
+		return err
+	}
+	to, err := leaderboard.RecordsOf(ctx, a, d.To)
+	if err != nil {
+		return err
+	}
+	agent := func(r *results.Attempt) string { return r.Agent }
+	after := lists.By(to, agent)
+	for _, before := range lists.Grouped(from, agent) {
+		name := before[0].Agent
+		if after[name] == nil {
+			continue
+		}
+		c, err := results.Compare(results.Side{Name: name + " of " + d.From, Attempts: before}, results.Side{Name: name + " of " + d.To, Attempts: after[name]}, "")
+		one := outputs.AgentChange{Agent: name, Class: c.Class, FromAside: c.FirstAside.String(), ToAside: c.SecondAside.String()}
+		switch {
+		case errors.Is(err, board.ErrNothingShared):
+			one.Sentence = strings.TrimPrefix(err.Error(), board.ErrNothingShared.Error()+": ") + "."
+		case err != nil:
+			return err
+		default:
+			one.Sentence = c.Sentence()
+		}
+		d.Agents = append(d.Agents, one)
+	}
+	return nil
 }

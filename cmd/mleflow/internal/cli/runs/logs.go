@@ -1,30 +1,39 @@
 package runs
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
 
 // NewLogs returns the command logs.
 func NewLogs(a *app.App) *cobra.Command {
 	var attempt int
 	var raw, follow, asTranscript, full bool
-	cmd := &cobra.Command{
-		Use:   "logs RUN [ADDRESS]",
-		Short: "Print what the steps of a run printed",
-		Args:  app.Takes(1, 2),
-		RunE: a.OnRun(func(cmd *cobra.Command, past *history.Past, args []string) error {
+	cmd := a.RunCommand("logs RUN [ADDRESS]", "Print what the steps of a run printed", app.Takes(1, 2),
+		func(cmd *cobra.Command, past *history.Past, args []string) error {
 			switch {
 			case full && !asTranscript:
 				return app.Usagef("--full goes with --transcript")
@@ -45,8 +54,7 @@ func NewLogs(a *app.App) *cobra.Command {
 				return (&logFollower{app: a, past: past, only: address.String(), attempt: attempt, raw: raw}).follow(cmd.Context())
 			}
 			return oneLog(a, past, address.String(), attempt, raw)
-		}),
-	}
+		})
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the bytes as they are, control characters included")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the step ends")
 	cmd.Flags().BoolVar(&asTranscript, "transcript", false, "print an attempt's exchanges with its models")
@@ -73,11 +81,7 @@ func oneLog(a *app.App, past *history.Past, address string, attempt int, raw boo
 		fmt.Fprintf(a.Stderr, "%s printed nothing in run %s.\n", view.OneLine(address), past.Info.ID)
 		return nil
 	}
-	l, err := a.OpenHistory()
-	if err != nil {
-		return err
-	}
-	maker, err := l.Find(s.MadeIn)
+	maker, err := a.FindRun([]string{s.MadeIn})
 	if err != nil {
 		fmt.Fprintf(a.Stderr, "%s was executed by run %s, which is no longer here, nor is its log.\n", view.OneLine(address), view.OneLine(s.MadeIn))
 		return nil
@@ -131,7 +135,7 @@ func copyLog(t *app.Terminal, past *history.Past, address string, attempt int, r
 		return err
 	}
 	defer r.Close()
-	if err := printLog(t, r, raw); err != nil {
+	if err := printLog(t.Stdout, r, raw); err != nil {
 		return fmt.Errorf("print log of %s: %w", address, err)
 	}
 	return nil
@@ -139,17 +143,8 @@ func copyLog(t *app.Terminal, past *history.Past, address string, attempt int, r
 
 // printLog prints a log without what would steer a terminal, wherever it goes:
 // a pager or another program may pass it on. As it is it comes with --raw.
-func printLog(t *app.Terminal, r io.Reader, raw bool) error {
-	if raw {
-		_, err := io.Copy(t.Stdout, r)
-		return err
-	}
-	return printClean(t.Stdout, r)
-}
-
-// printClean prints a text without control characters.
-func printClean(w io.Writer, r io.Reader) error {
-	lines := &lineWriter{to: w}
+func printLog(w io.Writer, r io.Reader, raw bool) error {
+	lines := &lineWriter{to: w, raw: raw}
 	_, err := io.Copy(lines, r)
 	return errors.Join(err, lines.flush())
 }
@@ -166,4 +161,272 @@ func unfinished(text []byte) int {
 		}
 	}
 	return 0
+}
+
+// followEvery is how often a log is looked at that is followed.
+const followEvery = 200 * time.Millisecond
+
+// logFollower prints what steps of a run print, as they print it.
+type logFollower struct {
+	app  *app.App
+	past *history.Past
+	// only is the address that is followed, empty for all; attempt its attempt,
+	// 0 for the last and those that follow.
+	only    string
+	attempt int
+	raw     bool
+
+	open  []*openLog
+	shown *openLog
+	ended bool
+}
+
+// openLog is the log of an attempt that is under way.
+type openLog struct {
+	address string
+	attempt int
+	log     *history.Follow
+	lines   *lineWriter
+}
+
+// follow prints the log of a step, or of all steps, until the step or the run has
+// ended.
+func (f *logFollower) follow(ctx context.Context) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	watch := f.past.Watch()
+	for first := true; ; first = false {
+		running := f.past.Running() // before the journal, which is then complete
+		events, err := watch.Next()
+		if err != nil {
+			return err
+		}
+		if first {
+			events = f.lastOf(events)
+		}
+		for _, e := range events {
+			if err := f.take(e); err != nil {
+				return err
+			}
+		}
+		if err := f.copy(f.open...); err != nil {
+			return err
+		}
+		if f.ended || !running {
+			return f.close(running)
+		}
+		if err := progress.Sleep(ctx, followEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// check refuses an address that is not in the run.
+func (f *logFollower) check() error {
+	p, err := f.past.Plan()
+	if err != nil || f.only == "" {
+		return err
+	}
+	if !slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Name == f.only }) {
+		return noSuchStep(f.past, f.only)
+	}
+	return nil
+}
+
+// lastOf leaves out the attempts that were over when the following began.
+func (f *logFollower) lastOf(events []event.Event) (kept []event.Event) {
+	last := map[string]int{}
+	for _, e := range events {
+		if e, ok := e.(event.StepStarted); ok {
+			last[e.Address] = e.Try
+		}
+	}
+	for _, e := range events {
+		if e, ok := e.(event.StepStarted); ok && e.Try != last[e.Address] && f.attempt == 0 {
+			continue
+		}
+		kept = append(kept, e)
+	}
+	return kept
+}
+
+func (f *logFollower) take(e event.Event) error {
+	switch e := e.(type) {
+	case event.StepStarted:
+		if err := f.end(e.Address); err != nil {
+			return err
+		}
+		if f.wants(e.Address) && (f.attempt == 0 || f.attempt == e.Try) {
+			f.open = append(f.open, &openLog{address: e.Address, attempt: e.Try, log: f.past.Follow(e.Address, e.Try), lines: &lineWriter{to: f.app.Stdout, raw: f.raw}})
+		}
+		f.ended = f.ended || f.only == e.Address && f.attempt > 0 && e.Try > f.attempt
+	case event.StepFinished:
+		if err := f.end(e.Address); err != nil {
+			return err
+		}
+		if f.only == e.Address {
+			f.ended = true
+			if e.MadeIn != "" {
+				fmt.Fprintf(f.app.Stderr, "%s was not executed in this run; its log is in another: mleflow logs %s '%s'\n", view.OneLine(e.Address), view.OneLine(e.MadeIn), view.OneLine(e.Address))
+			}
+		}
+	}
+	return nil
+}
+
+func (f *logFollower) wants(address string) bool { return f.only == "" || f.only == address }
+
+// end passes on the rest of the log of a step that has ended.
+func (f *logFollower) end(address string) error {
+	i := slices.IndexFunc(f.open, func(o *openLog) bool { return o.address == address })
+	if i < 0 {
+		return nil
+	}
+	o := f.open[i]
+	f.open = slices.Delete(f.open, i, i+1)
+	if err := f.copy(o); err != nil {
+		return err
+	}
+	return o.lines.flush()
+}
+
+// copy passes on what is new in logs, under a heading where another one's lines
+// came before.
+func (f *logFollower) copy(logs ...*openLog) error {
+	for _, o := range logs {
+		o.lines.before = func() {
+			if f.only == "" && f.shown != o {
+				fmt.Fprintf(f.app.Stdout, "==> %s (attempt %d) <==\n", view.OneLine(o.address), o.attempt)
+			}
+			f.shown = o
+		}
+		if err := o.log.Copy(o.lines); err != nil {
+			return fmt.Errorf("follow log of %s: %w", o.address, err)
+		}
+	}
+	return nil
+}
+
+// close passes on what is left when the step or the run has ended.
+func (f *logFollower) close(running bool) error {
+	for _, o := range slices.Clone(f.open) {
+		if err := f.end(o.address); err != nil {
+			return err
+		}
+	}
+	if !f.ended && !running && f.only != "" {
+		fmt.Fprintf(f.app.Stderr, "run %s has ended and %s has not.\n", f.past.Info.ID, view.OneLine(f.only))
+	}
+	return nil
+}
+
+// lineWriter passes on whole lines, made fit for a terminal unless they are to be
+// raw. A line that does not end goes in pieces, none of which ends within a
+// character.
+type lineWriter struct {
+	to  io.Writer
+	raw bool
+	// before, if set, is called before lines are passed on.
+	before func()
+	held   []byte
+}
+
+// longestLine is how much of a line without an end is held back.
+const longestLine = 1 << 16
+
+// Write implements io.Writer.
+func (l *lineWriter) Write(p []byte) (int, error) {
+	l.held = append(l.held, p...)
+	end := bytes.LastIndexByte(l.held, '\n') + 1
+	if end == 0 && len(l.held) > longestLine {
+		end = len(l.held) - unfinished(l.held)
+	}
+	return len(p), l.pass(end)
+}
+
+func (l *lineWriter) flush() error { return l.pass(len(l.held)) }
+
+func (l *lineWriter) pass(n int) error {
+	if n == 0 {
+		return nil
+	}
+	if l.before != nil {
+		l.before()
+	}
+	var err error
+	for line := range bytes.Lines(l.held[:n]) {
+		if !l.raw {
+			line = []byte(view.Text(string(line)))
+		}
+		if _, err = l.to.Write(line); err != nil {
+			break
+		}
+	}
+	l.held = slices.Clone(l.held[n:])
+	return err
+}
+
+// The outputs that hold transcripts: that of an attempt, and that of a check with
+// its judge.
+const (
+	transcriptOutput = "transcript"
+	judgedOutput     = "judge_transcript"
+)
+
+// WithTranscript opens the transcript of an attempt.
+func WithTranscript(ctx context.Context, a *app.App, past *history.Past, address string, use func(*cache.Record, *transcript.Reader) error) error {
+	return a.WithRecord(ctx, past, address, func(c app.ResultCache, rec *cache.Record) error {
+		ref := cmp.Or(rec.Outputs[transcriptOutput].Ref, rec.Outputs[judgedOutput].Ref)
+		if ref.IsZero() {
+			return app.Usagef("%s has no transcript: it is no attempt of an agent that uses model blocks", view.OneLine(address))
+		}
+		r, err := transcript.OpenReader(tree.NewFS(ctx, c, ref))
+		if err != nil {
+			return err
+		}
+		return errors.Join(use(rec, r), r.Close())
+	})
+}
+
+// printTranscript writes the conversations of an attempt.
+func printTranscript(ctx context.Context, a *app.App, past *history.Past, address string, full bool) error {
+	return WithTranscript(ctx, a, past, address, func(_ *cache.Record, r *transcript.Reader) error {
+		if a.JSON {
+			return writeTurns(json.NewEncoder(a.Stdout), r)
+		}
+		v := &view.Transcript{Out: a.Stdout, Style: view.StyleFor(a.Stdout, a.NoColor), Full: full}
+		for t, err := range r.Turns() {
+			if err != nil {
+				return err
+			}
+			if err := v.Turn(t); err != nil {
+				return err
+			}
+		}
+		return v.End()
+	})
+}
+
+// ShownTurn is an exchange in logs --transcript --json, one a line.
+type ShownTurn struct {
+	*transcript.Event
+	Request      *struct{}         `json:"request,omitempty"`
+	Response     *struct{}         `json:"response,omitempty"`
+	Conversation int               `json:"conversation"`
+	Said         []message.Message `json:"said"`
+	Reply        message.Message   `json:"reply"`
+}
+
+func writeTurns(enc *json.Encoder, r *transcript.Reader) error {
+	enc.SetEscapeHTML(false)
+	for t, err := range r.Turns() {
+		if err != nil {
+			return err
+		}
+		if err := enc.Encode(ShownTurn{Event: t.Event, Conversation: t.Conversation, Said: t.Said, Reply: t.Reply}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

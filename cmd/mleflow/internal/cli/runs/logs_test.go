@@ -8,7 +8,7 @@ import (
 	"github.com/mleflow/mleflow/engine/hostiletest"
 )
 
-func TestPrintClean(t *testing.T) {
+func TestPrintLog(t *testing.T) {
 	long := strings.Repeat("x", 2*piece)
 	for text, want := range map[string]string{
 		"a\tb\r\nc":                   "a\tb\nc",
@@ -18,7 +18,7 @@ func TestPrintClean(t *testing.T) {
 		"":                            "",
 	} {
 		var out strings.Builder
-		if err := printClean(&out, struct{ io.Reader }{strings.NewReader(text)}); err != nil || out.String() != want {
+		if err := printLog(&out, struct{ io.Reader }{strings.NewReader(text)}, false); err != nil || out.String() != want {
 			t.Errorf("%.40q: got %.40q, %v, want %.40q", text, out.String(), err, want)
 		}
 	}
@@ -33,7 +33,7 @@ const piece = 3 << 15
 func TestHostileLogs(t *testing.T) {
 	show := func(text string) string {
 		var out strings.Builder
-		if err := printClean(&out, struct{ io.Reader }{strings.NewReader(text)}); err != nil {
+		if err := printLog(&out, struct{ io.Reader }{strings.NewReader(text)}, false); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()

@@ -8,10 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
@@ -21,47 +24,37 @@ import (
 // NewShow returns the command show.
 func NewShow(a *app.App) *cobra.Command {
 	var disclosure, markdown, full bool
-	cmd := &cobra.Command{
-		Use:   "show [RUN]",
-		Short: "Show what a run did",
-		Args:  app.Takes(0, 1),
-		RunE: a.Action(func(cmd *cobra.Command, args []string) error {
-			if markdown && (a.JSON || !disclosure) {
-				return app.Usagef("--markdown goes with --disclosure and cannot be combined with --json")
+	cmd := a.RunCommand("show [RUN]", "Show what a run did", app.Takes(0, 1), func(cmd *cobra.Command, past *history.Past, _ []string) error {
+		if markdown && (a.JSON || !disclosure) {
+			return app.Usagef("--markdown goes with --disclosure and cannot be combined with --json")
+		}
+		if disclosure {
+			return proof.Disclose(cmd.Context(), a, past, markdown)
+		}
+		sum, err := past.Summary()
+		if err != nil {
+			return err
+		}
+		state := underWay(past)
+		if a.JSON {
+			out := showJSON(sum, outcomes(a.Store, sum))
+			if state != nil {
+				out.UnderWay = state.UnderWay()
 			}
-			past, err := a.FindRun(args)
-			if err != nil {
-				return err
-			}
-			if disclosure {
-				return proof.Disclose(cmd.Context(), a, past, markdown)
-			}
-			sum, err := past.Summary()
-			if err != nil {
-				return err
-			}
-			if !a.JSON {
-				if err := a.DrawBoards(cmd.Context(), nil, past, sum, full); err != nil {
-					return err
-				}
-			}
-			state := underWay(past)
-			if a.JSON {
-				out := showJSON(sum, outcomes(a.Store, sum))
-				if state != nil {
-					out.UnderWay = state.UnderWay()
-				}
-				return app.WriteJSON(a.Stdout, out)
-			}
-			if err := showRun(a.Store, sum, state); err != nil || !boardless(sum) {
-				return err
-			}
-			if err := showOwnBoard(cmd.Context(), a, sum, full); err != nil {
-				a.Warn(fmt.Sprintf("Cannot show a leaderboard: %v", err))
-			}
+			return app.WriteJSON(a.Stdout, out)
+		}
+		if err := a.DrawBoards(cmd.Context(), nil, past, sum, full); err != nil {
+			return err
+		}
+		showRun(a.Store, sum, state)
+		if !boardless(sum) {
 			return nil
-		}),
-	}
+		}
+		if err := showOwnBoard(cmd.Context(), a, sum, full); err != nil {
+			a.Warn(fmt.Sprintf("Cannot show a leaderboard: %v", err))
+		}
+		return nil
+	})
 	cmd.Flags().BoolVar(&full, "full", false, "print all tables of leaderboards")
 	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print the attempts' conditions")
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "with --disclosure, print Markdown")
@@ -86,11 +79,14 @@ func underWay(past *history.Past) *view.State {
 }
 
 // showRun prints a run; now is its state if it is in progress.
-func showRun(st *app.Store, sum *history.Summary, now *view.State) error {
+func showRun(st *app.Store, sum *history.Summary, now *view.State) {
 	style := st.OutStyle()
 	fmt.Fprintf(st.Stdout, "%s\n", style.Bold("Run "+sum.ID+" "+sum.Called(sum.ID)))
 	fmt.Fprintf(st.Stdout, "pipeline  %s\nstarted   %s on %s by mleflow %s\nstate     %s\n", view.OneLine(sum.Pipeline),
 		sum.Started.Local().Format("2006-01-02 15:04:05"), view.OneLine(sum.Host), view.OneLine(sum.Version), sum.State)
+	if sum.OfOthers() {
+		fmt.Fprintf(st.Stdout, "user      %s\n", view.OneLine(sum.User))
+	}
 	if sum.Resumed != "" {
 		fmt.Fprintf(st.Stdout, "continues %s\n", view.OneLine(sum.Resumed))
 	}
@@ -100,9 +96,7 @@ func showRun(st *app.Store, sum *history.Summary, now *view.State) error {
 	if now != nil {
 		view.WriteUnderWay(st.Stdout, now, style, view.Width(st.Stdout), time.Now())
 	}
-	if err := view.Steps(st.Stdout, sum, style, st.Verbose); err != nil {
-		return err
-	}
+	view.Steps(st.Stdout, sum, style, st.Verbose)
 	for _, text := range view.Warnings(sum.Warnings) {
 		fmt.Fprintf(st.Stdout, "%s %s\n", style.Warn("Warning:"), text)
 	}
@@ -118,7 +112,6 @@ func showRun(st *app.Store, sum *history.Summary, now *view.State) error {
 	fmt.Fprintln(st.Stdout)
 	view.Summary(st.Stdout, state, style)
 	view.Outputs(st.Stdout, sum.ID, sum.Outputs, style)
-	return nil
 }
 
 // boardless reports whether a run has graded attempts and no leaderboard of its
@@ -141,10 +134,8 @@ func showOwnBoard(ctx context.Context, a *app.App, sum *history.Summary, full bo
 	if err != nil {
 		return err
 	}
-	title := "Leaderboard"
-	if sum.Finish == nil || sum.Finish.Status != event.Ran {
-		title = "Leaderboard so far, " + view.PartialText(graded, view.ToGrade(sum.Start))
-	}
+	partial := sum.Finish == nil || sum.Finish.Status != event.Ran
+	title := "Leaderboard" + view.When(partial, " so far, "+view.PartialText(graded, view.ToGrade(sum.Start)))
 	fmt.Fprintf(a.Stdout, "\n%s", app.Drawn(a.Terminal, made, title, full))
 	return nil
 }
@@ -196,20 +187,53 @@ type nodeJSON struct {
 }
 
 func showJSON(sum *history.Summary, outcomes view.Outcomes) RunJSON {
-	out := RunJSON{Entry: sum.Entry, Steps: []stepJSON{}, Outputs: sum.Outputs, Warnings: sum.Warnings, Outcomes: outcomes, Evaluation: sum.Evaluation}
-	for _, s := range sum.Steps {
-		out.Steps = append(out.Steps, stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action,
-			Attempts: s.LastTry, DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node})
-	}
-	for _, u := range sum.Nodes() {
-		out.Nodes = append(out.Nodes, nodeJSON{u, u.GPUTime.Milliseconds(), u.IdleGPUTime.Milliseconds()})
-	}
+	out := RunJSON{Entry: sum.Entry, Outputs: append([]event.OutputValue{}, sum.Outputs...), Warnings: append([]event.Warning{}, sum.Warnings...), Outcomes: outcomes, Evaluation: sum.Evaluation}
+	out.Steps = lists.Of(sum.Steps, func(s history.StepSummary) stepJSON {
+		return stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, Attempts: s.LastTry,
+			DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node}
+	})
+	out.Nodes = lists.Of(sum.Nodes(), func(u history.NodeUse) nodeJSON {
+		return nodeJSON{u, u.GPUTime.Milliseconds(), u.IdleGPUTime.Milliseconds()}
+	})
 	out.Untrusted = app.AttemptsOf(sum).Untrusted()
-	if out.Outputs == nil {
-		out.Outputs = []event.OutputValue{}
-	}
-	if out.Warnings == nil {
-		out.Warnings = []event.Warning{}
-	}
 	return out
+}
+
+// NewReport returns the command report.
+func NewReport(a *app.App) *cobra.Command {
+	var out string
+	cmd := a.Command("report [RUN] -o FILE.html",
+		"Write a run as one HTML file that opens offline", app.Needs(app.Takes(0, 1), "output"),
+		func(cmd *cobra.Command, args []string) error { return WriteReport(cmd.Context(), a, args, out) })
+	cmd.Flags().StringVarP(&out, "output", "o", "", "`FILE` to write (required)")
+	return cmd
+}
+
+// WriteReport writes the page of the run that the arguments name.
+func WriteReport(ctx context.Context, a *app.App, args []string, out string) error {
+	past, err := a.FindRun(args)
+	if err != nil {
+		return err
+	}
+	runs, err := a.OpenHistory()
+	if err != nil {
+		return err
+	}
+	src := ui.Source{History: runs, Catalog: a.CatalogOf, Results: func(past *history.Past, use func(ui.Results) error) error {
+		return a.WithResults(past, func(c app.ResultCache) error { return use(c) })
+	}}
+	file, err := src.RunReport(ctx, past)
+	if err != nil {
+		return err
+	}
+	if out == "-" {
+		_, err = a.Stdout.Write(file)
+		return err
+	}
+	if err := wholefile.Replace(out, wholefile.Bytes(file)); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return a.Show(map[string]string{"run": past.Info.ID, "path": out}, func() {
+		fmt.Fprintf(a.Stdout, "Wrote %s (run %s).\n", out, past.Info.ID)
+	})
 }

@@ -1,46 +1,72 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net"
+	"net/url"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/disk"
-	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 // uiPort is where the page is served unless another port is named or the port
 // is taken.
 const uiPort = 7430
 
+// uiOptions are the flags of ui.
+type uiOptions struct {
+	port           int
+	portGiven      bool
+	url, tokenFile string
+}
+
 // NewUI returns the command ui.
 func NewUI(a *app.App) *cobra.Command {
-	var port int
-	cmd := &cobra.Command{
-		Use:   "ui",
-		Short: "Serve a local page: runs as they happen, attempts, agents, competitions",
-		Args:  app.Takes(0, 0),
-		RunE: a.Action(func(cmd *cobra.Command, _ []string) error {
-			return serveUI(cmd.Context(), a, port, cmd.Flags().Changed("port"))
-		}),
-	}
-	cmd.Flags().IntVar(&port, "port", uiPort, "serve at port `N` of 127.0.0.1 (0: any); by default another if it is taken")
+	var o uiOptions
+	cmd := a.Command("ui", "Serve a local page: runs as they happen, attempts, agents, competitions", app.Takes(0, 0),
+		func(cmd *cobra.Command, _ []string) error {
+			o.portGiven = cmd.Flags().Changed("port") || o.url != ""
+			return serveUI(cmd.Context(), a, o)
+		})
+	cmd.Flags().IntVar(&o.port, "port", uiPort, "serve at port `N` of 127.0.0.1 (0: any); by default another if it is taken")
+	cmd.Flags().StringVar(&o.url, "url", "", "`URL` at which a reverse proxy of this machine serves the page, such as https://lab.example.org/mleflow")
+	cmd.Flags().StringVar(&o.tokenFile, "token-file", "", "keep the token in `FILE`, so that it stays valid; the file is made if it does not exist")
 	return cmd
 }
 
-func serveUI(ctx context.Context, a *app.App, port int, given bool) error {
-	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	if err != nil && !given {
+func serveUI(ctx context.Context, a *app.App, o uiOptions) error {
+	at, err := proxyURL(o.url)
+	if err != nil {
+		return err
+	}
+	token := ui.Secret()
+	if o.tokenFile != "" {
+		if token, err = keptToken(o.tokenFile); err != nil {
+			return fmt.Errorf("read the token: %w", err)
+		}
+	}
+	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)))
+	if err != nil && !o.portGiven {
 		l, err = net.Listen("tcp4", "127.0.0.1:0")
 	}
 	if err != nil {
@@ -51,33 +77,80 @@ func serveUI(ctx context.Context, a *app.App, port int, given bool) error {
 		return errors.Join(err, l.Close())
 	}
 	lent := &lending{Store: a.Store}
-	defer app.FewCollections()() // a page of a large run leaves much garbage at once
-	pages := ui.New(ctx, ui.Source{History: runs, Results: lent.use, Catalog: func(past *history.Past) (*competitions.Catalog, error) { return catalogOf(a, past) }, Kept: lent.kept, Version: app.ThisVersion().Version})
-	name := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	guard := ui.NewGuard(name, pages)
-	address := "http://127.0.0.1:" + name + "/?token=" + guard.Token()
-	if a.JSON {
-		err = app.WriteJSON(a.Stdout, map[string]string{"address": address})
-	} else {
-		_, err = fmt.Fprintf(a.Stdout, "Open %s\nThe token in it is the key to the page. Ctrl-C ends it.\n", address)
+	lent.timer = time.AfterFunc(idle, func() { _ = lent.close() })
+	defer app.FewCollections()()                                           // a page of a large run leaves much garbage at once
+	catalogOf := func(past *history.Past) (*competitions.Catalog, error) { // also those that its pipeline names
+		return (&app.Library{Terminal: a.Terminal, CompetitionDirs: a.CompetitionDirs}).CatalogOf(past)
 	}
+	pages := ui.New(ctx, ui.Source{History: runs, Results: lent.use, Catalog: catalogOf, Kept: lent.kept, Version: app.ThisVersion().Version, Base: at.Path})
+	name := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	guard := ui.NewGuard(name, token, at, pages)
+	address := "http://127.0.0.1:" + name + "/?token=" + token
+	if o.url != "" {
+		address = at.String() + "/#token=" + token // proxies log queries
+	}
+	err = a.Show(map[string]string{"address": address}, func() {
+		fmt.Fprintf(a.Stdout, "Open %s\nThe token in it is the key to the page. Ctrl-C ends it.\n", address)
+	})
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	return errors.Join(ui.Serve(ctx, l, guard), lent.close())
 }
 
-// catalogOf are the competitions that are known for a run: also those that its
-// pipeline names.
-func catalogOf(a *app.App, past *history.Past) (*competitions.Catalog, error) {
-	own := &app.Library{Terminal: a.Terminal, CompetitionDirs: a.CompetitionDirs}
-	if past != nil {
-		if err := own.UseRun(past); err != nil {
-			return nil, err
-		}
+// basePath matches the path of --url. It may have no dots alone, which proxies and browsers
+// resolve.
+var basePath = pattern.New(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
+
+// proxyURL reads --url, without a final slash and default port.
+func proxyURL(text string) (at url.URL, err error) {
+	if text == "" {
+		return at, nil
 	}
-	return own.Catalog()
+	u, err := url.Parse(text)
+	if err != nil {
+		return at, app.Usagef("--url: %.200q is not an address", source.RedactText(text))
+	}
+	at = url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host), Path: strings.TrimSuffix(u.Path, "/")}
+	plain := u.Scheme == "http" && ui.Loopback(at.Host)
+	switch {
+	case at.Hostname() == "" || !strings.EqualFold(strings.TrimSuffix(text, "/"), at.String()) || !basePath.Regexp().MatchString(at.Path):
+		return at, app.Usagef("--url: write https://HOST/PATH, with a PATH of letters, digits, hyphens, dots and underscores, and nothing after it")
+	case u.Scheme != "https" && !plain:
+		return at, app.Usagef("--url: the address must begin with https://, since the token and the cookie pass the network; http:// is for localhost")
+	}
+	at.Host = strings.TrimSuffix(at.Host, view.Either(plain, ":80", ":443")) // as browsers write it
+	return at, nil
 }
+
+// keptToken returns the token in a file that only this user can read, which is made if it does
+// not exist.
+func keptToken(path string) (string, error) {
+	err := wholefile.Create(path, 0o600, wholefile.Bytes([]byte(ui.Secret()+"\n")))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	f, err := nolink.Open(filepath.Join(nolink.Folder(filepath.Dir(path)), filepath.Base(path)))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	token := strings.TrimSpace(string(text))
+	switch why := cmp.Or(nolink.Writers(info), view.When(info.Mode().Perm()&0o077 != 0, "can be read by other users")); {
+	case why != "":
+		return "", app.Usagef("%s %s; make it yours alone (chmod 600), or remove it so that a new token is made", path, why)
+	case err == nil && !tokenText.Regexp().MatchString(token):
+		return "", app.Usagef("%s does not hold a token of 32 to 200 letters, digits, hyphens and underscores; remove it so that one is made", path)
+	}
+	return token, err
+}
+
+var tokenText = pattern.New(`^[A-Za-z0-9_-]{32,200}$`)
 
 // idle is how long the cache stays open after its last use. While it is open,
 // what was read of it cannot be collected.
@@ -96,23 +169,12 @@ type lending struct {
 
 // use implements ui.Source.Results.
 func (l *lending) use(past *history.Past, use func(ui.Results) error) error {
-	var loc remote.Location
-	var err error
-	if past != nil {
-		if loc, err = l.RemoteOf(past); err != nil {
-			return err
-		}
-	}
 	c, err := l.take()
 	if err != nil {
 		return err
 	}
 	defer l.put()
-	if loc.IsZero() {
-		return use(c)
-	}
-	r := remote.NewReader(c, loc, remote.Options{Warn: l.Warn})
-	return errors.Join(use(r), r.Close())
+	return l.ResultsIn(c, past, func(r app.ResultCache) error { return use(r) })
 }
 
 // kept implements ui.Source.Kept.
@@ -125,19 +187,15 @@ func (l *lending) kept(key string) (string, error) {
 	return ui.KeptIn(context.Background(), c, key)
 }
 
-func (l *lending) take() (*disk.Cache, error) {
+func (l *lending) take() (_ *disk.Cache, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cache == nil {
-		c, err := l.OpenCache()
-		if err != nil {
+		if l.cache, err = l.OpenCache(); err != nil {
 			return nil, err
 		}
-		l.cache = c
 	}
-	if l.timer != nil {
-		l.timer.Stop()
-	}
+	l.timer.Stop()
 	l.users++
 	return l.cache, nil
 }
@@ -146,7 +204,7 @@ func (l *lending) put() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.users--; l.users == 0 {
-		l.timer = time.AfterFunc(idle, func() { _ = l.close() })
+		l.timer.Reset(idle)
 	}
 }
 
@@ -157,7 +215,6 @@ func (l *lending) close() error {
 	if l.cache == nil || l.users > 0 {
 		return nil
 	}
-	c := l.cache
-	l.cache = nil
-	return c.Close()
+	defer func() { l.cache = nil }()
+	return l.cache.Close()
 }

@@ -81,7 +81,7 @@ func sharedFlags(root *cobra.Command) [][]string {
 
 // long writes the long help: paragraphs, and indented ones as they are.
 func (p *page) long(text string) {
-	for _, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
 		if strings.HasPrefix(paragraph, "  ") {
 			p.code("text", paragraph)
 			continue

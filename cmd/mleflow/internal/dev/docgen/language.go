@@ -46,7 +46,7 @@ func languagePage(added map[string]function.Function) []byte {
 	p.functions(added)
 	p.heading(2, "Standard functions")
 	var names []string
-	for name, f := range config.Functions() {
+	for name, f := range config.Functions(nil) {
 		names = append(names, name+"("+paramNames(f)+")")
 	}
 	slices.Sort(names)

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/disk/index"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cache"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cluster"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/competition"
 	exportcmd "github.com/mleflow/mleflow/cmd/mleflow/internal/cli/export"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
@@ -19,7 +21,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dev/atif"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
@@ -44,7 +45,7 @@ func printed() map[string][]any {
 	}
 	events := []any{
 		event.RunStarted{}, event.Evaluated{}, event.StepStarted{}, event.StepJob{}, event.StepProgress{}, event.StepPhase{}, event.Waiting{}, event.ExpectedEnd{}, event.StepLog{}, event.StepWaiting{},
-		event.Preflight{}, event.PreflightFinished{}, event.StepRetry{}, event.StepFinished{}, event.RunFinished{}, event.OutputValue{}, event.Publishing{}, event.Published{}, event.Warning{},
+		event.Preflight{}, event.PreflightFinished{}, event.StepRetry{}, event.StepFinished{}, event.RunFinished{}, event.OutputValue{}, event.Publishing{}, event.Published{}, event.Steered{}, event.Warning{},
 	}
 	return map[string][]any{
 		"apply":       events,
@@ -62,6 +63,7 @@ func printed() map[string][]any {
 		"cache pull":   {cache.TransferredJSON{}},
 		"cache push":   {cache.TransferredJSON{}},
 		"cache verify": {cache.VerifiedJSON{}},
+		"cache repair": {index.Rebuilt{}},
 		"competition leaderboard": {struct {
 			Leaderboards []competition.BoardLock `json:"leaderboards"`
 		}{}},
@@ -81,11 +83,8 @@ func printed() map[string][]any {
 		"competition test": {struct {
 			Checks []competition.CheckJSON `json:"checks"`
 		}{}},
-		"diff": {outputs.Difference{}},
-		"doctor": {struct {
-			OK     bool            `json:"ok"`
-			Checks []machine.Check `json:"checks"`
-		}{}},
+		"diff":    {outputs.Difference{}},
+		"doctor":  {cluster.FoundJSON{}},
 		"explain": {pipeline.ExplanationJSON{}},
 		"export":  {exportcmd.ExportedJSON{}, rowsOf(func(r []*results.Attempt) (*table.Table, error) { return export.Attempts(r) }), rowsOf(export.Snapshots)},
 		"export atif": {atif.Trajectory{}, struct {
@@ -137,8 +136,16 @@ func printed() map[string][]any {
 		"runs": {struct {
 			Runs []runs.RunEntry `json:"runs"`
 		}{}},
-		"runs pause": {runs.PausedRun{}},
-		"show":       {runs.RunJSON{}, bundle.Disclosure{}},
+		"attempts list":    {runs.AttemptsJSON{}},
+		"attempts cancel":  {runs.AnswersJSON{}},
+		"attempts extend":  {runs.AnswersJSON{}},
+		"attempts requeue": {runs.AnswersJSON{}},
+		"attempts stop":    {runs.AnswersJSON{}},
+		"runs drain":       {runs.AnswersJSON{}},
+		"runs pause":       {runs.PausedRun{}},
+		"runs remove":      {runs.RemovalJSON{}},
+		"runs set":         {runs.AnswersJSON{}},
+		"show":             {runs.RunJSON{}, bundle.Disclosure{}},
 		"validate": {struct {
 			Valid       bool        `json:"valid"`
 			Diagnostics []diag.JSON `json:"diagnostics"`
@@ -197,7 +204,7 @@ func schemaOf(command string, values []any) object {
 			all = append(all, v.schema())
 		case event.Event:
 			one := g.fields(reflect.TypeOf(v))
-			one["properties"].(object)["type"] = object{"const": v.EventType()}
+			one["properties"].(object)["type"] = object{"const": event.TypeOf(v)}
 			one["required"] = append([]string{"type"}, one["required"].([]string)...)
 			all = append(all, one)
 		case *any:
@@ -344,8 +351,8 @@ func (g *generator) collect(t reflect.Type, properties object, required *[]strin
 
 func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if !yield(t.Field(i)) {
+		for field := range t.Fields() {
+			if !yield(field) {
 				return
 			}
 		}

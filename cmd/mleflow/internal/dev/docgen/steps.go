@@ -32,12 +32,28 @@ func stepsPage(kinds *step.Registry) []byte {
 	return p.bytes()
 }
 
+// observation says that no newer program repeats results of a kind without being told to.
+func observation(k *step.Kind) string {
+	text := "Its results are observations"
+	if !k.Varies {
+		text = "Results with the answers of a paid model are observations"
+	}
+	text += ": a newer version of mleflow asks before it repeats one."
+	for _, e := range k.Observation.Earlier {
+		text += " Those of version " + e.Version + " are used."
+	}
+	return text
+}
+
 func (p *page) kind(k *step.Kind, shared [][]string) {
 	p.heading(2, k.Name)
 	p.text(k.Doc)
 	var notes []string
 	if k.Volatile {
 		notes = append(notes, "It runs in every apply, because it reads something its arguments do not pin.")
+	}
+	if k.Observation != nil {
+		notes = append(notes, observation(k))
 	}
 	if k.Untrusted {
 		notes = append(notes, "It runs untrusted code: a pipeline that hands it a private output is refused.")

@@ -68,8 +68,8 @@ func takesOption(v transform.Verb, option string) bool {
 		return false
 	}
 	options := f.In(f.NumIn() - 1).Elem()
-	for i := range options.NumField() {
-		if options.Field(i).Tag.Get("verb") == option {
+	for field := range options.Fields() {
+		if field.Tag.Get("verb") == option {
 			return true
 		}
 	}

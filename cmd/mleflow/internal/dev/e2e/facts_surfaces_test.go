@@ -64,6 +64,7 @@ func (p *plantation) surfaces() (list []surface) {
 		{name: "leaderboard of a run twice", shows: []fact{ofShare}, because: "it is of agents", ask: p.text("leaderboard", p.main, p.again)},
 		{name: "show without --full", shows: append(figures, ofDistinct, ofDifference), because: "of attempts it shows those with a problem", ask: p.text("show", p.main)},
 		{name: "show --json", because: asEvents},
+		{name: "attempts-list", shows: []fact{ofEnd, ofReason, ofMedal}, because: "it has the attempts of one run as they stand, with exact scores", ask: p.json("attempts", "list", p.main, "--json")},
 		{name: "runs", because: ofMany},
 		{name: "diff", because: "it compares the steps of two runs"},
 		{name: "export csv", shows: append(attempts, ofDistinct, ofClasses, ofSource, ofReach), because: aTable, ask: p.csv(p.main)},
@@ -98,9 +99,9 @@ func (p *plantation) surfaces() (list []surface) {
 			list = append(list, surface{name: name, because: because})
 		}
 	}
-	none(noResults, "cache-gc", "cache-info", "cache-ls", "cache-pin", "cache-pull", "cache-push", "cache-verify", "competition-leaderboard", "competition-lint",
+	none(noResults, "attempts-cancel", "attempts-extend", "attempts-requeue", "attempts-stop", "runs-drain", "runs-set", "cache-gc", "cache-info", "cache-ls", "cache-pin", "cache-pull", "cache-push", "cache-repair", "cache-verify", "competition-leaderboard", "competition-lint",
 		"competition-list", "competition-lock", "competition-new", "competition-rank", "competition-rehearsal", "competition-show", "competition-test", "doctor", "explain",
-		"export-harbor", "fingerprint-build", "fingerprint-compare", "graph", "init", "lock", "mask-data", "mask-salt", "plan", "prepare", "runs-pause", "validate", "version")
+		"export-harbor", "fingerprint-build", "fingerprint-compare", "graph", "init", "lock", "mask-data", "mask-salt", "plan", "prepare", "runs-pause", "runs-remove", "validate", "version")
 	none(asEvents, "apply", "rehearse")
 	none(ofOneStep, "logs", "export-atif", "grade-sample", "import-atif", "import-inspect", "page /step/{run}", "page /turns/{run}")
 	none(ofFiles, "audit", "bundle", "verify", "get", "output", "grade", "export-run-group")

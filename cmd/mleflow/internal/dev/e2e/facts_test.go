@@ -188,7 +188,7 @@ func (x *truth) pooled(agent string) string {
 		}
 	}
 	percent := 100 * float64(medals) / float64(n)
-	return fmt.Sprintf(`\b(%d of %d|%d/%d|%.1f|%.0f ?%%)`, medals, n, medals, n, percent, percent)
+	return fmt.Sprintf(`\b(%d of %d\b|%d/%d\b|%s|%.0f ?%%)`, medals, n, medals, n, regexp.QuoteMeta(fmt.Sprintf("%.1f", percent))+`\b`, percent)
 }
 
 // classes are those of attempts that count, in the order of their letters.

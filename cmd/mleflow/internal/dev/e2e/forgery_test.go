@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,9 +169,7 @@ func forgeReport(t *testing.T, report []byte) []byte {
 	if err := json.Unmarshal(report, &r); err != nil {
 		t.Fatal(err)
 	}
-	for name, v := range map[string]any{"score": 1.0, "exact_score": 1.0, "any_medal": true, "gold_medal": true, "above_median": true, "rank": 1} {
-		r[name] = v
-	}
+	maps.Copy(r, map[string]any{"score": 1.0, "exact_score": 1.0, "any_medal": true, "gold_medal": true, "above_median": true, "rank": 1})
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
@@ -232,9 +232,7 @@ func (f *forger) forge(address string, outputs func(*disk.Cache, cache.Outputs))
 		rec := *f.record(c, address)
 		was := rec.Outputs
 		rec.Outputs = cache.Outputs{}
-		for name, v := range was {
-			rec.Outputs[name] = v
-		}
+		maps.Copy(rec.Outputs, was)
 		outputs(c, rec.Outputs)
 		if err := c.Record(f.t.Context(), &rec); err != nil {
 			f.t.Fatal(err)
@@ -363,7 +361,8 @@ func (f *forger) inHistory(pattern string, oldnew ...string) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(strings.NewReplacer(oldnew...).Replace(string(text))), 0o644); err != nil {
+	forged := []byte(strings.NewReplacer(oldnew...).Replace(string(text)))
+	if err := errors.Join(os.Chmod(path, 0o644), os.WriteFile(path, forged, 0o644)); err != nil {
 		f.t.Fatal(err)
 	}
 }

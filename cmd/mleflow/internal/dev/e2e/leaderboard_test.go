@@ -89,7 +89,7 @@ func TestLockLeaderboard(t *testing.T) {
 		}
 	}
 	none := &place{t: t, cache: changed.cache, env: []string{"KAGGLE_API_TOKEN=", "KAGGLE_USERNAME=", "KAGGLE_CONFIG_DIR=", "HOME=" + t.TempDir()}}
-	expect(lock(none, 1), "Create New Token")
+	expect(lock(none, 1), "Generate New Token")
 }
 
 // shippedScores are the scores of a leaderboard as Kaggle would send them.

@@ -167,3 +167,27 @@ func TestAsksNoTerminal(t *testing.T) {
 		})
 	}
 }
+
+// TestRepeatsAsked answers the question whether an attempt is repeated that differs from
+// its result by the machine's runtime only.
+func TestRepeatsAsked(t *testing.T) {
+	for answer, want := range map[string]string{"use\r": "Nothing to do", "\r": "Not repeated"} {
+		p, _ := unpacked(t, "v0.1.0.tar.gz")
+		text, err := os.ReadFile(p.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p.file, bytes.Replace(text, []byte(`runtime     = "process"`), nil, 1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.env = append(p.env, "MLEFLOW_AUTO_RUNTIME=sandbox")
+		window, ended := p.newTerminal("apply", p.file)
+		window.await("would repeat 1 result: ")
+		window.await("[repeat/use/stop]")
+		window.press(answer)
+		window.await(want)
+		if code := ended(); (code == 0) != (want == "Nothing to do") {
+			t.Errorf("%q: status %d\n%s", answer, code, window.seen.String())
+		}
+	}
+}

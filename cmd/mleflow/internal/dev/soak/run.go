@@ -33,7 +33,7 @@ type outcome struct {
 func run(ctx context.Context, d *disk, list []competition, parallel int) (*outcome, error) {
 	d.NextRun()
 	e := engine.New(engine.Options{
-		Kinds: step.NewRegistry(kind(d, "download", list), kind(d, "prepare", list)), Version: "0.1.0", Cache: d,
+		Options: config.Options{Kinds: step.NewRegistry(kind(d, "download", list), kind(d, "prepare", list)), Version: "0.1.0"}, Cache: d,
 		Capacity: sched.Capacity{CPUs: float64(parallel)},
 		Space: func(context.Context) (plan.Space, error) {
 			s := plan.Space{FreeBytes: -1, FreeFiles: -1, QuotaBytes: d.Quota, UsedBytes: d.Used()}

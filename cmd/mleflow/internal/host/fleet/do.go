@@ -22,6 +22,8 @@ const (
 	// largestFetched is the size of a result that is fetched to this machine. A
 	// larger one stays in the remote cache until something here reads it.
 	largestFetched = 4 << 30
+	// resubmit is the time after which a cluster is asked again that took no job.
+	resubmit = 5 * time.Second
 )
 
 // Do implements engine.Elsewhere.
@@ -84,6 +86,8 @@ type watched struct {
 	silent int
 	heard  time.Time
 	told   event.StepJob
+	// never is since when the cluster says that the job can never start.
+	never time.Time
 }
 
 // do places the order, starts the job, and returns what came of it.
@@ -105,8 +109,8 @@ func (w *watched) do(ctx context.Context, news <-chan struct{}) (*work.Result, e
 			return nil, w.interrupted(ctx, err)
 		}
 	}
-	if err := w.y.Start(ctx, w.job()); err != nil {
-		return nil, w.interrupted(ctx, fmt.Errorf("backend %s: start job: %w", w.y.Name, err))
+	if err := w.submit(ctx); err != nil {
+		return nil, w.interrupted(ctx, fmt.Errorf("backend %s: start job: %w; mleflow doctor --on says what the cluster refuses", w.y.Name, err))
 	}
 	w.started = time.Now()
 	return w.follow(ctx, news)
@@ -114,12 +118,10 @@ func (w *watched) do(ctx context.Context, news <-chan struct{}) (*work.Result, e
 
 // place stores what the worker reads, and the order.
 func (w *watched) place(ctx context.Context, live bool) error {
-	select {
-	case w.f.pushes <- struct{}{}:
-		defer func() { <-w.f.pushes }()
-	case <-ctx.Done():
+	if w.f.pushes.Acquire(ctx, 1) != nil {
 		return context.Cause(ctx)
 	}
+	defer w.f.pushes.Release(1)
 	j := &w.j
 	o, err := work.NewOrder(j.Kind, j.Args, j.Action, j.Fields)
 	if err != nil {
@@ -133,28 +135,42 @@ func (w *watched) place(ctx context.Context, live bool) error {
 }
 
 func (w *watched) job() cluster.Job {
-	l := w.j.Args.Limits
-	job := cluster.Job{
-		Name: w.name, Action: w.j.Action.String(), Address: w.j.Address,
-		Args: []string{"worker", w.j.Action.String(), w.task.Order().String()}, Env: map[string]string{"MLEFLOW_REMOTE_CACHE": w.f.opts.Address},
-		Needs: needsOf(l), Grace: w.y.Grace, Stay: w.y.Spare / 2, Retries: w.y.Retries, Preemptible: w.y.Preemptible,
-	}
-	job.Near, job.NearBytes = near(w.j.Args)
-	if l.Timeout > 0 {
-		job.Deadline = l.Timeout + w.y.Spare
+	job := w.y.ask(w.j.Args.Limits)
+	job.Name, job.Action, job.Address = w.name, w.j.Action.String(), w.j.Address
+	job.Args = []string{"worker", job.Action, w.task.Order().String()}
+	job.Env = map[string]string{"MLEFLOW_REMOTE_CACHE": w.f.opts.Address}
+	for _, ref := range w.j.Args.Refs() { // steps that read the same should meet on few nodes
+		if job.Near == "" || ref.Size > job.NearBytes {
+			job.Near, job.NearBytes = ref.ID.String(), ref.Size
+		}
 	}
 	return job
 }
 
-// near names the largest content that a step reads: steps that read the same
-// should meet on few nodes.
-func near(args step.Args) (name string, size int64) {
-	for _, ref := range args.Refs() {
-		if name == "" || ref.Size > size {
-			name, size = ref.ID.String(), ref.Size
+// submit starts the job, and waits while the cluster does not take it. Of the jobs that wait,
+// one tries again now and then.
+func (w *watched) submit(ctx context.Context) error {
+	job := w.job()
+	err := w.y.Start(ctx, job)
+	if !errors.Is(err, cluster.ErrLater) {
+		return err
+	}
+	w.emit(event.StepJob{State: event.JobQueued, Reason: "Later", Message: err.Error()})
+	w.y.full.Do(func() {
+		w.f.opts.Warn(fmt.Sprintf("backend %s takes no more jobs for now: %v; those that are left wait until it does", w.y.Name, err))
+	})
+	if w.y.later.Acquire(ctx, 1) != nil {
+		return context.Cause(ctx)
+	}
+	defer w.y.later.Release(1)
+	for {
+		if err = w.y.Start(ctx, job); !errors.Is(err, cluster.ErrLater) {
+			return err
+		}
+		if err := progress.Sleep(ctx, resubmit); err != nil {
+			return err
 		}
 	}
-	return name, size
 }
 
 // follow passes events on until there is a result, or until the machines have
@@ -204,6 +220,22 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 	}
 }
 
+// conviction is how long a cluster has to say that a job can never start, before it is
+// cancelled.
+const conviction = 20 * time.Second
+
+// hopeless reports whether the cluster has said for long enough that this job can never start.
+func (w *watched) hopeless(s cluster.Status) bool {
+	if s.State != cluster.Pending || !s.Final {
+		w.never = time.Time{}
+		return false
+	}
+	if w.never.IsZero() {
+		w.never = time.Now()
+	}
+	return time.Since(w.never) >= w.y.conviction
+}
+
 // giveUp gives up the claim of a lost worker that was seen to end.
 func (w *watched) giveUp(ctx context.Context, s cluster.Status) error {
 	if !s.Dead || w.node == "" {
@@ -218,12 +250,10 @@ func (w *watched) giveUp(ctx context.Context, s cluster.Status) error {
 
 // poll asks for events and the result.
 func (w *watched) poll(ctx context.Context, crew work.Crew) (*work.Result, error) {
-	select {
-	case w.f.polls <- struct{}{}:
-		defer func() { <-w.f.polls }()
-	case <-ctx.Done():
+	if w.f.polls.Acquire(ctx, 1) != nil {
 		return nil, context.Cause(ctx)
 	}
+	defer w.f.polls.Release(1)
 	return w.task.Poll(ctx, crew, w.pass)
 }
 
@@ -235,23 +265,13 @@ func (w *watched) pass(e event.Event) {
 	switch e := e.(type) {
 	case event.StepLog:
 		fmt.Fprintln(w.j.Log, e.Line)
-	case event.StepProgress:
-		e.Address = w.j.Address
-		w.j.Sink.Emit(e)
-	case event.StepPhase:
-		e.Address = w.j.Address
-		w.j.Sink.Emit(e)
-	case event.StepWaiting:
-		e.Address = w.j.Address
-		w.j.Sink.Emit(e)
-	case event.Warning:
-		e.Address = w.j.Address
-		w.j.Sink.Emit(e)
+	case event.StepProgress, event.StepPhase, event.StepWaiting, event.Warning:
+		w.j.Sink.Emit(event.Readdressed(e, func(string) string { return w.j.Address }))
 	}
 }
 
-// lost is the failure of the machines that ended a job. It is worth a retry unless the
-// job was refused or somebody ended it.
+// lost is the failure of the machines that ended a job, or on which it can never start. It is
+// worth a retry unless the job was refused or somebody ended it.
 func (w *watched) lost(s cluster.Status) error {
 	text := "it ended without a result"
 	switch {
@@ -266,10 +286,14 @@ func (w *watched) lost(s cluster.Status) error {
 	if s.Starts > 1 {
 		text = fmt.Sprintf("after %d starts: %s", s.Starts, text)
 	}
-	if s.Final {
-		return fmt.Errorf("backend %s: job %s: %s", w.y.Name, w.name, text)
+	err := fmt.Errorf("backend %s: job %s: %s", w.y.Name, w.name, text)
+	if s.Final && s.State != cluster.Pending {
+		return err
 	}
-	return step.Retryable(fmt.Errorf("%w: backend %s: job %s: %s", errMachines, w.y.Name, w.name, text), 0)
+	if err = fmt.Errorf("%w: %w", errMachines, err); s.Final {
+		return err
+	}
+	return step.Retryable(err, 0)
 }
 
 // show tells how the job is doing, if that has changed.
@@ -330,14 +354,8 @@ func (w *watched) interrupted(ctx context.Context, err error) error {
 	// Wait until the worker has ended, so that nothing of it is left behind.
 	late, stop := context.WithTimeout(context.WithoutCancel(ctx), w.y.Grace+30*time.Second)
 	defer stop()
-	for {
-		s, broken := w.y.status(w.name)
-		if s.State.Ended() || broken != nil {
-			break
-		}
-		if progress.Sleep(late, firstPoll) != nil {
-			return errors.Join(err, fmt.Errorf("backend %s: job %s has not ended yet", w.y.Name, w.name))
-		}
+	if w.y.over(late, w.name) != nil && late.Err() != nil {
+		return errors.Join(err, fmt.Errorf("backend %s: job %s has not ended yet", w.y.Name, w.name))
 	}
 	w.clear()
 	return err

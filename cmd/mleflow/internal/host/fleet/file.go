@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -10,7 +12,13 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/gohcl"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	"github.com/zclconf/go-cty/cty/gocty"
 
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -50,7 +58,9 @@ type Backend struct {
 	// Spare is what a job may take beyond the timeout of its step, to fetch the inputs
 	// and to store the results.
 	Spare time.Duration
-	Range hcl.Range
+	// SiteDecides are the limits, of cluster.Limits, that jobs do not ask for.
+	SiteDecides []string
+	Range       hcl.Range
 
 	cluster.Backend
 }
@@ -80,7 +90,10 @@ type block struct {
 	Retries *int     `hcl:"retries,optional"`
 	Grace   string   `hcl:"grace,optional"`
 	Spare   string   `hcl:"spare,optional"`
+	Site    []string `hcl:"site_decides,optional"`
 	Rest    hcl.Body `hcl:",remain"`
+
+	Range hcl.Range `hcl:",def_range"`
 }
 
 // Read reads a cluster file and makes its backends, without a request to any.
@@ -99,10 +112,9 @@ func Read(path string) (*File, diag.List) {
 		return f, diag.List(found)
 	}
 	f.RemoteCache = r.RemoteCache
-	ranges := headers(parsed.Body)
 	var diags diag.List
 	for i := range r.Backends {
-		diags = append(diags, f.add(&r.Backends[i], ranges[i])...)
+		diags = append(diags, f.add(&r.Backends[i])...)
 	}
 	if len(r.Backends) == 0 {
 		diags = append(diags, diag.General("No backend", "%s declares no backend; write backend \"KIND\" \"NAME\" { … }.", path))
@@ -110,29 +122,17 @@ func Read(path string) (*File, diag.List) {
 	return f, diags
 }
 
-// headers are the places of the backend blocks.
-func headers(body hcl.Body) (list []hcl.Range) {
-	content, _, _ := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "backend", LabelNames: []string{"kind", "name"}}}})
-	for _, b := range content.Blocks {
-		list = append(list, b.DefRange)
-	}
-	return list
-}
-
-func (f *File) add(b *block, at hcl.Range) (diags diag.List) {
+func (f *File) add(b *block) diag.List {
 	fail := func(summary, format string, args ...any) diag.List {
-		return diag.List{diag.Error(at, summary, format, args...)}
+		return diag.List{diag.Error(b.Range, summary, format, args...)}
 	}
 	kinds := all.Kinds()
 	i := slices.IndexFunc(kinds, func(k all.Kind) bool { return k.Name == b.Kind })
 	if i < 0 {
-		var names []string
-		for _, k := range kinds {
-			names = append(names, k.Name)
-		}
+		names := lists.Of(kinds, func(k all.Kind) string { return k.Name })
 		return fail("Unknown kind of backend", "There is no kind of backend %q.%s The kinds are: %s.", b.Kind, diag.DidYouMean(b.Kind, names), strings.Join(names, ", "))
 	}
-	out := &Backend{Kind: b.Kind, Name: b.Name, Runs: b.Runs, Trusted: b.Trusted, Preemptible: b.Often, Runtime: "sandbox", MaxJobs: b.MaxJobs, Retries: 3, Grace: 2 * time.Minute, Spare: 30 * time.Minute, Range: at}
+	out := &Backend{Kind: b.Kind, Name: b.Name, Runs: b.Runs, Trusted: b.Trusted, Preemptible: b.Often, Runtime: "sandbox", MaxJobs: b.MaxJobs, Retries: 3, Grace: 2 * time.Minute, Spare: 30 * time.Minute, SiteDecides: b.Site, Range: b.Range}
 	if b.Runs == nil {
 		out.Runs = []string{"agent-run"}
 	}
@@ -155,9 +155,13 @@ func (f *File) add(b *block, at hcl.Range) (diags diag.List) {
 		name, text string
 		into       *time.Duration
 	}{{"grace", b.Grace, &out.Grace}, {"spare", b.Spare, &out.Spare}} {
-		var err error
-		if *d.into, err = cluster.Duration(d.name, d.text, *d.into); err != nil {
+		if err := cluster.Duration(d.into, d.name, d.text, *d.into); err != nil {
 			return fail("Invalid "+d.name, "%v.", err)
+		}
+	}
+	for _, l := range b.Site {
+		if !slices.Contains(cluster.Limits, l) {
+			return fail("Unknown limit", "site_decides has %q.%s The limits are: %s.", l, diag.DidYouMean(l, cluster.Limits), strings.Join(cluster.Limits, ", "))
 		}
 	}
 	for _, other := range f.Backends {
@@ -172,11 +176,11 @@ func (f *File) add(b *block, at hcl.Range) (diags diag.List) {
 	}
 	var found hcl.Diagnostics
 	backend, err := kinds[i].Open(func(into any) error {
-		if found = gohcl.DecodeBody(b.Rest, nil, into); found.HasErrors() {
+		if found = gohcl.DecodeBody(joining{b.Rest}, nil, into); found.HasErrors() {
 			return errDecoded
 		}
 		return nil
-	})
+	}, b.Site)
 	switch {
 	case errors.Is(err, errDecoded):
 		return diag.List(found)
@@ -185,16 +189,102 @@ func (f *File) add(b *block, at hcl.Range) (diags diag.List) {
 	}
 	out.Backend = backend
 	f.Backends = append(f.Backends, out)
-	return diags
+	return nil
+}
+
+// joining is a body in which partition may be a list: partition = ["a", "b"] is "a,b".
+type joining struct{ hcl.Body }
+
+// Content implements hcl.Body.
+func (j joining) Content(s *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
+	c, found := j.Body.Content(s)
+	if a := c.Attributes["partition"]; a != nil {
+		a.Expr = joined{a.Expr}
+	}
+	return c, found
+}
+
+// joined is an expression whose value, if it is a list of strings, is joined by commas.
+type joined struct{ hcl.Expression }
+
+// Value implements hcl.Expression.
+func (j joined) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, found := j.Expression.Value(ctx)
+	var list []string
+	if l, err := convert.Convert(v, cty.List(cty.String)); err == nil && gocty.FromCtyValue(l, &list) == nil && list != nil {
+		v = cty.StringVal(strings.Join(list, ","))
+	}
+	return v, found
 }
 
 var errDecoded = errors.New("the block is wrong")
 
-// Close closes the backends. Jobs go on.
-func (f *File) Close() error {
-	var errs []error
-	for _, b := range f.Backends {
-		errs = append(errs, b.Close())
+// ExamineTime compares what a job takes beyond the timeout of its step with the time
+// limit of the nodes. It returns nil if there is no limit, or none is known.
+func ExamineTime(ctx context.Context, b *Backend) *cluster.Check {
+	nodes, err := b.Nodes(ctx)
+	longest := time.Duration(0)
+	for _, n := range nodes {
+		if n.MaxTime == 0 || slices.Contains(b.SiteDecides, "time") {
+			return nil
+		}
+		longest = max(longest, n.MaxTime)
 	}
-	return errors.Join(errs...)
+	if err != nil || longest == 0 {
+		return nil // Examine says why
+	}
+	c := &cluster.Check{Name: "time limit", OK: longest > b.overhead(), Fix: "lower spare in the cluster file, or name a partition with a longer limit"}
+	c.Detail = fmt.Sprintf("a job may run for %s; less spare (%s) and grace (%s), ", short(longest), short(b.Spare), short(b.Grace))
+	if c.OK {
+		c.Detail += "the timeout of a step may be up to " + short(longest-b.overhead())
+	} else {
+		c.Detail += "nothing is left for a step"
+	}
+	return c
+}
+
+// checkpointTime is what an attempt gets for its last checkpoint, and what the worker needs
+// besides.
+const checkpointTime = 30 * time.Second
+
+// ExamineGrace returns a check if attempts on nodes that may be taken away have too little
+// time for a checkpoint, else nil.
+func ExamineGrace(b *Backend) *cluster.Check {
+	if !b.Preemptible || b.Grace >= checkpointTime {
+		return nil
+	}
+	return &cluster.Check{Name: "grace", Optional: true, Detail: fmt.Sprintf("%s may be too short for the checkpoint of an attempt that loses its node", short(b.Grace)), Fix: fmt.Sprintf("write grace = %q or more in the cluster file", short(checkpointTime))}
+}
+
+// ExamineCache tries what controller and workers do with the remote cache: create a
+// document once, read it, list it and remove it.
+func ExamineCache(ctx context.Context, tier *remote.Tier) cluster.Check {
+	const folder = "work/.try"
+	c := cluster.Check{Name: "remote cache", OK: true, Detail: tier.Location().String()}
+	fail := func(what string, err error) cluster.Check {
+		c.OK, c.Detail = false, fmt.Sprintf("%s: %s: %v", c.Detail, what, err)
+		c.Fix = "see docs/remote.md for addresses, credentials and permissions; workers need the same"
+		return c
+	}
+	desk, name, text := tier.Desk(), folder+"/"+rand.Text(), []byte(rand.Text())
+	start := time.Now()
+	if err := desk.Create(ctx, name, text); err != nil {
+		return fail("it cannot be written", err)
+	}
+	again := desk.Create(ctx, name, []byte(rand.Text()))
+	got, err := desk.Get(ctx, name)
+	names, listErr := desk.List(ctx, folder)
+	removed := desk.Remove(ctx, name)
+	switch {
+	case err != nil || string(got) != string(text):
+		return fail("what was written cannot be read", errors.Join(err, cache.ErrCorrupt))
+	case listErr != nil || len(names) == 0:
+		return fail("what was written is not listed", listErr)
+	case removed != nil:
+		return fail("what was written cannot be removed", removed)
+	case !errors.Is(again, remote.ErrExists):
+		return fail("it does not refuse to create what exists, so two workers could run one action", again)
+	}
+	c.Detail += fmt.Sprintf("; a document was written, read, listed and removed in %v", time.Since(start).Round(time.Millisecond))
+	return c
 }

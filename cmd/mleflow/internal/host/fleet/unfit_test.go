@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
@@ -32,7 +33,6 @@ func read(t *testing.T, attributes string, nodes ...cluster.Node) *File {
 	if len(diags) > 0 {
 		t.Fatalf("%+v", diags)
 	}
-	t.Cleanup(func() { _ = f.Close() })
 	f.Backends[0].Backend = listing{f.Backends[0].Backend, nodes}
 	return f
 }
@@ -84,7 +84,7 @@ func TestTimeLimit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := read(t, c.attributes, c.nodes...)
 			fleet := New(f, Options{Warn: func(text string) { t.Error(text) }})
-			got := fleet.Unfit(t.Context(), "lab", step.Limits{CPUs: 4, Timeout: c.timeout})
+			got := fleet.Unfit(t.Context(), "lab", digest.ActionID{}, step.Limits{CPUs: 4, Timeout: c.timeout})
 			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
 			}

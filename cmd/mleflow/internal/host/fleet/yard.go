@@ -8,8 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/work"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
@@ -18,8 +22,14 @@ type yard struct {
 	*Backend
 	place *engine.Place
 	warn  func(string)
+	// conviction is how long a job is left that can never start.
+	conviction time.Duration
 	// slots bounds the jobs at a time; nil does not.
-	slots chan struct{}
+	slots *semaphore.Weighted
+	// later is held by the job that tries to be started where others are refused for now,
+	// which full says once.
+	later *semaphore.Weighted
+	full  sync.Once
 
 	watch  sync.Once
 	ctx    context.Context // of the watch
@@ -40,16 +50,22 @@ type yard struct {
 	// broken is why there are no more statuses.
 	broken error
 
-	listed  sync.Once
-	listing []cluster.Node
-	listErr error
+	listing struct {
+		sync.Mutex
+		nodes []cluster.Node
+		err   error
+		at    time.Time
+	}
 }
 
 func newYard(b *Backend, warn func(string)) *yard {
-	y := &yard{Backend: b, warn: warn, done: make(chan struct{}), first: make(chan struct{}), known: map[string]cluster.Status{}, news: map[string]cluster.Wake{}, retired: map[string]func(context.Context){}}
+	y := &yard{
+		Backend: b, warn: warn, conviction: conviction, later: semaphore.NewWeighted(1), done: make(chan struct{}), first: make(chan struct{}),
+		known: map[string]cluster.Status{}, news: map[string]cluster.Wake{}, retired: map[string]func(context.Context){},
+	}
 	y.place = &engine.Place{Name: b.Name, Where: fmt.Sprintf("%s:%d", b.Range.Filename, b.Range.Start.Line), Trusted: b.Trusted, Preemptible: b.Preemptible, Settles: map[string]string{"runtime": b.Runtime}}
 	if b.MaxJobs > 0 {
-		y.slots = make(chan struct{}, b.MaxJobs)
+		y.slots = semaphore.NewWeighted(int64(b.MaxJobs))
 	}
 	y.ctx, y.cancel = context.WithCancel(context.Background())
 	return y
@@ -149,12 +165,19 @@ func (y *yard) remove(job string) {
 
 // settled waits until a job of that name, if it is retired, is removed.
 func (y *yard) settled(ctx context.Context, job string) error {
-	for {
+	return until(ctx, func() (bool, error) {
 		y.mu.Lock()
+		defer y.mu.Unlock()
 		_, retired := y.retired[job]
-		y.mu.Unlock()
-		if !retired {
-			return nil
+		return !retired, nil
+	})
+}
+
+// until asks now and then until something holds.
+func until(ctx context.Context, holds func() (bool, error)) error {
+	for {
+		if ok, err := holds(); ok || err != nil {
+			return err
 		}
 		if err := progress.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return err
@@ -164,15 +187,10 @@ func (y *yard) settled(ctx context.Context, job string) error {
 
 // over waits until a job has ended.
 func (y *yard) over(ctx context.Context, job string) error {
-	for {
+	return until(ctx, func() (bool, error) {
 		s, err := y.status(job)
-		if err != nil || s.State.Ended() {
-			return err
-		}
-		if err := progress.Sleep(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
-	}
+		return s.State.Ended(), err
+	})
 }
 
 // patience is how long Close waits for jobs to end whose results are known, first by
@@ -233,30 +251,34 @@ func (y *yard) slot(ctx context.Context, queued func()) (release func(), err err
 	if y.slots == nil {
 		return func() {}, nil
 	}
-	select {
-	case y.slots <- struct{}{}:
-		return func() { <-y.slots }, nil
-	default:
+	if !y.slots.TryAcquire(1) {
 		queued()
+		if y.slots.Acquire(ctx, 1) != nil {
+			return nil, context.Cause(ctx)
+		}
 	}
-	select {
-	case y.slots <- struct{}{}:
-		return func() { <-y.slots }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return func() { y.slots.Release(1) }, nil
 }
 
-// nodes asks for the nodes, once.
+// fresh is how long a list of nodes is good for.
+const fresh = time.Minute
+
+// nodes returns the nodes as they were less than a minute ago.
 func (y *yard) nodes(ctx context.Context) ([]cluster.Node, error) {
-	y.listed.Do(func() {
-		ctx, stop := context.WithTimeout(ctx, 30*time.Second)
-		defer stop()
-		if y.listing, y.listErr = y.Nodes(ctx); y.listErr != nil {
-			y.warn(fmt.Sprintf("backend %s: its nodes cannot be listed, so what does not fit is not known: %v", y.Name, y.listErr))
-		}
-	})
-	return y.listing, y.listErr
+	l := &y.listing
+	l.Lock()
+	defer l.Unlock()
+	if !l.at.IsZero() && time.Since(l.at) < fresh {
+		return l.nodes, l.err
+	}
+	limited, stop := context.WithTimeout(ctx, 30*time.Second)
+	defer stop()
+	before := l.err
+	if l.nodes, l.err = y.Nodes(limited); l.err != nil && before == nil && ctx.Err() == nil {
+		y.warn(fmt.Sprintf("backend %s: its nodes cannot be listed, so what does not fit is not known: %v", y.Name, l.err))
+	}
+	l.at = time.Now()
+	return l.nodes, l.err
 }
 
 func (y *yard) close() {
@@ -264,4 +286,86 @@ func (y *yard) close() {
 	y.cancel()
 	y.watch.Do(func() { close(y.done) })
 	<-y.done
+}
+
+// phase is how far a job that is followed has come, by its statuses.
+type phase string
+
+const (
+	// starting: no status has come.
+	starting phase = "starting"
+	// replacing: the job of this name that was there before has ended, and no status of this
+	// one has come.
+	replacing phase = "replacing"
+	// waiting: for a node, or an image.
+	waiting phase = "waiting"
+	running phase = "running"
+	// claimed: a worker runs, and the one before it has not given the step up.
+	claimed phase = "claimed"
+	// restarting: the last worker is lost, and another one is to come.
+	restarting phase = "restarting"
+	succeeded  phase = "succeeded"
+	failed     phase = "failed"
+)
+
+// phases say what a phase means for the job's workers, whether there may be events or a
+// result of them, and the state that people are told; "" is none.
+var phases = map[phase]struct {
+	crew  work.Crew
+	polls bool
+	shown string
+}{
+	starting:   {crew: work.Working},
+	replacing:  {crew: work.Ended, polls: true},
+	waiting:    {crew: work.Working, shown: event.JobPending},
+	running:    {crew: work.Working, polls: true, shown: event.JobRunning},
+	claimed:    {crew: work.Working, polls: true, shown: event.JobPending},
+	restarting: {crew: work.Lost, polls: true, shown: event.JobPending},
+	succeeded:  {crew: work.Ended, polls: true},
+	failed:     {crew: work.Ended, polls: true, shown: event.JobEnded},
+}
+
+// ended reports whether no worker of this job runs or will run.
+func (p phase) ended() bool { return p == succeeded || p == failed }
+
+// stale is how long the status of a job that was replaced may still come.
+const stale = 10 * time.Second
+
+// next returns the phase that a status leads to.
+func (w *watched) next(s cluster.Status) phase {
+	switch {
+	case w.isOurs(s):
+	case s.State.Ended():
+		return replacing
+	default:
+		return starting
+	}
+	switch hopeless := w.hopeless(s); s.State {
+	case cluster.Succeeded:
+		return succeeded
+	case cluster.Failed, cluster.Gone:
+		return failed
+	case cluster.Pending:
+		if hopeless {
+			return failed
+		}
+	case cluster.Running:
+		if w.silent != 0 && w.silent == w.task.Heard() {
+			return claimed
+		}
+		return running
+	}
+	if s.State == cluster.Pending && s.Starts > 0 {
+		return restarting
+	}
+	return waiting
+}
+
+// isOurs reports whether a status is of this job, and not of the one before it: once one was,
+// a job under way, one with another ID, or any when the old status can no longer come.
+func (w *watched) isOurs(s cluster.Status) bool {
+	return w.phase != starting && w.phase != replacing ||
+		s.State != "" && !s.State.Ended() ||
+		s.ID != "" && s.ID != w.before ||
+		time.Since(w.started) > stale
 }

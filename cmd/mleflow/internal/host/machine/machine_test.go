@@ -9,6 +9,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // made returns a machine whose files are the given ones.
@@ -24,7 +25,10 @@ func made(t *testing.T, files map[string]string, env map[string]string) Machine 
 			t.Fatal(err)
 		}
 	}
-	return Machine{Root: root, Home: filepath.Join(root, "home"), CacheDir: filepath.Join(root, "cache"), Env: func(name string) string { return env[name] }}
+	return Machine{
+		Root: root, Home: filepath.Join(root, "home"), CacheDir: filepath.Join(root, "cache"), Env: func(name string) string { return env[name] },
+		Sandbox: func() executor.Availability { return executor.Availability{Because: "not tried"} }, Refused: func() []string { return nil },
+	}
 }
 
 func find(t *testing.T, checks []Check, name string) Check {
@@ -82,7 +86,7 @@ func TestExamine(t *testing.T) {
 }
 
 func TestReadableCredentials(t *testing.T) {
-	m := made(t, map[string]string{"home/.kaggle/kaggle.json": "{}"}, nil)
+	m := made(t, map[string]string{"home/.kaggle/kaggle.json": `{"username":"somebody","key":"hunter2"}`}, nil)
 	if err := os.Chmod(filepath.Join(m.Home, ".kaggle", "kaggle.json"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +99,8 @@ func TestCacheFolderBelowAFile(t *testing.T) {
 	m := made(t, map[string]string{"cache": "a file"}, nil)
 	m.CacheDir = filepath.Join(m.CacheDir, "deeper")
 	checks := m.Examine(t.Context())
-	if c := find(t, checks, "cache folder"); c.Status != Missing || Fit(checks) {
+	_, ready := Verdict(checks)
+	if c := find(t, checks, "cache folder"); c.Status != Missing || ready {
 		t.Errorf("got %+v", c)
 	}
 }

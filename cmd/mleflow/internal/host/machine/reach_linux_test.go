@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(nestedVariable) != "" {
 		os.Exit(nestedDoctor())
 	}
+	if dir := os.Getenv(sharedVariable); dir != "" {
+		os.Exit(sharedDoctor(dir))
+	}
 	if dir := os.Getenv(refusedVariable); dir != "" {
 		os.Exit(refused(dir))
 	}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -94,9 +95,7 @@ func TestSandboxParts(t *testing.T) {
 	with := func(files ...map[string]string) map[string]string {
 		all := map[string]string{}
 		for _, f := range files {
-			for name, text := range f {
-				all[name] = text
-			}
+			maps.Copy(all, f)
 		}
 		return all
 	}

@@ -65,7 +65,7 @@ func refused(dir string) int {
 		fmt.Println(err)
 		return 1
 	}
-	m := Machine{Root: "/", Env: os.Getenv, Sandbox: func() executor.Availability { return TrySandbox("/proc/self/exe", dir) }}
+	m := Machine{Root: "/", Env: os.Getenv, Refused: func() []string { return nil }, Sandbox: func() executor.Availability { return TrySandbox("/proc/self/exe", dir) }}
 	here := m.SandboxHere()
 	fmt.Printf("%v %s\n%s\n", here.OK, here.Because, here.Fix)
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 || here.OK {

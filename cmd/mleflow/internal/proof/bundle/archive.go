@@ -3,15 +3,20 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
+	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 )
 
 const (
@@ -22,31 +27,20 @@ const (
 	readmeFile = "README.md"
 )
 
-// blank is the header of an entry without name and size.
-var blank = sync.OnceValues(func() ([]byte, error) {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Mode: 0o644, Format: tar.FormatUSTAR})
-	return b.Bytes(), err
-})
+// begin writes the header of an entry in its only form. Name and size must fit.
+func begin(w *tar.Writer, name string, size int64) error {
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, Format: tar.FormatUSTAR})
+	if err != nil {
+		return fmt.Errorf("write header of %.100s: it does not fit: %w", name, err)
+	}
+	return nil
+}
 
-// header returns the header of an entry in its only form. Name and size must fit.
+// header returns the header of an entry in its only form.
 func header(name string, size int64) ([]byte, error) {
-	head, err := blank()
-	if err != nil || len(name) > 100 || size < 0 || size > maxBlob {
-		return nil, errors.Join(fmt.Errorf("write header of %.100s: it does not fit", name), err)
-	}
-	head = bytes.Clone(head)
-	copy(head, name)
-	copy(head[124:], fmt.Sprintf("%011o", size))
-	// The sum is taken with spaces in its own place.
-	copy(head[148:156], "        ")
-	sum := 0
-	for _, c := range head {
-		sum += int(c)
-	}
-	copy(head[148:], fmt.Sprintf("%06o\x00 ", sum))
-	return head, nil
+	var b bytes.Buffer
+	err := begin(tar.NewWriter(&b), name, size)
+	return b.Bytes(), err
 }
 
 // padding returns the number of zeros after size bytes.
@@ -58,62 +52,40 @@ type item struct {
 	open func() (io.ReadCloser, error)
 }
 
-// archiver writes the entries of a bundle.
-type archiver struct {
-	w    io.Writer
-	n    int64
-	work *progress.Work
-}
+func (it item) file() File { return it.File }
 
-func (a *archiver) write(b []byte) error {
-	n, err := a.w.Write(b)
-	a.n += int64(n)
-	return err
-}
-
-// entry writes a file of known size; the bytes of r must have the digest.
-func (a *archiver) entry(name string, f File, r io.Reader) error {
+// writeEntry writes a file of known size; the bytes of r must have the digest.
+func writeEntry(w *tar.Writer, name string, f File, r io.Reader) error {
 	if f.Size > maxBlob {
 		return fmt.Errorf("write %s: it has %d bytes, more than a bundle can hold in one file", f.Path, f.Size)
 	}
-	head, err := header(name, f.Size)
-	if err != nil {
+	if err := begin(w, name, f.Size); err != nil {
 		return err
 	}
-	if err := a.write(head); err != nil {
-		return err
-	}
-	id, n, err := digest.Copy(a.w, r)
-	a.n += n
+	id, n, err := digest.Copy(w, r)
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, tar.ErrWriteTooLong):
 		return fmt.Errorf("write %s: %w", f.Path, err)
-	case id != f.Digest || n != f.Size:
+	case err != nil, id != f.Digest, n != f.Size:
 		return fmt.Errorf("write %s: it changed meanwhile", f.Path)
 	}
-	return a.write(make([]byte, padding(n)))
+	return w.Flush()
 }
 
-func (a *archiver) text(name string, text []byte) error {
-	return a.entry(name, File{Path: name, Digest: digest.Of(text), Size: int64(len(text))}, bytes.NewReader(text))
+func writeText(w *tar.Writer, name string, text []byte) error {
+	return writeEntry(w, name, File{Path: name, Digest: digest.Of(text), Size: int64(len(text))}, bytes.NewReader(text))
 }
 
 // pack writes the bundle of the items, which are sorted by path, and returns
 // the digest of its manifest and its size.
 func pack(w io.Writer, run string, items []item, work *progress.Work) (digest.ContentID, int64, error) {
-	files := make([]File, len(items))
 	var readme []byte
-	for i, it := range items {
-		files[i] = it.File
-		if it.Path == readmeFile {
-			var err error
-			if readme, err = slurp(it.open); err != nil {
-				return digest.ContentID{}, 0, err
-			}
-		}
+	var err error
+	if i := slices.IndexFunc(items, func(it item) bool { return it.Path == readmeFile }); i >= 0 {
+		readme, err = slurp(items[i].open)
 	}
-	s, err := seal(run, files)
-	if err != nil {
+	s, errSeal := seal(run, lists.Of(items, item.file))
+	if err = cmp.Or(err, errSeal); err != nil {
 		return digest.ContentID{}, 0, err
 	}
 	for _, doc := range [][]byte{s.manifest, s.contents} {
@@ -122,25 +94,24 @@ func pack(w io.Writer, run string, items []item, work *progress.Work) (digest.Co
 	if items, err = once(items); err != nil {
 		return digest.ContentID{}, 0, err
 	}
-	work.Begin("writing", int64(len(items)), bundleSize(items, int64(len(layoutText)), int64(len(s.index)), int64(len(readme))))
-	a := &archiver{w: work.Writer(w), work: work}
-	err = errors.Join(a.text(layoutFile, []byte(layoutText)), a.text(indexFile, s.index), a.text(readmeFile, readme))
-	if err != nil {
-		return digest.ContentID{}, 0, err
+	size := bundleSize(items, int64(len(layoutText)), int64(len(s.index)), int64(len(readme)))
+	work.Begin("writing", int64(len(items)), size)
+	out := tar.NewWriter(work.Writer(w))
+	err = cmp.Or(writeText(out, layoutFile, []byte(layoutText)), writeText(out, indexFile, s.index), writeText(out, readmeFile, readme))
+	for _, it := range items {
+		if err != nil {
+			return digest.ContentID{}, 0, err
+		}
+		err = writeBlob(out, it.File, it.open)
+		work.Add(1, 0)
 	}
-	if err := a.blobs(items); err != nil {
-		return digest.ContentID{}, 0, err
-	}
-	return digest.Of(s.manifest), a.n, a.write(make([]byte, 2*block))
+	return digest.Of(s.manifest), size, cmp.Or(err, out.Close())
 }
 
 // bundleSize is the size of a bundle of items after entries of other sizes.
 func bundleSize(items []item, others ...int64) int64 {
 	var n int64 = 2 * block
-	for _, it := range items {
-		others = append(others, it.Size)
-	}
-	for _, size := range others {
+	for _, size := range append(others, lists.Of(items, func(it item) int64 { return it.Size })...) {
 		n += block + size + padding(size)
 	}
 	return n
@@ -157,20 +128,13 @@ func once(items []item) ([]item, error) {
 	return items, nil
 }
 
-// blobs writes every blob.
-func (a *archiver) blobs(items []item) error {
-	for _, it := range items {
-		r, err := it.open()
-		if err != nil {
-			return fmt.Errorf("write %s: %w", it.Path, err)
-		}
-		err = a.entry(blobFolder+it.Digest.String(), it.File, r)
-		if err = errors.Join(err, r.Close()); err != nil {
-			return err
-		}
-		a.work.Add(1, 0)
+// writeBlob writes a file as a blob.
+func writeBlob(w *tar.Writer, f File, open func() (io.ReadCloser, error)) error {
+	r, err := open()
+	if err != nil {
+		return fmt.Errorf("write %s: %w", f.Path, err)
 	}
-	return nil
+	return errors.Join(writeEntry(w, blobFolder+f.Digest.String(), f, r), r.Close())
 }
 
 func slurp(open func() (io.ReadCloser, error)) ([]byte, error) {
@@ -188,14 +152,100 @@ func headerName(head []byte) string {
 	return string(name)
 }
 
-// headerSize reads the size in a header.
+// headerSize reads the size in a header, and reports whether a bundle can have it.
 func headerSize(head []byte) (int64, bool) {
-	var n int64
-	for _, c := range strings.TrimRight(string(head[124:136]), "\x00") {
-		if c < '0' || c > '7' {
-			return 0, false
-		}
-		n = n<<3 | int64(c-'0')
+	n, err := strconv.ParseInt(strings.TrimRight(string(head[124:136]), "\x00"), 8, 64)
+	return n, err == nil && n >= 0 && n <= maxBlob
+}
+
+// Written describes a written bundle.
+type Written struct {
+	Run      string           `json:"run"`
+	File     string           `json:"file"`
+	Bytes    int64            `json:"bytes"`
+	Files    int              `json:"files"`
+	Manifest digest.ContentID `json:"manifest"`
+	// Omitted lists the content that is not in it.
+	Omitted []Omission `json:"omitted"`
+	// KeyID is the key that signed it, empty if none did.
+	KeyID string `json:"key_id,omitempty"`
+}
+
+// Write writes the bundle of a run to the file at path, which appears whole or
+// not at all.
+func Write(ctx context.Context, path string, src Source) (*Written, error) {
+	src.Work.Begin("reading results", 0, 0)
+	c, err := collect(ctx, src)
+	if err != nil {
+		return nil, err
 	}
-	return n, true
+	out := &Written{Run: c.Run.ID, File: path, Omitted: c.omitted}
+	if out.KeyID, err = c.attest(); err != nil {
+		return nil, err
+	}
+	items := c.sorted()
+	out.Files = len(items)
+	err = wholefile.Replace(path, func(w io.Writer) (err error) {
+		out.Manifest, out.Bytes, err = c.pack(w, items)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("write bundle %s: %w", path, err)
+	}
+	return out, nil
+}
+
+// pack writes the bundle, and looks for secrets in every file of it. Those of agents
+// were searched before.
+func (c *collector) pack(w io.Writer, items []item) (digest.ContentID, int64, error) {
+	for i, it := range items {
+		if _, err := secret.NewGuard(c.leaks.secrets).Write([]byte(it.Path + "\n")); err != nil {
+			return digest.ContentID{}, 0, fmt.Errorf("the name of an agent's file: %w", errLeak)
+		}
+		items[i].open = func() (io.ReadCloser, error) {
+			r, err := it.open()
+			if err != nil {
+				return nil, err
+			}
+			return watched{r, secret.NewGuard(c.leaks.secrets)}, nil
+		}
+	}
+	return pack(w, c.Run.ID, items, c.src.Work)
+}
+
+// watched is a file that is read under watch.
+type watched struct {
+	io.ReadCloser
+	guard *secret.Guard
+}
+
+// Read implements io.Reader. It fails when a secret was read.
+func (w watched) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if _, found := w.guard.Write(p[:n]); found != nil {
+		return 0, errLeak
+	}
+	return n, err
+}
+
+// attest adds the provenance of everything else.
+func (c *collector) attest() (keyID string, err error) {
+	frame, err := seal(c.Run.ID, lists.Of(c.sorted(), item.file))
+	if err != nil {
+		return "", err
+	}
+	statement, err := document(c.statement(frame.contents))
+	if err != nil {
+		return "", err
+	}
+	c.add(statementFile, statement)
+	if c.src.Key == nil {
+		return "", nil
+	}
+	env, err := c.src.Key.sign(statement)
+	if err != nil {
+		return "", err
+	}
+	keyID = env.Signatures[0].KeyID
+	return keyID, c.addDocument(envelopeFile, env)
 }

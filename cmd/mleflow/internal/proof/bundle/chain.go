@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
@@ -40,6 +41,9 @@ type Chain struct {
 	// Unpublished are the runs with a final result of the same agents at the same
 	// competitions that is not in the bundle, and how many each has.
 	Unpublished map[string]int `json:"unpublished_runs,omitempty"`
+	// Removed is the number of runs that were removed from the run history and whose
+	// attempts count.
+	Removed int `json:"removed_runs,omitempty"`
 
 	links []history.Link
 	own   *history.Link
@@ -206,10 +210,7 @@ func (x *Examined) readChain(text []byte) error {
 
 // CountTries finds the attempts of a run, by address, in the chain of a cache.
 func CountTries(text []byte, run string, attempts map[string]*cache.Record) *Chain {
-	var records []record
-	for address, rec := range attempts {
-		records = append(records, bareRecord(address, rec))
-	}
+	records := lists.OfMap(attempts, bareRecord)
 	slices.SortFunc(records, func(a, b record) int { return compareAddresses(a.Address, b.Address) })
 	c := newChain(records)
 	if len(text) == 0 {
@@ -230,7 +231,7 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 		return damage(chainFile, "%w", err)
 	}
 	c.Lines, c.First, c.Root, c.Head, c.links = len(links), links[0].Time, links[0].ID, links[len(links)-1].ID, links
-	w := walk{declared: map[string]*history.Link{}, begun: map[string]*tried{}, found: map[string]bool{}}
+	w := walk{declared: map[string]*history.Link{}, begun: map[string]*tried{}, found: map[string]bool{}, removed: map[string]bool{}}
 	for i := range c.links {
 		if err := w.follow(&c.links[i]); err != nil {
 			return damage(chainFile, "line %d %w", i+1, err)
@@ -238,6 +239,10 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 	}
 	if c.own = w.declared[run]; c.own == nil {
 		c.none("the chain does not have the run " + run)
+	}
+	c.Removed = len(w.removed) - w.lost
+	if w.lost > 0 {
+		c.none(view.Verb(w.lost, "run", "was", "were") + " removed whose attempts the chain does not have")
 	}
 	var strange, lacking []string
 	subjects := map[string]bool{}
@@ -359,8 +364,10 @@ type walk struct {
 	declared map[string]*history.Link
 	begun    map[string]*tried
 	tried    []*tried
-	// found has the addresses of attempts that are there.
-	found map[string]bool
+	// found has the addresses of attempts that are there, and removed the removed runs. Lost
+	// are those of them with attempts that the chain does not have.
+	found, removed map[string]bool
+	lost           int
 }
 
 func (w *walk) follow(l *history.Link) error {
@@ -371,6 +378,12 @@ func (w *walk) follow(l *history.Link) error {
 		return fmt.Errorf("declares run %s again", l.Run)
 	case l.Type == history.Declared:
 		w.declared[l.Run] = l
+		return nil
+	case l.Type == history.Removed:
+		if run == nil && len(l.Steps) > 0 && !w.removed[l.Run] {
+			w.lost++
+		}
+		w.removed[l.Run] = true
 		return nil
 	case run == nil || !slices.Contains(run.Steps, l.Step):
 		return fmt.Errorf("is about an attempt that run %s did not declare", l.Run)
@@ -432,6 +445,9 @@ func (c *Chain) count(r record, w *walk, records []record) {
 		return
 	}
 	keys := map[digest.ActionID]bool{}
+	ended := map[string]*int{
+		history.StatusRan: &t.Unpublished, history.StatusNotFinal: &t.NotFinal, history.StatusFailed: &t.Failed, history.StatusCancelled: &t.Cancelled,
+	}
 	for _, one := range w.tried {
 		switch {
 		case one.began.Subjects[0] != t.at || one.went || one.end != nil && one.end.Status == history.StatusFound && !one.published:
@@ -442,17 +458,11 @@ func (c *Chain) count(r record, w *walk, records []record) {
 		}
 		keys[one.began.Action] = true
 		t.Began++
-		switch status := cmp.Or(one.end, &history.Link{}).Status; {
+		switch end := ended[cmp.Or(one.end, &history.Link{}).Status]; {
 		case one.published:
 			t.Published++
-		case status == history.StatusRan:
-			t.Unpublished++
-		case status == history.StatusNotFinal:
-			t.NotFinal++
-		case status == history.StatusFailed:
-			t.Failed++
-		case status == history.StatusCancelled:
-			t.Cancelled++
+		case end != nil:
+			*end++
 		default:
 			t.Unended++
 		}

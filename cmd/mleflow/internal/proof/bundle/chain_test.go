@@ -78,6 +78,9 @@ func TestTried(t *testing.T) {
 		"its cache began five":    {rec: far, runs: "a failed", gap: "another cache made it", want: Tried{Began: 6, Published: 1, Failed: 1, Elsewhere: 5, Keys: 1}},
 		"the run is not there":    {rec: attemptAt("a", "x"), runs: "a ran", latest: "b", gap: "does not have the run b", want: Tried{Began: 1, Published: 1, Keys: 1}},
 		"another process made it": {rec: attemptAt("a", "y"), runs: "a found", gap: "", want: Tried{Began: 1, Published: 1, Keys: 1}},
+		"an earlier run removed":  {rec: attemptAt("b", "x"), runs: "a ran,b ran,a removed", latest: "b", want: Tried{Began: 2, Published: 1, Unpublished: 1, Keys: 1}},
+		"its own run removed":     {rec: attemptAt("a", "x"), runs: "a ran,a removed", want: Tried{Began: 1, Published: 1, Keys: 1}},
+		"one before the chain":    {rec: attemptAt("b", "x"), runs: "b ran,old removed", latest: "b", gap: "1 run was removed whose attempts the chain does not have", want: Tried{Began: 1, Published: 1, Keys: 1}},
 		"no chain":                {rec: attemptAt("a", "x"), latest: "a", gap: "there is no chain", want: Tried{Began: 1, Published: 1, Elsewhere: 1}},
 	} {
 		l := history.New(t.TempDir())
@@ -85,6 +88,12 @@ func TestTried(t *testing.T) {
 		for one := range strings.SplitSeq(c.runs, ",") {
 			if run, status, _ := strings.Cut(one, " "); run != "" {
 				last = run
+				if status == "removed" {
+					if err := l.Extend(history.Link{Type: history.Removed, Run: run, Steps: []string{history.Mark("s")}}); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
 				other := c.rec
 				if status == history.StatusRan && run != c.rec.Run || status == history.StatusNotFinal {
 					other = attemptAt(run, "another")

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
@@ -109,10 +111,8 @@ func collect(ctx context.Context, src Source) (*collector, error) {
 	if c.sum.State == history.Running {
 		return nil, fmt.Errorf("bundle run %s: it has not ended", c.sum.ID)
 	}
-	for _, part := range []func() error{c.about, c.readRecords, c.journal, c.chain, c.logs, c.knowData, c.outputs, c.disclose} {
-		if err := part(); err != nil {
-			return nil, err
-		}
+	if err := inOrder(c.about, c.readRecords, c.journal, c.chain, c.logs, c.knowData, c.outputs, c.disclose); err != nil {
+		return nil, err
 	}
 	slices.SortFunc(c.omitted, func(a, b Omission) int {
 		return strings.Compare(a.What+"\x00"+a.Digest+a.Why, b.What+"\x00"+b.Digest+b.Why)
@@ -121,10 +121,21 @@ func collect(ctx context.Context, src Source) (*collector, error) {
 	return c, c.addDocument(omittedFile, c.omitted)
 }
 
+// inOrder calls functions until one fails, and returns its error.
+func inOrder(parts ...func() error) error {
+	for _, part := range parts {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // about adds the facts known at the run's start.
 func (c *collector) about() error {
-	sources, err := c.src.Past.Sources()
-	if err != nil {
+	sources, errSources := c.src.Past.Sources()
+	pl, err := c.src.Past.Plan()
+	if err := cmp.Or(errSources, err); err != nil {
 		return err
 	}
 	name := filepath.Base(c.src.Past.Info.Pipeline)
@@ -132,10 +143,6 @@ func (c *collector) about() error {
 		c.add("pipeline/"+path, src)
 	}
 	c.Run, c.environment = runOf(c.src.Past, c.sum, sources[name], c.mask), environmentOf(c.src.Past.Info)
-	pl, err := c.src.Past.Plan()
-	if err != nil {
-		return err
-	}
 	return errors.Join(c.addDocument(runFile, c.Run), c.addDocument(environmentFile, c.environment), c.addPlan(pl))
 }
 
@@ -165,11 +172,7 @@ func (c *collector) readRecords() error {
 		if s.Action == "" {
 			continue
 		}
-		id, err := digest.ParseActionID(s.Action)
-		if err != nil {
-			return fmt.Errorf("bundle %s: %w", s.Address, err)
-		}
-		rec, err := c.src.Cache.Lookup(c.ctx, id)
+		rec, err := outputs.Lookup(c.ctx, c.src.Cache, s.Action)
 		if err != nil {
 			return fmt.Errorf("bundle %s: its result is not available: %w", s.Address, err)
 		}

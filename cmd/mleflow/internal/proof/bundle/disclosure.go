@@ -233,12 +233,8 @@ func Disclose(ctx context.Context, src Source) (*Disclosure, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, part := range []func() error{c.about, c.readRecords, c.chain, c.disclose} {
-		if err := part(); err != nil {
-			return nil, err
-		}
-	}
-	return c.disclosed, nil
+	err = inOrder(c.about, c.readRecords, c.chain, c.disclose)
+	return c.disclosed, err
 }
 
 // disclosure derives the disclosure from the records.
@@ -295,9 +291,7 @@ func agentOf(r record) agentBlock {
 }
 
 // AttemptOf describes an attempt from its record in the cache.
-func AttemptOf(address string, rec *cache.Record) Attempt {
-	return attemptOf(bareRecord(address, rec))
-}
+func AttemptOf(address string, rec *cache.Record) Attempt { return attemptOf(bareRecord(address, rec)) }
 
 // attemptOf describes an attempt from the fields and values of a record.
 func attemptOf(r record) Attempt {
@@ -345,14 +339,11 @@ func (a *Attempt) read(r record) {
 
 // readJournals sums up the attempt's requests to the network and the validity server.
 func readJournals(ctx context.Context, store cache.Store, r record, a *Attempt) error {
-	hosts := map[string]*Host{}
+	hosts := map[string]Host{}
 	err := eachLine(ctx, store, r.Outputs["network_log"], func(conn proxy.Conn) {
 		name := fmt.Sprintf("%s:%d", conn.Host, conn.Port)
 		h := hosts[name]
-		if h == nil {
-			h = &Host{Host: name}
-			hosts[name] = h
-		}
+		h.Host = name
 		switch conn.Verdict {
 		case proxy.Allowed:
 			h.Allowed++
@@ -362,10 +353,9 @@ func readJournals(ctx context.Context, store cache.Store, r record, a *Attempt) 
 			h.Failed++
 		}
 		h.Up, h.Down = h.Up+conn.Up, h.Down+conn.Down
+		hosts[name] = h
 	})
-	for _, h := range hosts {
-		a.Network.Hosts = append(a.Network.Hosts, *h)
-	}
+	a.Network.Hosts = slices.AppendSeq(a.Network.Hosts, maps.Values(hosts))
 	slices.SortFunc(a.Network.Hosts, func(x, y Host) int { return strings.Compare(x.Host, y.Host) })
 	var tally shim.Tally
 	err = errors.Join(err, eachLine(ctx, store, r.Outputs["shim_log"], tally.Add))
@@ -393,17 +383,15 @@ func eachLine[T any](ctx context.Context, store cache.Store, o output, fn func(T
 		return err
 	}
 	lines := bufio.NewReaderSize(io.LimitReader(r, maxFile), 64<<10)
-	for {
-		line, err := lines.ReadBytes('\n')
+	for err == nil {
+		var line []byte
 		var v T
-		if len(line) > 0 && json.Unmarshal(line, &v) == nil {
+		if line, err = lines.ReadBytes('\n'); len(line) > 0 && json.Unmarshal(line, &v) == nil {
 			fn(v)
 		}
-		if err == io.EOF {
-			return r.Close()
-		}
-		if err != nil {
-			return errors.Join(err, r.Close())
-		}
 	}
+	if err == io.EOF {
+		err = nil
+	}
+	return errors.Join(err, r.Close())
 }

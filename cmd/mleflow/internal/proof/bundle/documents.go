@@ -120,10 +120,8 @@ func bareRecord(address string, rec *cache.Record) record {
 }
 
 func newRecord(address string, rec *cache.Record, r rule, m *masker) record {
-	out := record{
-		Address: address, Kind: rec.Kind, Action: rec.Action.String(), Run: rec.Run, Seconds: float64(rec.DurationMillis) / 1000,
-		Started: time.UnixMilli(rec.StartedUnixMilli).UTC(), Fields: []digest.Field{}, Outputs: map[string]output{}, Tries: rec.Tries,
-	}
+	out := bareRecord(address, rec)
+	out.Started, out.Seconds, out.Fields = time.UnixMilli(rec.StartedUnixMilli).UTC(), float64(rec.DurationMillis)/1000, []digest.Field{}
 	out.Why = m.text(out.Why)
 	for i, f := range r.fields(rec.Fields) {
 		if f.Value = m.text(f.Value); f.Value != rec.Fields[i].Value {
@@ -144,9 +142,7 @@ func newRecord(address string, rec *cache.Record, r rule, m *masker) record {
 }
 
 // field returns the value of a field, or "".
-func (r record) field(label string) string {
-	return (&cache.Record{Fields: r.Fields}).Field(label)
-}
+func (r record) field(label string) string { return (&cache.Record{Fields: r.Fields}).Field(label) }
 
 // outputs are the record's outputs as the cache holds them.
 func (r record) outputs() cache.Outputs {
@@ -229,6 +225,9 @@ func redacted(e event.Event, by map[string]rule, open bool) event.Event {
 		if r := by[e.Address]; e.Address != "" && !r.logs() {
 			e.Message = withheld
 		}
+		return e
+	case event.Steered:
+		e.Request.Author = withheld // a user of a machine
 		return e
 	case event.StepProgress:
 		if !by[e.Address].logs() {

@@ -2,14 +2,15 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
@@ -60,14 +61,8 @@ func (b *Bundle) readRecords() (list []record, err error) {
 	}
 	for line := range bytes.Lines(text) {
 		var r record
-		dec := json.NewDecoder(bytes.NewReader(line))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&r); err != nil {
-			return nil, damage(recordsFile, "%w", err)
-		}
-		again, err := oneLine(r)
-		if err != nil || !bytes.Equal(again, line) {
-			return nil, damage(recordsFile, "mleflow would write it differently")
+		if err := damaged(recordsFile, parseForm(line, &r, oneLine)); err != nil {
+			return nil, err
 		}
 		list = append(list, r)
 	}
@@ -75,37 +70,38 @@ func (b *Bundle) readRecords() (list []record, err error) {
 	return list, nil
 }
 
-func load[T any](b *Bundle, path string) (v T, err error) {
+// load reads a document of the bundle.
+func (b *Bundle) load(path string, into any) error {
 	text, err := b.Read(path)
 	if err != nil {
-		return v, err
+		return err
 	}
-	if v, err = readDocument[T](text); err != nil {
-		return v, &Damage{path, err}
+	return damaged(path, parseForm(text, into, document))
+}
+
+// OpenExamined opens a bundle and examines it. Work, if set, counts the bytes read.
+func OpenExamined(ctx context.Context, path string, key *PublicKey, work *progress.Work) (*Bundle, *Examined, error) {
+	b, err := Open(ctx, path, work)
+	if err != nil {
+		return nil, nil, err
 	}
-	return v, nil
+	x, err := b.Examine(ctx, key)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("check bundle %s: %w", path, err), b.Close())
+	}
+	return b, x, nil
 }
 
 // Examine checks the files of the bundle against each other. With a key, the bundle
 // must be signed by it.
 func (b *Bundle) Examine(ctx context.Context, key *PublicKey) (*Examined, error) {
 	x := &Examined{Manifest: b.Manifest, Files: len(b.Files), Masked: []string{}}
-	var err error
-	if x.Run, err = load[Run](b, runFile); err != nil {
-		return nil, err
-	}
-	if x.environment, err = load[Environment](b, environmentFile); err != nil {
-		return nil, err
-	}
-	if x.records, err = b.readRecords(); err != nil {
-		return nil, err
-	}
-	omitted, err := load[[]Omission](b, omittedFile)
-	if err != nil {
-		return nil, err
-	}
-	x.Omitted = len(omitted)
-	for _, check := range []func() error{
+	var omitted []Omission
+	err := inOrder(
+		func() error { return b.load(runFile, &x.Run) },
+		func() error { return b.load(environmentFile, &x.environment) },
+		func() (err error) { x.records, err = b.readRecords(); return err },
+		func() error { return b.load(omittedFile, &omitted) },
 		func() error { return x.checkFiles(b) },
 		func() error { return x.checkPipeline(b) },
 		x.checkRecords,
@@ -115,11 +111,11 @@ func (b *Bundle) Examine(ctx context.Context, key *PublicKey) (*Examined, error)
 		func() error { return x.checkContent(ctx, b, omitted) },
 		func() error { return b.derives(statementFile, "the bundle's content", x.statement(b.listing)) },
 		func() error { return x.checkSignature(b, key) },
-	} {
-		if err := check(); err != nil {
-			return nil, err
-		}
+	)
+	if err != nil {
+		return nil, err
 	}
+	x.Omitted = len(omitted)
 	return x, nil
 }
 
@@ -229,7 +225,7 @@ func (x *Examined) checkEvents(b *Bundle) error {
 		}
 		f, ok := e.(event.StepFinished)
 		if ok && f.Status == event.Unneeded {
-			x.Summary.Steps = append(x.Summary.Steps, history.StepSummary{Address: f.Address, Kind: f.Kind, Status: f.Status})
+			x.Summary.Steps = append(x.Summary.Steps, history.StepSummary{StepFinished: event.StepFinished{Address: f.Address, Kind: f.Kind, Status: f.Status}})
 		}
 		if !ok || f.Action == "" {
 			continue
@@ -238,7 +234,8 @@ func (x *Examined) checkEvents(b *Bundle) error {
 			return damage(eventsFile, "%w", err)
 		}
 		finished[f.Address] = true
-		x.Summary.Steps = append(x.Summary.Steps, history.StepSummary{Address: f.Address, Kind: f.Kind, Status: f.Status, Action: f.Action, Outputs: f.Outputs})
+		counts := event.StepFinished{Address: f.Address, Kind: f.Kind, Status: f.Status, Action: f.Action, Outputs: f.Outputs}
+		x.Summary.Steps = append(x.Summary.Steps, history.StepSummary{StepFinished: counts})
 	}
 	for _, r := range x.records {
 		if !finished[r.Address] {
@@ -272,19 +269,14 @@ func (x *Examined) checkSignature(b *Bundle, key *PublicKey) error {
 		}
 		return nil
 	}
-	statement, err := b.Read(statementFile)
-	if err != nil {
-		return err
-	}
+	statement, errStatement := b.Read(statementFile)
 	text, err := b.Read(envelopeFile)
-	if err != nil {
+	if err := cmp.Or(errStatement, err); err != nil {
 		return err
 	}
-	if x.Signatures, x.Signer, err = checkEnvelope(text, statement, key); err != nil {
-		return &Damage{envelopeFile, err}
-	}
+	x.Signatures, x.Signer, err = checkEnvelope(text, statement, key)
 	if key != nil {
 		x.Trusted = key.ID
 	}
-	return nil
+	return damaged(envelopeFile, err)
 }

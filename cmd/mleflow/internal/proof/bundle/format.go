@@ -2,7 +2,9 @@ package bundle
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -134,26 +136,25 @@ func encode(v any, indent string) ([]byte, error) {
 }
 
 // parse reads a document whose form is checked otherwise.
-func parse[T any](text []byte) (v T, err error) {
+func parse(text []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&v); err != nil {
-		return v, fmt.Errorf("mleflow would write it differently: %w", err)
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("mleflow would write it differently: %w", err)
 	}
-	return v, nil
+	return nil
 }
 
-// readDocument reads a document of which only the one form is accepted.
-func readDocument[T any](text []byte) (T, error) {
-	v, err := parse[T](text)
-	if err != nil {
-		return v, err
+// parseForm reads a document of which only the form that write gives it is accepted.
+func parseForm(text []byte, into any, write func(any) ([]byte, error)) error {
+	if err := parse(text, into); err != nil {
+		return err
 	}
-	again, err := document(v)
+	again, err := write(into)
 	if err == nil && !bytes.Equal(again, text) {
-		err = fmt.Errorf("mleflow would write it differently")
+		err = errors.New("mleflow would write it differently")
 	}
-	return v, err
+	return err
 }
 
 // parseDigest reads "sha256:" and a digest.
@@ -182,3 +183,8 @@ func checkPath(path string) error {
 func text(b []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
 }
+
+// readmeText is README.md of a bundle.
+//
+//go:embed readme.md
+var readmeText string

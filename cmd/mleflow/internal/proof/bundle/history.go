@@ -7,14 +7,14 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
-// history counts the attempts of earlier runs, so that a choice among attempts shows.
+// earlierRuns counts the attempts of earlier runs, so that a choice among attempts shows.
 type earlierRuns struct {
 	*collector
 	// starts counts the starts of agents by action: by subject, and by address in this
@@ -70,8 +70,14 @@ func (c *collector) addHistory(d *Disclosure) error {
 	for i := range d.Attempts {
 		a := &d.Attempts[i]
 		h.count(a, made)
-		if s := makers[a.History.Run]; s != nil {
-			a.History.tried(s.Step(a.Address), c.mask)
+		maker := makers[a.History.Run]
+		if maker == nil || maker.Step(a.Address) == nil {
+			continue
+		}
+		st := maker.Step(a.Address)
+		a.History.Tries = st.LastTry
+		for _, r := range st.Retries {
+			a.History.Retries = append(a.History.Retries, c.mask.text(r.Error))
 		}
 	}
 	return nil
@@ -92,17 +98,6 @@ func (h *earlierRuns) count(a *Attempt, made []string) {
 				a.History.Distinct++
 			}
 		}
-	}
-}
-
-// tried returns the number of starts of an attempt.
-func (h *History) tried(s *history.StepSummary, m *masker) {
-	if s == nil {
-		return
-	}
-	h.Tries = s.LastTry
-	for _, r := range s.Retries {
-		h.Retries = append(h.Retries, m.text(r.Error))
 	}
 }
 
@@ -136,11 +131,10 @@ func (h *earlierRuns) add(s *history.Summary, same bool) EarlierRun {
 
 // subject returns the subject of an attempt; empty if it failed or its record is gone.
 func (h *earlierRuns) subject(s history.StepSummary) string {
-	id, err := digest.ParseActionID(s.Action)
-	if err != nil || s.Kind != conditions.AttemptKind {
+	if s.Kind != conditions.AttemptKind {
 		return ""
 	}
-	rec, err := h.src.Cache.Lookup(h.ctx, id)
+	rec, err := outputs.Lookup(h.ctx, h.src.Cache, s.Action)
 	if err != nil {
 		return ""
 	}

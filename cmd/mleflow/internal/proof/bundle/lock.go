@@ -1,10 +1,12 @@
 package bundle
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/lockfile"
@@ -58,19 +60,21 @@ func (l *locker) learn(g *config.Graph) {
 }
 
 func (l *locker) step(r record) (lockfile.Step, error) {
-	s := lockfile.Step{}
-	var err error
-	if s.Addr, err = addr.Parse(r.Address); err != nil {
-		return s, err
+	at, errAddress := addr.Parse(r.Address)
+	action, err := digest.ParseActionID(r.Action)
+	if err := cmp.Or(errAddress, err); err != nil {
+		return lockfile.Step{}, err
 	}
-	if s.Action, err = digest.ParseActionID(r.Action); err != nil {
-		return s, err
-	}
+	s := lockfile.Step{Addr: at, Action: action}
 	fields := slices.Clone(r.Fields)
-	for i, f := range fields {
-		fields[i].Value = l.input(r, i, f)
+	for i := range fields {
+		if slices.Contains(r.Masked, i) { // a bundle may name places that there are not
+			fields[i].Value = lockfile.Withhold("it is private, or specific to a machine") + " " + fields[i].Value
+		}
 	}
 	s.Inputs = lockfile.Inputs(step.Pinned(fields))
+	from := lists.Of(l.from[r.Address], func(at string) lockfile.Origin { return lockfile.Origin{Address: at, Outputs: l.by[at].outputs()} })
+	lockfile.MarkVarying(s.Inputs, from, l.dynamic[r.Address])
 	if l.varies[r.Address] {
 		return s, nil
 	}
@@ -83,28 +87,43 @@ func (l *locker) step(r record) (lockfile.Step, error) {
 	return s, nil
 }
 
-// input returns a field's value in the lock.
-func (l *locker) input(r record, i int, f digest.Field) string {
-	for _, from := range l.from[r.Address] {
-		if strings.HasPrefix(f.Label, "kind") || step.IsCondition(f.Label) {
-			break
-		}
-		if l.dynamic[r.Address] || l.by[from].gave(f.Value) {
-			return lockfile.Vary(from)
-		}
-	}
-	if slices.Contains(r.Masked, i) {
-		return lockfile.Withhold("it is private, or specific to a machine") + " " + f.Value
-	}
-	return f.Value
+// definition is a competition as a step used it.
+type definition struct {
+	Competition string `json:"competition"`
+	Version     string `json:"version"`
+	// Kind is the kind of step that used it, Digest what of the definition
+	// is in that step's key.
+	Kind   string `json:"kind"`
+	Digest string `json:"sha256"`
 }
 
-// gave reports whether a value names content of the step's outputs.
-func (r record) gave(value string) bool {
-	for _, o := range r.Outputs {
-		if o.Digest != nil && strings.Contains(value, o.Digest.String()) {
-			return true
+// account is what the derived documents of a bundle are made of.
+type account struct {
+	Run         Run `json:"run"`
+	environment Environment
+	records     []record
+}
+
+// definitions returns the definitions that steps used, sorted and each once.
+func (a account) definitions() []definition {
+	list := []definition{}
+	for _, r := range a.records {
+		if id := r.field("definition"); id != "" && r.field("competition") != "" {
+			list = append(list, definition{r.field("competition"), r.field("version"), r.Kind, id})
 		}
 	}
-	return false
+	slices.SortFunc(list, func(a, b definition) int {
+		return cmp.Or(strings.Compare(a.Competition, b.Competition), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Digest, b.Digest))
+	})
+	return slices.Compact(list)
+}
+
+// compareAddresses orders addresses as a lock file does.
+func compareAddresses(a, b string) int {
+	x, errX := addr.Parse(a)
+	y, errY := addr.Parse(b)
+	if errX != nil || errY != nil {
+		return strings.Compare(a, b)
+	}
+	return x.Compare(y)
 }

@@ -1,11 +1,13 @@
 package bundle
 
 import (
+	"archive/tar"
 	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -80,22 +82,13 @@ func (c *collector) packed(at string, ref cache.Ref, refuse func(tree.Entry) str
 	return c.addPacks(at, objects)
 }
 
-// chunk is one object of a pack.
-type chunk struct {
-	id   digest.ContentID
-	size int64
-}
-
-func (c *collector) addPacks(at string, objects map[digest.ContentID]int64) error {
-	list := make([]chunk, 0, len(objects))
-	for id, size := range objects {
-		list = append(list, chunk{id, size})
-	}
-	slices.SortFunc(list, func(a, b chunk) int { return bytes.Compare(a.id[:], b.id[:]) })
+// addPacks adds objects, of which the sizes are given, in the order of their digests.
+func (c *collector) addPacks(at string, sizes map[digest.ContentID]int64) error {
+	list := slices.SortedFunc(maps.Keys(sizes), func(a, b digest.ContentID) int { return bytes.Compare(a[:], b[:]) })
 	for n := 0; len(list) > 0; n++ {
 		var bytes int64
-		end := slices.IndexFunc(list, func(o chunk) bool {
-			bytes += block + o.size + padding(o.size)
+		end := slices.IndexFunc(list, func(id digest.ContentID) bool {
+			bytes += block + sizes[id] + padding(sizes[id])
 			return bytes > maxPackBytes
 		})
 		switch {
@@ -104,7 +97,7 @@ func (c *collector) addPacks(at string, objects map[digest.ContentID]int64) erro
 		case end == 0:
 			end = 1
 		}
-		if err := c.addPack(packPath(at, n), list[:end:end]); err != nil {
+		if err := c.addPack(packPath(at, n), list[:end:end], sizes); err != nil {
 			return err
 		}
 		list = list[end:]
@@ -114,10 +107,10 @@ func (c *collector) addPacks(at string, objects map[digest.ContentID]int64) erro
 
 // addPack adds one pack. Its objects are read twice: for its digest, and when it is
 // written.
-func (c *collector) addPack(path string, list []chunk) error {
+func (c *collector) addPack(path string, list []digest.ContentID, sizes map[digest.ContentID]int64) error {
 	open := func() (io.ReadCloser, error) {
 		r, w := io.Pipe()
-		go func() { w.CloseWithError(c.writePack(w, list)) }()
+		go func() { w.CloseWithError(c.writePack(w, list, sizes)) }()
 		return r, nil
 	}
 	r, err := open()
@@ -136,86 +129,47 @@ func (c *collector) addPack(path string, list []chunk) error {
 }
 
 // writePack writes the objects as the blobs of a bundle are written.
-func (c *collector) writePack(w io.Writer, list []chunk) error {
-	a := &archiver{w: w}
-	for _, o := range list {
-		r, err := c.src.Cache.Open(c.ctx, o.id)
-		if err != nil {
-			return err
-		}
-		err = a.entry(blobFolder+o.id.String(), File{Path: o.id.String(), Digest: o.id, Size: o.size}, r)
-		if err = cmp.Or(err, r.Close()); err != nil {
+func (c *collector) writePack(w io.Writer, list []digest.ContentID, sizes map[digest.ContentID]int64) error {
+	pack := tar.NewWriter(w)
+	for _, id := range list {
+		open := func() (io.ReadCloser, error) { return c.src.Cache.Open(c.ctx, id) }
+		if err := writeBlob(pack, File{Path: id.String(), Digest: id, Size: sizes[id]}, open); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// packs are the packs of one output of a bundle that is checked.
-type packs struct {
-	b *Bundle
-	// spans are the places of the objects in the file.
-	spans map[digest.ContentID]span
-}
-
-// Open implements cache.Store for directories.
-func (p *packs) Open(_ context.Context, id digest.ContentID) (io.ReadCloser, error) {
-	at, found := p.spans[id]
-	if !found {
-		return nil, cache.ErrNotFound
-	}
-	return io.NopCloser(io.NewSectionReader(p.b.f, at.offset, at.size)), nil
-}
-
-// Has implements cache.Store.
-func (p *packs) Has(_ context.Context, id digest.ContentID) (int64, error) {
-	if at, found := p.spans[id]; found {
-		return at.size, nil
-	}
-	return 0, cache.ErrNotFound
-}
-
-// Ingest implements cache.Store; a bundle is not written to.
-func (p *packs) Ingest(context.Context, string) (cache.Ingest, error) { return nil, cache.ErrReadOnly }
-
-// openPacks reads the packs of an output, every byte of them; nil if it has
-// none.
-func (b *Bundle) openPacks(ctx context.Context, output string) (*packs, []string, error) {
-	p := &packs{b: b, spans: map[digest.ContentID]span{}}
-	var paths []string
-	for n := 0; ; n++ {
+// readPacks reads the packs of an output, every byte of them, and returns the places of
+// their objects.
+func (b *Bundle) readPacks(ctx context.Context, output string) (spans map[digest.ContentID]span, paths []string, err error) {
+	spans = map[digest.ContentID]span{}
+	for n := 0; b.Has(packPath(output, n)); n++ {
 		path := packPath(output, n)
-		f, found := b.byPath[path]
-		if !found {
-			break
-		}
 		paths = append(paths, path)
-		if err := p.read(ctx, path, b.blobs[f.Digest]); err != nil {
+		if err := b.readPack(ctx, path, spans); err != nil {
 			return nil, nil, err
 		}
 		b.work.Add(1, 0)
 	}
-	if len(paths) == 0 {
-		return nil, nil, nil
-	}
-	return p, paths, nil
+	return spans, paths, nil
 }
 
-// read reads one pack: headers in the order of digests, content that has them.
-func (p *packs) read(ctx context.Context, path string, s span) error {
-	last := ""
+// readPack reads one pack: headers in the order of digests, content that has them.
+func (b *Bundle) readPack(ctx context.Context, path string, spans map[digest.ContentID]span) error {
+	s, last := b.blobs[b.byPath[path].Digest], ""
 	for at, end := s.offset, s.offset+s.size; at < end; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if len(p.spans) >= maxEntries*8 {
+		if len(spans) >= maxEntries*8 {
 			return damage(path, "it has more than %d objects", maxEntries*8)
 		}
 		var head [block]byte
-		if _, err := p.b.f.ReadAt(head[:], at); err != nil {
-			return p.b.cut(path, err)
+		if _, err := b.f.ReadAt(head[:], at); err != nil {
+			return b.cut(path, err)
 		}
-		name, one, err := readBlobHeader(head[:], path, last)
+		name, one, err := readHeader(head[:], path, "", last)
 		if err != nil {
 			return err
 		}
@@ -223,15 +177,25 @@ func (p *packs) read(ctx context.Context, path string, s span) error {
 		if at = one.offset + one.size + padding(one.size); at > end {
 			return damage(path, "it ends within %s", name)
 		}
-		if err := p.b.checkPadding(name+" in "+path, one); err != nil {
+		if err := b.checkPadding(name+" in "+path, one); err != nil {
 			return err
 		}
-		id, err := p.b.checkBlob(ctx, path, name, one)
-		if err != nil {
-			return err
+		id, err := b.sum(ctx, one)
+		switch {
+		case err != nil:
+			return fmt.Errorf("read %s: %w", path, err)
+		case id != blobID(name):
+			return damage(path, "the content of %s does not match its digest", name)
 		}
-		p.b.work.Add(0, block+padding(one.size))
-		p.spans[id] = one
+		b.work.Add(0, block+padding(one.size))
+		spans[id] = one
 	}
 	return nil
+}
+
+// sum returns the digest of a part of the file.
+func (b *Bundle) sum(ctx context.Context, s span) (digest.ContentID, error) {
+	w := digest.NewWriter()
+	_, err := cache.Copy(ctx, b.work.Writer(w), io.NewSectionReader(b.f, s.offset, s.size))
+	return w.ID(), err
 }

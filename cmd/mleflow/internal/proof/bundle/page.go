@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
@@ -57,20 +58,17 @@ func (d *Disclosure) Sections() []Section {
 func (d *Disclosure) counted() Section {
 	s := Section{Title: "Attempts that the cache began, by its chain", Columns: []string{"Agent", "Competition", "Version", "Began", "Published", "With another result", "Failed", "Cancelled", "Without an end", "Different keys", "Others at the competition"}}
 	for _, t := range d.Counted {
-		row := []string{t.Agent, t.Competition, t.Version}
-		for _, n := range []int{t.Began, t.Published, t.Unpublished, t.Failed, t.Cancelled, t.Unended, t.Keys, t.Beside} {
-			row = append(row, strconv.Itoa(n))
-		}
-		s.Rows = append(s.Rows, row)
+		numbers := lists.Of([]int{t.Began, t.Published, t.Unpublished, t.Failed, t.Cancelled, t.Unended, t.Keys, t.Beside}, strconv.Itoa)
+		s.Rows = append(s.Rows, append([]string{t.Agent, t.Competition, t.Version}, numbers...))
 	}
 	return s
 }
 
 func runs(title string, list []EarlierRun) Section {
 	s := Section{Title: title, Columns: []string{"Run", "Started", "State", "Attempts", "Failed by the machine"}}
-	for _, e := range list {
-		s.Rows = append(s.Rows, []string{e.Run, e.Started.Format(time.RFC3339), string(e.State), strconv.Itoa(e.Attempts), strconv.Itoa(e.Failed)})
-	}
+	s.Rows = lists.Of(list, func(e EarlierRun) []string {
+		return []string{e.Run, e.Started.Format(time.RFC3339), string(e.State), strconv.Itoa(e.Attempts), strconv.Itoa(e.Failed)}
+	})
 	return s
 }
 
@@ -107,12 +105,7 @@ func (d *Disclosure) about() Section {
 	if d.Evaluation != nil {
 		s.Rows = append(s.Rows, []string{"evaluation " + d.Evaluation.Name, view.Evaluation(*d.Evaluation)})
 	}
-	var facts [][]string
-	for name, v := range e.Facts {
-		facts = append(facts, []string{name, v})
-	}
-	slices.SortFunc(facts, func(a, b []string) int { return strings.Compare(a[0], b[0]) })
-	s.Rows = append(s.Rows, facts...)
+	s.Rows = append(s.Rows, lists.OfMap(e.Facts, func(name, v string) []string { return []string{name, v} })...)
 	s.Rows = append(s.Rows, []string{"attempts", strconv.Itoa(len(d.Attempts))}, []string{"isolation", d.isolation()}, []string{"task", d.task()}, []string{"earlier runs", strconv.Itoa(len(d.Earlier))})
 	return s
 }
@@ -128,26 +121,20 @@ func (d *Disclosure) isolation() string {
 
 // task describes the agents' task texts.
 func (d *Disclosure) task() string {
-	var sets [][]string
-	for i := range d.Attempts {
-		sets = append(sets, d.Attempts[i].Conditions)
-	}
-	return conditions.Told(sets...)
+	return conditions.Told(lists.Of(d.Attempts, func(a Attempt) []string { return a.Conditions })...)
 }
 
 // agents are the agents, each once.
 func (d *Disclosure) agents() Section {
 	s := Section{Title: "Agents", Columns: []string{"Agent", "Version", "Command", "Image", "Image digest", "Secrets given", "Attempts"}}
-	count := map[string]int{}
-	rows := map[string][]string{}
-	for _, a := range d.Attempts {
-		row := []string{a.Agent, cmp.Or(a.AgentVersion, "-"), strings.Join(a.Command, " "), cmp.Or(a.Image, "-"), cmp.Or(a.ImageDigest, "-"), cmp.Or(strings.Join(a.Secrets, ", "), "none")}
-		key := strings.Join(row, "\x00")
-		rows[key] = row
-		count[key]++
-	}
-	for key, row := range rows {
-		s.Rows = append(s.Rows, append(row, strconv.Itoa(count[key])))
+	rows := lists.Of(d.Attempts, func(a Attempt) []string {
+		return []string{
+			a.Agent, cmp.Or(a.AgentVersion, "-"), strings.Join(a.Command, " "), cmp.Or(a.Image, "-"), cmp.Or(a.ImageDigest, "-"),
+			cmp.Or(strings.Join(a.Secrets, ", "), "none"),
+		}
+	})
+	for _, same := range lists.Grouped(rows, func(row []string) string { return strings.Join(row, "\x00") }) {
+		s.Rows = append(s.Rows, append(same[0], strconv.Itoa(len(same))))
 	}
 	slices.SortFunc(s.Rows, slices.Compare[[]string])
 	return s

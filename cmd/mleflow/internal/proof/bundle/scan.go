@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,14 @@ func Begins(path string) (bool, error) {
 
 func damage(where, format string, args ...any) error {
 	return &Damage{where, fmt.Errorf(format, args...)}
+}
+
+// damaged is an error about a file as a Damage.
+func damaged(where string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Damage{where, err}
 }
 
 // span is the place of an entry's bytes.
@@ -119,14 +128,20 @@ func (b *Bundle) walk(ctx context.Context, size int64) (fixed map[string]span, e
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		where, wanted := fmt.Sprintf("the header of entry %d", n+1), ""
 		var head [block]byte
 		if _, err := b.f.ReadAt(head[:], at); err != nil {
-			return nil, b.cut(fmt.Sprintf("the header of entry %d", n+1), err)
+			return nil, b.cut(where, err)
 		}
-		if head == [block]byte{} {
+		switch {
+		case head == [block]byte{}:
 			return fixed, b.checkEnd(at, size, n)
+		case n < len(order):
+			wanted = order[n]
+		case n >= maxEntries+len(order):
+			return nil, damage("the file", "it has more than %d entries", maxEntries)
 		}
-		name, s, err := readHeader(head[:], n, last)
+		name, s, err := readHeader(head[:], where, wanted, last)
 		if err != nil {
 			return nil, err
 		}
@@ -138,38 +153,44 @@ func (b *Bundle) walk(ctx context.Context, size int64) (fixed map[string]span, e
 		if err := b.checkPadding(name, s); err != nil {
 			return nil, err
 		}
-		last = name
-		if n < len(order) {
+		if wanted != "" {
 			fixed[name] = s
 			continue
 		}
-		id, err := digest.ParseContentID(strings.TrimPrefix(name, blobFolder))
-		if err != nil {
-			return nil, damage(name, "its name is not a digest")
-		}
-		b.blobs[id] = s
+		last, b.blobs[blobID(name)] = name, s
 	}
 }
 
-// readHeader reads entry n, which comes after the entry called last.
-func readHeader(head []byte, n int, last string) (string, span, error) {
-	where := fmt.Sprintf("the header of entry %d", n+1)
+// blobID returns the digest in the name of a blob; any that has another name if there is none.
+func blobID(name string) digest.ContentID {
+	id, _ := digest.ParseContentID(strings.TrimPrefix(name, blobFolder))
+	return id
+}
+
+// readHeader reads a header, which must have its only form. Its name is that of the entry
+// wanted or, if that is "", that of a blob, which must come after the one called last.
+func readHeader(head []byte, where, wanted, last string) (string, span, error) {
 	name := headerName(head)
 	size, ok := headerSize(head)
-	if !ok || size > maxBlob {
-		return "", span{}, damage(where, "it declares a size that no bundle can have")
-	}
 	switch {
-	case n >= maxEntries+len(order):
-		return "", span{}, damage("the file", "it has more than %d entries", maxEntries)
-	case n < len(order) && name != order[n]:
-		return "", span{}, damage(where, "it names %.90q instead of %s", name, order[n])
-	case n < len(order):
-		return name, span{size: size}, checkHeader(head, where, name, size)
-	case n == len(order):
-		last = ""
+	case !ok:
+		return "", span{}, damage(where, "it declares a size that no bundle can have")
+	case wanted != "" && name != wanted:
+		return "", span{}, damage(where, "it names %.90q instead of %s", name, wanted)
+	case wanted != "":
+	case name != blobFolder+blobID(name).String(): // digits in capitals would be a second name
+		return "", span{}, damage(where, "it names %.90q, which is not a blob", name)
+	case name <= last:
+		return "", span{}, damage(where, "%s is not in its place", name)
 	}
-	return readBlobHeader(head, where, last)
+	only, err := header(name, size)
+	if err != nil {
+		return "", span{}, damage(where, "%w", err)
+	}
+	if at := differ(only, head); at >= 0 {
+		return "", span{}, damage(fmt.Sprintf("%s (%s)", where, name), "mleflow would write byte %d differently", at)
+	}
+	return name, span{size: size}, nil
 }
 
 // differ returns the index at which two strings first differ, or -1.
@@ -233,8 +254,8 @@ func (b *Bundle) section(where string, s span, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// blob reads a blob of the frame.
-func (b *Bundle) blob(where string, d descriptor) ([]byte, error) {
+// blob reads a document of the frame.
+func (b *Bundle) blob(where string, d descriptor, into any) ([]byte, error) {
 	id, err := parseDigest(d.Digest)
 	if err != nil {
 		return nil, damage(where, "%w", err)
@@ -244,48 +265,38 @@ func (b *Bundle) blob(where string, d descriptor) ([]byte, error) {
 		return nil, damage(where, "there is no blob %s of %d bytes", id, d.Size)
 	}
 	text, err := b.section(where, s, maxManifest)
-	if err == nil && digest.Of(text) != id {
-		err = damage(where, "its content does not match its digest")
+	switch {
+	case err != nil:
+		return nil, err
+	case digest.Of(text) != id:
+		return nil, damage(where, "its content does not match its digest")
 	}
-	return text, err
+	return text, damaged(where, parse(text, into))
 }
 
 // readFrame follows the index to the manifest and the list of contents.
 func (b *Bundle) readFrame(fixed map[string]span) error {
 	layout, err := b.section(layoutFile, fixed[layoutFile], maxIndex)
-	if err != nil {
+	if err == nil && string(layout) != layoutText {
+		err = damage(layoutFile, "mleflow would write it differently")
+	}
+	text, errIndex := b.section(indexFile, fixed[indexFile], maxIndex)
+	var ix index
+	if err := cmp.Or(err, errIndex, damaged(indexFile, parse(text, &ix))); err != nil {
 		return err
 	}
-	if string(layout) != layoutText {
-		return damage(layoutFile, "mleflow would write it differently")
-	}
-	text, err := b.section(indexFile, fixed[indexFile], maxIndex)
-	if err != nil {
-		return err
-	}
-	ix, err := parse[index](text)
-	switch {
-	case err != nil:
-		return damage(indexFile, "%w", err)
-	case len(ix.Manifests) != 1:
+	if len(ix.Manifests) != 1 {
 		return damage(indexFile, "it does not name one manifest")
 	}
-	top := ix.Manifests[0]
-	doc, err := b.blob("the manifest", top)
+	var m manifest
+	doc, err := b.blob("the manifest", ix.Manifests[0], &m)
 	if err != nil {
 		return err
 	}
 	b.Manifest = digest.Of(doc)
-	m, err := parse[manifest](doc)
-	if err != nil {
-		return damage("the manifest", "%w", err)
-	}
-	if b.listing, err = b.blob("the list of contents", m.Config); err != nil {
+	var list contents
+	if b.listing, err = b.blob("the list of contents", m.Config, &list); err != nil {
 		return err
-	}
-	list, err := parse[contents](b.listing)
-	if err != nil {
-		return damage("the list of contents", "%w", err)
 	}
 	if list.Format != formatVersion {
 		return damage("the list of contents", "the bundle has format %d, and this mleflow reads %d; check it with the version of mleflow that wrote it", list.Format, formatVersion)

@@ -147,7 +147,8 @@ func TestSigner(t *testing.T) {
 		m := newModel(t)
 		m.key = key
 		m.tamper = func(files map[string][]byte) {
-			e, err := readDocument[envelope](files[envelopeFile])
+			var e envelope
+			err := parseForm(files[envelopeFile], &e, document)
 			if err != nil {
 				t.Fatal(err)
 			}

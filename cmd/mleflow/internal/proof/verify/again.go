@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,8 +13,10 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
@@ -183,9 +186,9 @@ func (a *verifier) flag(ctx context.Context, i int, row *Row, perfect map[int]*g
 	if err != nil {
 		return fmt.Errorf("answers of %s: %w", def.ID, err)
 	}
-	if same, err := a.submits(ctx, i, answers); err != nil || same {
+	if a.submits(ctx, i, answers) {
 		row.Flags = append(row.Flags, "the submission is the answers, byte for byte")
-		return err
+		return nil
 	}
 	if _, done := perfect[l.prepare]; !done {
 		if perfect[l.prepare], err = a.perfect(ctx, def, answers); err != nil {
@@ -204,16 +207,13 @@ func (a *verifier) flag(ctx context.Context, i int, row *Row, perfect map[int]*g
 }
 
 // submits reports whether a grade's submission is a file.
-func (a *verifier) submits(ctx context.Context, i int, file tree.Entry) (bool, error) {
+func (a *verifier) submits(ctx context.Context, i int, file tree.Entry) bool {
 	ref := a.argument(i, "submission").EncapsulatedValue().(*step.Artifact).Ref
-	if ref.Kind == cache.Tree {
-		e, err := tree.Find(ctx, a.store, ref, filepath.ToSlash(filepath.Clean(a.text(i, "file"))))
-		if err != nil {
-			return false, nil //nolint:nilerr // there is none, which the report says
-		}
-		ref = e.Ref()
+	if ref.Kind != cache.Tree {
+		return ref.ID == file.ID
 	}
-	return ref.ID == file.ID, nil
+	e, err := tree.Find(ctx, a.store, ref, filepath.ToSlash(filepath.Clean(a.text(i, "file"))))
+	return err == nil && e.ID == file.ID // without the file it is not the answers, and the report says so
 }
 
 // perfect grades the answers as a submission; nil if they are no submission.
@@ -232,4 +232,44 @@ func (a *verifier) perfect(ctx context.Context, def *competitions.Definition, an
 		return nil, ctx.Err() //nolint:nilerr // answers need not be a submission
 	}
 	return &report, nil
+}
+
+// OtherVersion means that a bundle was made by step kinds of other versions than this
+// program's, so that neither its keys nor anything derived from them can be compared. The
+// bundle may be correct.
+type OtherVersion struct {
+	// Mleflow is the version that wrote the bundle, Kinds are the differences.
+	Mleflow string
+	Kinds   []string
+}
+
+// Error implements error.
+func (o *OtherVersion) Error() string {
+	return fmt.Sprintf("it is of another version of mleflow, not necessarily wrong: %s; verify it with mleflow %s", strings.Join(o.Kinds, ", "), o.Mleflow)
+}
+
+// Is makes it a mismatch.
+func (o *OtherVersion) Is(err error) bool { return err == step.ErrMismatch }
+
+// CheckVersions returns an OtherVersion if scores of the bundle rest on steps of
+// kinds whose versions are not this program's.
+func CheckVersions(x *bundle.Examined, kinds *step.Registry) error {
+	var differ []string
+	for _, name := range slices.Sorted(maps.Keys(x.Kinds)) {
+		if !basis(name) {
+			continue
+		}
+		if here := kinds.Kind(name); here != nil && !here.Reads(x.Kinds[name]) {
+			differ = append(differ, fmt.Sprintf("its %s steps have version %s, and here %s", name, x.Kinds[name], here.Version))
+		}
+	}
+	if len(differ) > 0 {
+		return &OtherVersion{x.Run.Version, differ}
+	}
+	return nil
+}
+
+// basis reports whether scores rest on steps of a kind.
+func basis(kind string) bool {
+	return slices.Contains([]string{conditions.AttemptKind, conditions.AggregateKind, conditions.ChecksumKind, conditions.DownloadKind, conditions.GradeKind, conditions.PrepareKind}, kind)
 }

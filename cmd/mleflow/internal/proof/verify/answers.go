@@ -85,14 +85,7 @@ func (a *verifier) answersOf(ctx context.Context, l chain) (*answers, error) {
 }
 
 func (a *verifier) definition(l chain) (*competitions.Definition, error) {
-	def, err := a.Catalog.Get(l.competition)
-	if err == nil {
-		def, err = def.At(l.version)
-	}
-	if err == nil && conditions.Rehearsed(a.Program.Conditions(l.grade)) {
-		def = def.Rehearsed()
-	}
-	return def, err
+	return conditions.Definition(a.Catalog, l.competition, l.version, a.Program.Conditions(l.grade))
 }
 
 // fromFolder takes prepared data. If a half of them is missing, it prepares the raw data.

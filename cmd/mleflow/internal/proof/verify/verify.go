@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine"
@@ -148,38 +149,27 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 	if a.disclosed, err = q.Bundle.Disclosure(); err != nil {
 		return nil, err
 	}
-	if err := a.recall(ctx); err != nil {
-		return nil, err
-	}
-	if err := a.keys(); err != nil {
-		return nil, err
-	}
-	onBoard := a.boards()
-	for i := range q.Program.Instances {
-		if a.kind(i) == conditions.GradeKind && a.records[i] != nil {
-			row, err := a.row(ctx, i, onBoard[i])
-			if err != nil {
-				return nil, err
-			}
-			a.report.Rows = append(a.report.Rows, row)
+	for _, part := range []func(context.Context) error{a.recall, a.keys, a.grades, a.regrade, a.reboard} {
+		if err := part(ctx); err != nil {
+			return nil, err
 		}
 	}
-	a.refuseMixed()
-	slices.Sort(a.report.Pinned)
-	a.report.Pinned = slices.Compact(a.report.Pinned)
-	if err := a.regrade(ctx); err != nil {
-		return nil, err
-	}
-	return a.report, a.reboard(ctx)
+	return a.report, nil
 }
 
-// refuseMixed refuses the rows of a rehearsal if others are of real data.
-func (a *verifier) refuseMixed() {
+// grades judges the rows. Those of a rehearsal are refused if others are of real data.
+func (a *verifier) grades(ctx context.Context) error {
+	onBoard := a.boards()
 	var sets [][]string
 	for i := range a.Program.Instances {
-		if a.kind(i) == conditions.GradeKind && a.records[i] != nil {
-			sets = append(sets, a.Program.Conditions(i))
+		if a.kind(i) != conditions.GradeKind || a.records[i] == nil {
+			continue
 		}
+		row, err := a.row(ctx, i, onBoard[i])
+		if err != nil {
+			return err
+		}
+		a.report.Rows, sets = append(a.report.Rows, row), append(sets, a.Program.Conditions(i))
 	}
 	err := conditions.CheckData(sets...)
 	for i, set := range sets {
@@ -187,6 +177,9 @@ func (a *verifier) refuseMixed() {
 			a.report.Rows[i].Standing, a.report.Rows[i].Why = Refused, err.Error()
 		}
 	}
+	slices.Sort(a.report.Pinned)
+	a.report.Pinned = slices.Compact(a.report.Pinned)
+	return nil
 }
 
 // recall gives the pipeline the outputs of the run.
@@ -203,11 +196,7 @@ func (a *verifier) recall(ctx context.Context) error {
 			}
 			continue
 		}
-		id, err := digest.ParseActionID(s.Action)
-		if err != nil {
-			return err
-		}
-		rec, err := a.store.Lookup(ctx, id)
+		rec, err := outputs.Lookup(ctx, a.store, s.Action)
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Address, err)
 		}
@@ -285,7 +274,7 @@ var machineFields = []string{"image digest", "comparison", "classes"}
 
 // keys compares the keys of the steps behind scores with those computed by the verifier's
 // own kinds, definitions and leaderboards.
-func (a *verifier) keys() error {
+func (a *verifier) keys(context.Context) error {
 	var errs []error
 	for i, rec := range a.records {
 		if rec == nil {
@@ -305,8 +294,10 @@ func (a *verifier) keys() error {
 			continue
 		}
 		was := lockfile.Step{Addr: a.Program.Instances[i].Addr, Inputs: lockfile.Inputs(rec.Fields)}
-		list := slices.DeleteFunc(was.CheckInputs(lockfile.Inputs(h.Fields())), func(d lockfile.Deviation) bool {
-			return slices.Contains(machineFields, d.Field)
+		kind := a.Program.Instances[i].Step.Kind
+		then, _ := kind.As(rec.Field("kind version"), h.Fields())
+		list := slices.DeleteFunc(was.CheckInputs(lockfile.Inputs(then)), func(d lockfile.Deviation) bool {
+			return slices.Contains(machineFields, d.Field) || kind.ByProgram(d.Field)
 		})
 		if len(list) == 0 && err == nil {
 			a.report.Keys++

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -34,11 +35,9 @@ type Result struct {
 // JSON is the leaderboard as JSON: the fixed fields of the first agent's board, and
 // further ones.
 type JSON struct {
-	Agent     string `json:"agent"`
-	Isolation string `json:"isolation"` // see conditions.Shown
-	Untrusted bool   `json:"untrusted"` // see conditions.Untrusted
-	Task      string `json:"task"`      // see conditions.Told
-	Class     string `json:"class"`     // see conditions.Class
+	Agent string `json:"agent"`
+	conditions.Under
+	Class string `json:"class"` // see conditions.Class
 	conditions.Repeats
 	board.Board
 	// MetricExternal are the competitions whose scores a program computed.
@@ -118,15 +117,10 @@ func (r *Result) Compare(second board.Standing) error {
 	return nil
 }
 
-func side(s board.Standing) results.Side {
-	return results.Side{Name: s.Name, Attempts: attemptsOf(s)}
-}
+func side(s board.Standing) results.Side { return results.Side{Name: s.Name, Attempts: attemptsOf(s)} }
 
-func attemptsOf(s board.Standing) (list []*results.Attempt) {
-	for _, g := range s.File.Reports {
-		list = append(list, results.OfReport(g))
-	}
-	return list
+func attemptsOf(s board.Standing) []*results.Attempt {
+	return lists.Of(s.File.Reports, results.OfReport)
 }
 
 // All returns the leaderboard of all agents as JSON.
@@ -143,7 +137,7 @@ func (r Result) All() AllJSON {
 // JSON returns the leaderboard of one agent, or of two, as JSON.
 func (r Result) JSON() JSON {
 	of := func(s board.Standing) JSON {
-		return JSON{Agent: s.Name, Repeats: conditions.RepeatsOf(slices.Concat(s.Conditions(nil), s.Uncounted)...), Isolation: s.Isolation(nil), Untrusted: conditions.Untrusted(s.Conditions(nil)...), Task: s.Task(nil), Class: s.Class(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally(), Cost: results.CostOf(attemptsOf(s))}
+		return JSON{Agent: s.Name, Repeats: conditions.RepeatsOf(slices.Concat(s.Conditions(nil), s.Uncounted)...), Under: s.Under(nil), Class: s.Class(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally(), Cost: results.CostOf(attemptsOf(s))}
 	}
 	out := of(r.Agents[0])
 	out.At = r.Stopped
@@ -159,14 +153,10 @@ func (r Result) JSON() JSON {
 
 // notes returns the remarks that a reader of the scores needs.
 func (r Result) notes() []string {
-	var all []conditions.Attempts
-	for _, s := range r.Agents {
-		all = append(all, conditions.Attempts{Agent: s.Name, Sets: slices.Concat(s.Conditions(nil), s.Uncounted)})
-	}
-	var reports []grading.Report
-	for _, s := range r.Agents {
-		reports = append(reports, s.Reports()...)
-	}
+	all := lists.Of(r.Agents, func(s board.Standing) conditions.Attempts {
+		return conditions.Attempts{Agent: s.Name, Sets: slices.Concat(s.Conditions(nil), s.Uncounted)}
+	})
+	reports := slices.Concat(lists.Of(r.Agents, board.Standing.Reports)...)
 	notes := append(conditions.Notes(all), export.ExternalNotes(reports)...)
 	for _, s := range r.Agents {
 		if t := s.RuleTally(); t != nil {
@@ -197,7 +187,7 @@ type Labels struct{ Models, Hours, Date string }
 func (r Result) rows(o Labels) []export.Row {
 	var rows []export.Row
 	for i, s := range r.Agents {
-		row := export.Row{Agent: s.Name, Splits: s.Board.Splits, Hours: cmp.Or(o.Hours, conditions.Hours(s.Conditions(nil)...)), Isolation: s.Isolation(nil), Task: s.Task(nil), Class: s.Class(nil), Seeds: s.Board.SeedsPerSplit}
+		row := export.Row{Agent: s.Name, Splits: s.Board.Splits, Hours: cmp.Or(o.Hours, conditions.Hours(s.Conditions(nil)...)), Under: s.Under(nil), Class: s.Class(nil), Seeds: s.Board.SeedsPerSplit}
 		for _, g := range s.File.Reports {
 			row.Date = max(row.Date, strings.SplitN(g.CreatedAt, "T", 2)[0])
 		}
@@ -221,7 +211,7 @@ func (r Result) Table(name string) (*table.Table, error) {
 	for _, s := range r.Agents {
 		for _, split := range r.Splits {
 			if figures, ok := s.Board.Splits[split.Name]; ok {
-				groups = append(groups, export.Group{Agent: s.Name, Name: split.Name, Figures: figures, Seeds: s.Board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Isolation: s.Isolation(split.IDs), Untrusted: conditions.Untrusted(s.Conditions(split.IDs)...), Task: s.Task(split.IDs), Class: s.Class(split.IDs), Measures: s.Board.Measures[split.Name]})
+				groups = append(groups, export.Group{Agent: s.Name, Name: split.Name, Figures: figures, Seeds: s.Board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Under: s.Under(split.IDs), Class: s.Class(split.IDs), Measures: s.Board.Measures[split.Name]})
 			}
 		}
 	}

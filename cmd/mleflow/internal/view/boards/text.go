@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -58,8 +59,6 @@ func (l Layout) table(keys int, columns ...string) *view.Table {
 	return t
 }
 
-func (l Layout) write(out *bytes.Buffer, t *view.Table) { _ = t.Write(out, l.Style) } // a buffer takes all
-
 // text is the width of paragraphs.
 func (l Layout) text() int { return min(cmp.Or(l.Width, 100), 100) }
 
@@ -75,7 +74,7 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 		if _, ok := b.Splits[split.Name]; ok {
 			shown = append(shown, split.Name)
 			columns = append(columns, ">"+split.Name)
-			for i, value := range []string{s.Isolation(split.IDs), s.Task(split.IDs), strconv.Itoa(b.SeedsPerSplit[split.Name]), strconv.Itoa(len(split.IDs))} {
+			for i, value := range []string{s.Under(split.IDs).Isolation, s.Under(split.IDs).Task, strconv.Itoa(b.SeedsPerSplit[split.Name]), strconv.Itoa(len(split.IDs))} {
 				about[i] = append(about[i], value)
 			}
 		}
@@ -92,7 +91,7 @@ func (l Layout) board(out *bytes.Buffer, s board.Standing, splits []board.SplitI
 			t.Row(row...)
 		}
 	}
-	l.write(out, t)
+	t.Write(out, l.Style)
 	for _, row := range append(same, []string{"class", s.Class(nil)}) {
 		fmt.Fprintf(out, "%-12s  %s\n", row[0], view.OneLine(row[1]))
 	}
@@ -154,7 +153,7 @@ func (l Layout) comparison(out *bytes.Buffer, split string, c *results.Compariso
 	for _, row := range rows[1:] {
 		t.Row(row...)
 	}
-	l.write(out, t)
+	t.Write(out, l.Style)
 	out.WriteString("\n")
 }
 
@@ -164,28 +163,22 @@ func (l Layout) stopped(out *bytes.Buffer, r Result) {
 		return
 	}
 	names := []string{"any_medal_percentage", "gold_medal_percentage", "silver_medal_percentage", "bronze_medal_percentage", "above_median_percentage", "valid_submissions_percentage"}
-	header := []string{"Stopped after"}
-	for _, name := range names {
-		header = append(header, ">"+strings.TrimSuffix(name, "_percentage"))
-	}
+	header := lists.Of(names, func(name string) string { return ">" + strings.TrimSuffix(name, "_percentage") })
 	for _, split := range r.Splits {
 		if _, ok := r.Agents[0].Board.Splits[split.Name]; !ok {
 			continue
 		}
-		t := l.table(1, header...)
+		t := l.table(1, append([]string{"Stopped after"}, header...)...)
 		row := func(what string, b board.Board) {
-			cells := []string{what}
-			for _, name := range names {
-				cells = append(cells, b.Splits[split.Name][name].Text(b.SeedsPerSplit[split.Name]))
-			}
-			t.Row(cells...)
+			cells := lists.Of(names, func(name string) string { return b.Splits[split.Name][name].Text(b.SeedsPerSplit[split.Name]) })
+			t.Row(append([]string{what}, cells...)...)
 		}
 		for _, s := range r.Stopped {
 			row(view.Duration(s.At), s.Board)
 		}
 		row("the end", r.Agents[0].Board)
 		fmt.Fprintf(out, "\n%s\n\n", l.Style.Bold(split.Name))
-		l.write(out, t)
+		t.Write(out, l.Style)
 	}
 	out.WriteString("\n")
 }
@@ -208,15 +201,13 @@ func (l Layout) Runs(out *bytes.Buffer, r Result) {
 			place = results.Place(*run.Report.Rank, run.Report.Teams)
 		}
 		row := []string{view.Text(run.Agent), run.Report.CompetitionID, view.Text(run.Seed), conditions.Shown(run.Report.Conditions), conditions.Told(run.Report.Conditions), score, results.Medal(run.Report), place}
-		for _, name := range []grading.Threshold{grading.Gold, grading.Silver, grading.Bronze} {
-			row = append(row, marginText(run.Margins, name))
-		}
+		row = append(row, marginText(run.Margins, grading.Gold), marginText(run.Margins, grading.Silver), marginText(run.Margins, grading.Bronze))
 		if used {
 			row = append(row, aggregate.TokensText(run.Made.Usage), aggregate.CostText(run.Made.Usage))
 		}
 		t.Row(row...)
 	}
-	l.write(out, t)
+	t.Write(out, l.Style)
 }
 
 // marginText returns the distance to a threshold, or says that it is reached.

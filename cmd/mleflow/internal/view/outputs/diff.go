@@ -160,8 +160,7 @@ func (d *Difference) score(was, is *history.StepSummary) {
 		if *s.Was == *s.Is {
 			return
 		}
-		diff := *s.Is - *s.Was
-		s.Difference = &diff
+		s.Difference = new(*s.Is - *s.Was)
 	} else if s.Was == nil && s.Is == nil && s.WasOutcome == s.IsOutcome {
 		return
 	}

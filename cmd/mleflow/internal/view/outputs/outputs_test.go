@@ -49,7 +49,7 @@ func TestWork(t *testing.T) {
 		if err := s.Record(t.Context(), &cache.Record{Action: id, Address: made.kind, Kind: made.kind, Outputs: made.outputs}); err != nil {
 			t.Fatal(err)
 		}
-		run.Steps = append(run.Steps, history.StepSummary{Address: made.kind, Kind: made.kind, Action: id.String()})
+		run.Steps = append(run.Steps, history.StepSummary{StepFinished: event.StepFinished{Address: made.kind, Kind: made.kind, Action: id.String()}})
 		p.Steps = append(p.Steps, plan.Step{Name: made.kind, Kind: made.kind})
 	}
 	src := &outputs.Source{Store: s, Index: s, Run: run, Kinds: step.NewRegistry()}
@@ -98,7 +98,7 @@ func TestGetPrivate(t *testing.T) {
 		if err := s.Record(t.Context(), &cache.Record{Action: id, Address: name, Kind: name, Outputs: made}); err != nil {
 			t.Fatal(err)
 		}
-		run.Steps = append(run.Steps, history.StepSummary{Address: name, Kind: name, Action: id.String()})
+		run.Steps = append(run.Steps, history.StepSummary{StepFinished: event.StepFinished{Address: name, Kind: name, Action: id.String()}})
 		for _, link := range []bool{false, true} {
 			dir := t.TempDir()
 			paths, err := src.Get(t.Context(), name, "", dir, outputs.Options{Link: link})
@@ -127,7 +127,7 @@ func TestMedals(t *testing.T) {
 		sum := &history.Summary{}
 		sum.ID = id
 		for i, medal := range medals {
-			s := history.StepSummary{Address: fmt.Sprintf("step.grade.score[%q]", fmt.Sprint(i)), Kind: "grade", Status: event.Ran, Outputs: map[string]string{"medal": medal, "score": "0.5"}}
+			s := history.StepSummary{StepFinished: event.StepFinished{Address: fmt.Sprintf("step.grade.score[%q]", fmt.Sprint(i)), Kind: "grade", Status: event.Ran, Outputs: map[string]string{"medal": medal, "score": "0.5"}}}
 			if medal == "" {
 				s.Status, s.Outputs = event.Failed, nil
 			}

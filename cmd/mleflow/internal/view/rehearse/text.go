@@ -8,26 +8,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // Write writes the report for people.
-func (r *Report) Write(w io.Writer, style view.Style) error {
-	task := ""
-	if r.Task != "" {
-		task = ", task " + r.Task
-	}
-	fmt.Fprintf(w, "%s, run %s%s\n\n", style.Bold("Rehearsal"), r.Run, task)
+func (r *Report) Write(w io.Writer, style view.Style) {
+	fmt.Fprintf(w, "%s, run %s%s\n\n", style.Bold("Rehearsal"), r.Run, view.After(", task ", r.Task))
 	t := view.NewTable("competition", "agent", "ready", ">files read", "submission", ">score", ">time", ">memory", ">tokens")
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		t.Row(row.Competition, row.Agent, yes(row.Ready), row.read(), row.submission(), row.score(), seconds(row.WallSeconds), bytes(row.PeakMemoryBytes), whole(row.Tokens))
+		t.Row(row.Competition, row.Agent, view.Either(row.Ready, "yes", "NO"), row.read(), row.submission(), view.Known((*float64)(row.Score), "-", score),
+			view.Known(row.WallSeconds, "-", seconds), view.Known(row.PeakMemoryBytes, "-", bytes), view.Known(row.Tokens, "-", count))
 	}
-	if err := t.Write(w, style); err != nil {
-		return err
-	}
+	t.Write(w, style)
 	fmt.Fprintf(w, "\n%s\n", r.headline(style))
 	for _, g := range r.grouped((*Row).problems) {
 		fmt.Fprintf(w, "  %s\n      %s\n", style.Bad(view.OneLine(g.who)), view.OneLine(g.text))
@@ -40,7 +36,6 @@ func (r *Report) Write(w io.Writer, style view.Style) error {
 		fmt.Fprintf(w, "  %s: %s\n", view.OneLine(g.text), view.OneLine(g.who))
 	}
 	r.Real.write(w, style)
-	return nil
 }
 
 func (r *Report) headline(style view.Style) string {
@@ -63,17 +58,12 @@ func (row *Row) problems() []string {
 }
 
 // doubts returns what may be wrong with a ready attempt.
-func (row *Row) doubts() (texts []string) {
+func (row *Row) doubts() []string {
 	if !row.Ready {
 		return nil
 	}
-	for _, name := range row.Packages {
-		texts = append(texts, "without the package "+name)
-	}
-	for _, ending := range row.Unopened {
-		texts = append(texts, "opened no file with "+ending)
-	}
-	return texts
+	return append(lists.Of(row.Packages, func(name string) string { return "without the package " + name }),
+		lists.Of(row.Unopened, func(ending string) string { return "opened no file with " + ending })...)
 }
 
 // group are the attempts with the same text.
@@ -81,20 +71,15 @@ type group struct{ who, text string }
 
 // grouped puts the attempts with the same text together, in order of appearance.
 func (r *Report) grouped(texts func(*Row) []string) (list []group) {
-	names := map[string][]string{}
-	var order []string
+	var all []group
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		for _, text := range texts(row) {
-			text = strings.ReplaceAll(text, row.Competition, "…")
-			if names[text] == nil {
-				order = append(order, text)
-			}
-			names[text] = append(names[text], row.Competition+" ("+row.Agent+")")
+			all = append(all, group{row.Competition + " (" + row.Agent + ")", strings.ReplaceAll(text, row.Competition, "…")})
 		}
 	}
-	for _, text := range order {
-		list = append(list, group{plain.List(names[text]), text})
+	for _, same := range lists.Grouped(all, func(g group) string { return g.text }) {
+		list = append(list, group{plain.List(lists.Of(same, func(g group) string { return g.who })), same[0].text})
 	}
 	return list
 }
@@ -116,69 +101,32 @@ func (row *Row) submission() string {
 	return "none"
 }
 
-func (row *Row) score() string {
-	if row.Score == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(float64(*row.Score), 'g', 5, 64)
-}
+func score(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
 
-func yes(is bool) string {
-	if is {
-		return "yes"
-	}
-	return "NO"
-}
+func bytes(v float64) string { return view.Bytes(int64(v)) }
 
-func seconds(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return view.Duration(time.Duration(*v * float64(time.Second)))
-}
+func count(v float64) string { return view.Count(int64(v)) }
 
-func bytes(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return view.Bytes(int64(*v))
-}
-
-func whole(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return view.Count(int64(*v))
-}
+func seconds(v float64) string { return view.Duration(time.Duration(v * float64(time.Second))) }
 
 func (r *Real) write(w io.Writer, style view.Style) {
-	fmt.Fprintf(w, "\n%s %s at %s", style.Bold("The real run:"), view.Plural(r.Attempts, "attempt"), view.Plural(r.Competitions, "competition"))
-	if r.TimeLimitSeconds > 0 {
-		fmt.Fprintf(w, " of at most %s", seconds(&r.TimeLimitSeconds))
-	}
-	fmt.Fprint(w, ".\n  time:     ")
+	fmt.Fprintf(w, "\n%s %s at %s%s.\n", style.Bold("The real run:"), view.Plural(r.Attempts, "attempt"), view.Plural(r.Competitions, "competition"),
+		view.When(r.TimeLimitSeconds > 0, " of at most "+seconds(r.TimeLimitSeconds)))
+	agents := "unknown, as no attempt ended"
 	if r.AttemptSeconds.High > 0 {
-		fmt.Fprintf(w, "%s of agents in all, up to %.1f days of a node that runs one at a time", hours(r.AttemptSeconds), r.AttemptSeconds.High/86400)
-	} else {
-		fmt.Fprint(w, "unknown, as no attempt ended")
+		agents = fmt.Sprintf("%s of agents in all, up to %.1f days of a node that runs one at a time", hours(r.AttemptSeconds), r.AttemptSeconds.High/86400)
 	}
-	if r.GPUSeconds.High > 0 {
-		fmt.Fprintf(w, ", %s of GPUs", hours(r.GPUSeconds))
-	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "  time:     %s%s\n", agents, view.When(r.GPUSeconds.High > 0, ", "+hours(r.GPUSeconds)+" of GPUs"))
 	if r.Tokens != nil {
-		fmt.Fprintf(w, "  tokens:   %s to %s\n", view.Count(int64(r.Tokens.Low)), view.Count(int64(r.Tokens.High)))
+		fmt.Fprintf(w, "  tokens:   %s to %s\n", count(r.Tokens.Low), count(r.Tokens.High))
 	}
 	if r.CostUSD != nil {
 		fmt.Fprintf(w, "  cost:     $%.2f to $%.2f\n", r.CostUSD.Low, r.CostUSD.High)
 	}
 	fmt.Fprintf(w, "  download: %s\n", r.download())
 	if f := r.Forecast; f != nil && f.PeakBytes > 0 {
-		fmt.Fprintf(w, "  disk:     %s stay in the cache, %s at most at once", view.Bytes(f.CacheBytes), view.Bytes(f.PeakBytes))
-		if f.Space.FreeBytes >= 0 {
-			fmt.Fprintf(w, "; %s are free here", view.Bytes(f.Space.FreeBytes))
-		}
-		fmt.Fprintln(w)
+		fmt.Fprintf(w, "  disk:     %s stay in the cache, %s at most at once%s\n", view.Bytes(f.CacheBytes), view.Bytes(f.PeakBytes),
+			view.When(f.Space.FreeBytes >= 0, "; "+view.Bytes(f.Space.FreeBytes)+" are free here"))
 	}
 	for _, text := range r.obstacles() {
 		fmt.Fprintf(w, "  %s %s\n", style.Bad("missing:"), view.OneLine(text))
@@ -187,25 +135,19 @@ func (r *Real) write(w io.Writer, style view.Style) {
 }
 
 func (r *Real) download() string {
-	var parts []string
-	if r.DownloadBytes > 0 || len(r.Unsized) == 0 {
-		parts = append(parts, view.Bytes(r.DownloadBytes))
-	}
-	if len(r.Unsized) > 0 {
-		parts = append(parts, "unknown for "+plain.List(r.Unsized))
-	}
-	return strings.Join(parts, ", ")
+	var parts view.Parts
+	parts.If(r.DownloadBytes > 0 || len(r.Unsized) == 0, view.Bytes(r.DownloadBytes))
+	parts.If(len(r.Unsized) > 0, "unknown for "+plain.List(r.Unsized))
+	return parts.Join(", ")
 }
 
 // obstacles are all that prevents the real run here.
 func (r *Real) obstacles() []string {
-	list := slices.Clone(r.Obstacles)
-	if f := r.Forecast; f != nil && f.Verdict == plan.TooLarge {
-		list = append(list, "disk space: "+f.Warning)
+	list := view.Parts(slices.Clone(r.Obstacles))
+	if f := r.Forecast; f != nil {
+		list.If(f.Verdict == plan.TooLarge, "disk space: "+f.Warning)
 	}
-	if len(r.TooLarge) > 0 {
-		list = append(list, "disk space for the data of "+plain.List(r.TooLarge))
-	}
+	list.If(len(r.TooLarge) > 0, "disk space for the data of "+plain.List(r.TooLarge))
 	return list
 }
 

@@ -20,7 +20,7 @@ import (
 // TestStates has every way in which an attempt and its grading may stand.
 func TestStates(t *testing.T) {
 	step := func(status event.Status, started bool, outputs map[string]string) *history.StepSummary {
-		s := &history.StepSummary{Status: status, Outputs: outputs}
+		s := &history.StepSummary{StepFinished: event.StepFinished{Status: status, Outputs: outputs}}
 		if started {
 			s.Started = time.Unix(1, 0)
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/grading"
 )
@@ -35,10 +36,12 @@ type level struct {
 
 // direction says which scores are better.
 func (p People) direction() string {
-	if p.LowerIsBetter {
-		return "lower is better"
-	}
-	return "higher is better"
+	return view.Either(p.LowerIsBetter, "lower is better", "higher is better")
+}
+
+// thresholds are the values of the levels that there are.
+func (p People) thresholds() []float64 {
+	return finite([]float64{p.Gold, p.Silver, p.Bronze, p.Median})
 }
 
 // levels are the thresholds, the best first.
@@ -76,7 +79,7 @@ const (
 // thresholds as lines, and below them a row of points per agent.
 type distribution struct {
 	drawing
-	span
+	x    scale
 	c    People
 	rows []Row
 	// off reports whether some score is beyond the span; it is drawn at the edge.
@@ -93,21 +96,17 @@ type AmongPeople struct {
 
 // Distribution draws the scores of people at a competition and, below, those of agents.
 func Distribution(c People, rows []Row) AmongPeople {
-	s := &distribution{c: c, rows: rows}
+	s := &distribution{c: c, rows: rows, x: newScale(plotLeft, plotWidth-plotRight)}
 	if !s.scale() {
 		return AmongPeople{People: c}
 	}
 	s.open("img", plotWidth, s.bottom()+plotBottom, "plot", "Scores of "+c.ID+" among the human scores")
-	s.axis()
+	s.across(&s.x, s.bottom(), roundTicks(s.x.lo, s.x.hi), Score)
+	s.text((s.x.from+s.x.to)/2, s.bottom()+38, 12, "middle", "score ("+c.direction()+")")
 	s.histogram()
-	s.thresholds()
+	s.medals(c, &s.x, s.bottom(), plotTop)
 	s.points()
 	return AmongPeople{c, s.close(), s.off}
-}
-
-// x returns the position of a score.
-func (s *distribution) x(score float64) float64 {
-	return plotLeft + (score-s.lo)/(s.hi-s.lo)*(plotWidth-plotLeft-plotRight)
 }
 
 // floor is the base of the histogram's bars, and bottom the axis.
@@ -125,18 +124,11 @@ func (s *distribution) scale() bool {
 		return false
 	}
 	slices.Sort(human)
-	s.lo, s.hi = fences(human)
-	s.include(s.c.Gold, s.c.Silver, s.c.Bronze, s.c.Median)
-	half := (s.hi - s.lo) / 2
-	lo, hi := s.lo-half, s.hi+half
-	for _, row := range s.rows {
-		for _, score := range row.Scores {
-			if score >= lo && score <= hi {
-				s.include(score)
-			}
-		}
-	}
-	s.pad(0.03)
+	s.x.lo, s.x.hi = fences(human)
+	s.x.include(s.c.thresholds()...)
+	near := (s.x.hi - s.x.lo) / 2
+	s.x.reach(near, slices.Concat(lists.Of(s.rows, func(row Row) []float64 { return row.Scores })...)...)
+	s.x.pad(0.03)
 	return true
 }
 
@@ -154,27 +146,12 @@ func fences(sorted []float64) (lo, hi float64) {
 	return max(lo, q1-3*(q3-q1)), min(hi, q3+3*(q3-q1))
 }
 
-// axis draws the axis of the scores below everything.
-func (s *distribution) axis() {
-	y := s.bottom()
-	fmt.Fprintf(s, `<path class="line ink" d="M%s %sH%s`, number(s.x(s.lo)), number(y), number(s.x(s.hi)))
-	ticks := roundTicks(s.lo, s.hi)
-	for _, v := range ticks {
-		fmt.Fprintf(s, "M%s %sv5", number(s.x(v)), number(y))
-	}
-	s.WriteString(`"/>` + "\n")
-	for _, v := range ticks {
-		s.text(s.x(v), y+18, 11, "middle", Score(v))
-	}
-	s.text((s.x(s.lo)+s.x(s.hi))/2, y+38, 12, "middle", "score ("+s.c.direction()+")")
-}
-
 // histogram draws the bars of the human scores.
 func (s *distribution) histogram() {
 	counts := make([]int, bins)
-	width := (s.hi - s.lo) / bins
+	width := (s.x.hi - s.x.lo) / bins
 	for _, v := range finite(s.c.Human) {
-		i := int(math.Floor((v - s.lo) / width))
+		i := int(math.Floor((v - s.x.lo) / width))
 		s.off = s.off || i < 0 || i >= bins
 		counts[min(max(i, 0), bins-1)]++
 	}
@@ -182,7 +159,7 @@ func (s *distribution) histogram() {
 	s.WriteString(`<path class="area human" d="`)
 	for i, n := range counts {
 		if n > 0 {
-			left, right := s.x(s.lo+float64(i)*width), s.x(s.lo+float64(i+1)*width)
+			left, right := s.x.at(s.x.lo+float64(i)*width), s.x.at(s.x.lo+float64(i+1)*width)
 			up := s.floor() - histogramHeight*float64(n)/float64(top)
 			fmt.Fprintf(s, "M%s %sV%sH%sV%sZ", number(left), number(s.floor()), number(up), number(right), number(s.floor()))
 		}
@@ -190,14 +167,6 @@ func (s *distribution) histogram() {
 	s.WriteString(`"/>` + "\n")
 	s.text(plotLeft-8, plotTop+8, 11, "end", view.Plural(top, "team"))
 	s.text(plotLeft-8, s.floor(), 11, "end", "0")
-}
-
-func (s *distribution) thresholds() {
-	for _, t := range s.c.levels() {
-		if len(finite([]float64{t.value})) > 0 {
-			fmt.Fprintf(s, `<path class="line %s" stroke-width="2" d="M%s %sV%s"/>`+"\n", t.class, number(s.x(t.value)), number(s.bottom()), number(plotTop))
-		}
-	}
 }
 
 // points draws a row of points per agent; scores beyond the scale are triangles at its
@@ -215,14 +184,11 @@ func (s *distribution) points() {
 }
 
 func (s *distribution) point(value, y float64, color int) {
-	if value >= s.lo && value <= s.hi {
-		fmt.Fprintf(s, `<circle class="area c%d" cx="%s" cy="%s" r="4"/>`+"\n", color, number(s.x(value)), number(y))
+	if s.x.has(value) {
+		fmt.Fprintf(s, `<circle class="area c%d" cx="%s" cy="%s" r="4"/>`+"\n", color, number(s.x.at(value)), number(y))
 		return
 	}
 	s.off = true
-	x := s.x(s.lo) + 6
-	if value > s.hi {
-		x = s.x(s.hi) - 6
-	}
+	x := view.Either(value > s.x.hi, s.x.to-6, s.x.from+6)
 	fmt.Fprintf(s, `<path class="area c%d" d="M%s %sl5 9h-10Z"/>`+"\n", color, number(x), number(y-5))
 }

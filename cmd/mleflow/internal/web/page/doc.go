@@ -1,7 +1,7 @@
 // Package page has the parts that every page of mleflow is made of: the frame
-// of a document, the style sheet, columns of tables, formats of values, and plots. The report of a
-// run, the local page (mleflow ui) and the public board use them, so that the
-// same thing looks the same everywhere.
+// of a document, the style sheet, columns of tables, formats of values, and plots. The local page
+// (mleflow ui) with the report of a run and the public board use them, so that the same thing
+// looks the same everywhere.
 //
 // A page holds no inline script and no inline style but the style sheet, whose
 // hash its content security policy names. All text from outside goes through

@@ -7,6 +7,10 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/engine/event"
 )
 
 const (
@@ -33,12 +37,7 @@ type node struct {
 	y      float64
 }
 
-func (n *node) height() float64 {
-	if n.block == nil {
-		return 8
-	}
-	return nodeHeight
-}
+func (n *node) height() float64 { return view.Either(n.block == nil, 8, nodeHeight) }
 
 // Graph draws how the blocks depend on each other, from left to right, each with a link to
 // the address with its name at the end; "" is no link. Live reports whether the run is
@@ -58,10 +57,7 @@ func (b Blocks) Graph(address string, live bool) template.HTML {
 		centre(layer, height)
 	}
 	var d drawing
-	role := "img"
-	if address != "" {
-		role = "group" // an image has nothing to follow
-	}
+	role := view.Either(address == "", "img", "group") // an image has nothing to follow
 	fmt.Fprintf(&d, `<svg width="%s" height="%s" xmlns="http://www.w3.org/2000/svg" class="graph" role="%s" aria-label="How the step blocks depend on each other" viewBox="0 0 %[1]s %[2]s">`+"\n", number(width+4), number(height+4), role)
 	for _, layer := range layers {
 		for _, n := range layer {
@@ -183,4 +179,87 @@ func (d *drawing) node(n *node, address string, live bool) {
 	fmt.Fprintf(d, `<text class="strong" x="%s" y="%s" font-size="12.5">%s</text>`, number(x+10), number(y+18), html.EscapeString(clip(kind+"."+name, 22)))
 	fmt.Fprintf(d, `<text class="ink" x="%s" y="%s" font-size="11">%s</text>`, number(x+10), number(y+34), html.EscapeString(clip(n.block.text(), 26)))
 	d.WriteString(end)
+}
+
+// Tally counts the instances of a step block by how they stand. Problems are
+// attempts and submissions that went wrong although their step did not fail.
+type Tally struct {
+	Total, Running, Problems int
+	// Time is how long its instances ran.
+	Time time.Duration
+	by   map[event.Status]int
+}
+
+// Of is the number of instances that ended with a status.
+func (t *Tally) Of(status string) int { return t.by[event.Status(status)] }
+
+// Others is the number of instances that neither ran, nor failed, nor are from the cache.
+func (t *Tally) Others() int {
+	return t.Total - t.by[event.Ran] - t.by[event.Cached] - t.by[event.Failed]
+}
+
+// Add counts an instance that has ended; an empty status has not.
+func (t *Tally) Add(s event.Status) {
+	if t.by == nil {
+		t.by = map[event.Status]int{}
+	}
+	if s != "" {
+		t.by[s]++
+	}
+}
+
+func (t *Tally) done() int { return event.Done(t.by) }
+
+func (t *Tally) text() string {
+	parts := view.Parts{fmt.Sprintf("%d/%d", t.done(), t.Total)}
+	parts.Count(t.Problems, "bad")
+	parts.Count(t.Running, "running")
+	for _, s := range []event.Status{event.Failed, event.Skipped, event.Cancelled} {
+		parts.Count(t.by[s], string(s))
+	}
+	if len(parts) == 1 {
+		parts.Count(t.by[event.Cached], "cached")
+	}
+	return parts.Join(" · ")
+}
+
+// state is the class of the box of a block: "", "failed", "running" or "waiting". Live
+// reports whether the run is under way.
+func (t *Tally) state(live bool) string {
+	switch {
+	case t.by[event.Failed]+t.Problems > 0:
+		return "failed"
+	case t.Running > 0:
+		return "running"
+	case t.done() == 0 && live:
+		return "waiting"
+	}
+	return ""
+}
+
+// Blocks gathers the step blocks of a graph from the steps of a plan, in its order: every
+// block comes after those it depends on.
+type Blocks []Block
+
+func (b Blocks) at(name string) int {
+	return slices.IndexFunc(b, func(known Block) bool { return known.Name == name })
+}
+
+// Add adds a step of a block that depends on other blocks, and returns the counts of its
+// block.
+func (b *Blocks) Add(block string, status event.Status, after ...string) *Tally {
+	i := b.at(block)
+	if i < 0 {
+		i = len(*b)
+		*b = append(*b, Block{Name: block})
+	}
+	at := &(*b)[i]
+	for _, before := range after {
+		if before != block && b.at(before) >= 0 && !slices.Contains(at.After, before) {
+			at.After = append(at.After, before)
+		}
+	}
+	at.Total++
+	at.Tally.Add(status)
+	return &at.Tally
 }

@@ -62,8 +62,9 @@ func TestPlotsOfHostileNames(t *testing.T) {
 // TestCurveIsUpsideDown draws better scores above worse ones, whichever they are.
 func TestCurveIsUpsideDown(t *testing.T) {
 	for _, lower := range []bool{false, true} {
-		d := &curves{Curves: Curves{People: People{LowerIsBetter: lower}}, span: span{0, 1}}
-		if above := d.y(1) < d.y(0); above == lower {
+		d := newCurves(Curves{People: People{LowerIsBetter: lower}}, curveWidth)
+		d.y.include(0, 1)
+		if above := d.y.at(1) < d.y.at(0); above == lower {
 			t.Errorf("lower is better: %v, 1 is above 0: %v", lower, above)
 		}
 	}
@@ -92,7 +93,7 @@ func TestFrame(t *testing.T) {
 // TestOneLibrary sees that pages, reports and boards draw nothing themselves.
 func TestOneLibrary(t *testing.T) {
 	shape := regexp.MustCompile("<(svg xmlns|path|circle|rect|polyline)[^>]*%")
-	for _, dir := range []string{"ui", "report", "site", "../view/outputs"} {
+	for _, dir := range []string{"ui", "firstscreen", "site", "../view/outputs"} {
 		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no files (%v)", dir, err)
@@ -107,7 +108,7 @@ func TestOneLibrary(t *testing.T) {
 			}
 		}
 	}
-	own, err := os.ReadFile("intervals.go")
+	own, err := os.ReadFile("plots.go")
 	if err != nil || !shape.Match(own) {
 		t.Errorf("what draws is not recognized (%v)", err)
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"html/template"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/event"
 )
@@ -31,13 +33,8 @@ type Bar struct {
 }
 
 // Kinds are the kinds of executions, in the order in which they first appear.
-func Kinds(bars []Bar) (kinds []string) {
-	for _, b := range bars {
-		if !slices.Contains(kinds, b.Kind) {
-			kinds = append(kinds, b.Kind)
-		}
-	}
-	return kinds
+func Kinds(bars []Bar) []string {
+	return lists.Of(lists.Grouped(bars, func(b Bar) string { return b.Kind }), func(same []Bar) string { return same[0].Kind })
 }
 
 // Timeline draws when each step ran: time to the right from the start of the
@@ -72,22 +69,12 @@ func Timeline(run time.Time, all []Bar, kinds []string) template.HTML {
 
 // executed lists the steps that ran, by start; of very many, the longest.
 func executed(steps []Bar) []Bar {
-	var bars []Bar
-	for _, s := range steps {
-		if !s.Started.IsZero() {
-			bars = append(bars, s)
-		}
-	}
+	bars := slices.DeleteFunc(slices.Clone(steps), func(s Bar) bool { return s.Started.IsZero() })
 	if len(bars) > barsShown {
 		slices.SortStableFunc(bars, func(a, b Bar) int { return int(b.Duration - a.Duration) })
 		bars = bars[:barsShown]
 	}
-	slices.SortStableFunc(bars, func(a, b Bar) int {
-		if c := a.Started.Compare(b.Started); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Address, b.Address)
-	})
+	slices.SortStableFunc(bars, func(a, b Bar) int { return cmp.Or(a.Started.Compare(b.Started), strings.Compare(a.Address, b.Address)) })
 	return bars
 }
 
@@ -144,10 +131,7 @@ func (d *drawing) bar(s Bar, lane int, offset, total time.Duration, color int) {
 	width := max(1.5, timelineWidth*float64(s.Duration)/float64(total))
 	x = min(x, timelineWidth-1.5)
 	y := axisHeight + laneHeight*float64(lane)
-	class := fmt.Sprintf("bar c%d", color%Palette)
-	if s.Status == event.Failed {
-		class = "bar failed"
-	}
+	class := view.Either(s.Status == event.Failed, "bar failed", fmt.Sprintf("bar c%d", color%Palette))
 	fmt.Fprintf(d, `<g><title>%s: %s, %s</title><rect class="%s" x="%s" y="%s" width="%s" height="%s" rx="2"/>`,
 		html.EscapeString(s.Address), html.EscapeString(string(s.Status)), view.Duration(s.Duration), class, number(x), number(y+1), number(width), number(laneHeight-3))
 	if text := barText(s, int((width-8)/6.4)); text != "" {

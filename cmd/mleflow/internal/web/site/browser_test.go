@@ -30,11 +30,11 @@ func told(agent, text string, seeds int, gold func(int) bool) *Bundle {
 	b.Disclosure = &bundle.Disclosure{Run: text, Pipeline: text, Version: text, Environment: bundle.Environment{OS: text, Facts: map[string]string{text: text}}, Earlier: []bundle.EarlierRun{{Run: text}}}
 	for i, r := range b.Rows {
 		r.Seed, r.Image, r.AgentVersion, r.Network, r.Mleflow = fmt.Sprint(i), text, text, text, text
-		r.Made = results.Made{Outcome: outcome.End(text), WallSeconds: of(80_000.0), Usage: &results.Usage{Model: text, InputTokens: of(1e6), OutputTokens: of(2e5), CostUSD: of(3.5 + float64(len(agent)))}}
+		r.Made = results.Made{Outcome: outcome.End(text), WallSeconds: new(80_000.0), Usage: &results.Usage{Model: text, InputTokens: new(1e6), OutputTokens: new(2e5), CostUSD: new(3.5 + float64(len(agent)))}}
 		r.Verdict.Flags = []string{text}
 		r.Check = found(text, "sample-copy")
 		r.Report.Thresholds = grading.Thresholds{Gold: 0.99167, Silver: 0.98611, Bronze: 0.97222, Median: 0.96667}
-		r.Snapshots = []results.Snapshot{{Seconds: 3000, Outcome: "invalid"}, {Seconds: 9000, Outcome: "scored", Score: of(0.6), Medal: "none"}, {Seconds: 40_000, Outcome: "scored", Score: of(0.98), Medal: "bronze"}, {Seconds: 70_000, Outcome: "scored", Score: of(0.95), Medal: "none"}}
+		r.Snapshots = []results.Snapshot{{Seconds: 3000, Outcome: "invalid"}, {Seconds: 9000, Outcome: "scored", Score: new(0.6), Medal: "none"}, {Seconds: 40_000, Outcome: "scored", Score: new(0.98), Medal: "bronze"}, {Seconds: 70_000, Outcome: "scored", Score: new(0.95), Medal: "none"}}
 		b.Disclosure.Attempts = append(b.Disclosure.Attempts, bundle.Attempt{Address: text, Competition: text, Agent: text, Command: []string{text}, Secrets: []string{text}, Network: bundle.Traffic{Policy: text, Allow: []string{text}, Hosts: []bundle.Host{{Host: text}}}})
 	}
 	return b
@@ -56,7 +56,7 @@ func published(t *testing.T, text string, bundles ...*Bundle) (dir string, pages
 	bundles = append(bundles, &Bundle{File: text, Refused: text})
 	bundles[0].Rows[0].Check = found("grader-import", text)
 	s, err := Build(Request{Title: "Digits " + text, Bundles: bundles, Catalog: catalog, Version: "test", Seeds: 4, Exclude: []string{"grader-import", "probing"}, Stops: []time.Duration{time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour},
-		Reported: []Reported{{Agent: text, Models: text, Low: of(35.9), LowSEM: of(1.8), All: of(17.1), Hours: text, Date: text, URL: "https://example.org/" + slug(text), Note: text}}})
+		Reported: []Reported{{Agent: text, Models: text, Low: new(35.9), LowSEM: new(1.8), All: new(17.1), Hours: text, Date: text, URL: "https://example.org/" + slug(text), Note: text}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestBoardInTheBrowser(t *testing.T) {
 		r.Report.MadeUnder([]string{"isolation=none", "runtime=process", "task=own"})
 	}
 	for i := range claimed.Rows {
-		claimed.Rows[i].Snapshots = []results.Snapshot{{Seconds: 5000, Outcome: "scored", Score: of(0.7 + 0.05*float64(i)), Medal: "none"}, {Seconds: 60_000, Outcome: "scored", Score: of(0.9 + 0.02*float64(i)), Medal: "none"}}
+		claimed.Rows[i].Snapshots = []results.Snapshot{{Seconds: 5000, Outcome: "scored", Score: new(0.7 + 0.05*float64(i)), Medal: "none"}, {Seconds: 60_000, Outcome: "scored", Score: new(0.9 + 0.02*float64(i)), Medal: "none"}}
 	}
 	bare := made("bare", "reference", 2, never)
 	for _, r := range bare.Rows {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -124,20 +125,14 @@ func Build(q Request) (*Site, error) {
 	s.rows, s.Findings, s.Lock = check(q)
 	s.misreported()
 	s.exclude(q.Exclude)
-	var sets [][]string
-	for _, r := range s.rows {
-		sets = append(sets, r.Report.Conditions)
-	}
-	if err := conditions.CheckData(sets...); err != nil {
+	if err := conditions.CheckData(conditionsOf(s.rows)...); err != nil {
 		return nil, err
 	}
-	by := map[Setting][]*Row{}
-	for _, r := range s.rows {
-		if r.Aside == "" {
-			by[r.setting()] = append(by[r.setting()], r)
-			s.Standings[r.Verdict.Standing]++
-		}
+	counted := countedRows(s.rows)
+	for _, r := range counted {
+		s.Standings[r.Verdict.Standing]++
 	}
+	by := lists.By(counted, (*Row).setting)
 	for _, at := range slices.SortedFunc(maps.Keys(by), compareSettings) {
 		t, err := newTable(at, by[at], q)
 		if err != nil {
@@ -150,14 +145,8 @@ func Build(q Request) (*Site, error) {
 
 // compareSettings puts the reference's task first, and unchecked data last.
 func compareSettings(a, b Setting) int {
-	rank := func(s Setting) (n int) {
-		if s.Unchecked {
-			n = 2
-		}
-		if s.Task != string(competitions.TaskReference) {
-			n++
-		}
-		return n
+	rank := func(s Setting) int {
+		return 2*board.Count(s.Unchecked) + board.Count(s.Task != string(competitions.TaskReference))
 	}
 	return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Version, b.Version))
 }
@@ -187,12 +176,11 @@ func newTable(at Setting, rows []*Row, q Request) (*Table, error) {
 
 // newBoard makes the leaderboard of rows with the reports that a function gives.
 func newBoard(rows []*Row, catalog *competitions.Catalog, report func(*Row) *grading.Report) (*aggregate.Board, error) {
-	var entries []aggregate.Entry
-	for _, r := range rows {
+	entries := lists.Of(rows, func(r *Row) aggregate.Entry {
 		e := aggregate.NewEntry(grading.Graded{Report: *report(r), Labels: map[string]string{"agent": r.Agent, "seed": r.Seed}}, catalog)
 		e.Attempt = &r.Made
-		entries = append(entries, e)
-	}
+		return e
+	})
 	return aggregate.BoardOfEntries(entries, catalog)
 }
 
@@ -225,15 +213,13 @@ func (t *Table) stop(at time.Duration, catalog *competitions.Catalog) error {
 
 // group numbers the tie groups of each class. An agent that can be told apart from the
 // first of a group opens the next one.
-func (t *Table) group() error {
+func (t *Table) group() (err error) {
 	rest := t.Agents
 	for _, class := range t.Board.Classes() {
-		if err := t.groupClass(rest[:len(class)]); err != nil {
-			return err
-		}
+		err = errors.Join(err, t.groupClass(rest[:len(class)]))
 		rest = rest[len(class):]
 	}
-	return nil
+	return err
 }
 
 // groupClass compares all pairs of a class at once, since which agent is the first is
@@ -314,8 +300,7 @@ func add(sum **float64, v *float64) {
 	switch {
 	case v == nil || math.IsNaN(*v):
 	case *sum == nil:
-		n := *v
-		*sum = &n
+		*sum = new(*v)
 	default:
 		**sum += *v
 	}

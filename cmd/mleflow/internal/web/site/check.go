@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -64,13 +65,9 @@ type checker struct {
 }
 
 func (c *checker) find(kind Kind, about string, bundles []*Bundle, format string, args ...any) {
-	f := Finding{Kind: kind, About: about, Text: fmt.Sprintf(format, args...), Files: []string{}}
-	for _, b := range bundles {
-		f.Files = append(f.Files, b.File)
-	}
-	slices.Sort(f.Files)
-	f.Files = slices.Compact(f.Files)
-	c.findings = append(c.findings, f)
+	files := lists.Of(bundles, func(b *Bundle) string { return b.File })
+	slices.Sort(files)
+	c.findings = append(c.findings, Finding{kind, about, fmt.Sprintf(format, args...), append([]string{}, slices.Compact(files)...)})
 }
 
 // check judges the rows of all bundles together.
@@ -181,53 +178,32 @@ func (c *checker) marked() {
 
 // counted yields the rows that count, by agent.
 func (c *checker) counted() map[string][]*Row {
-	by := map[string][]*Row{}
-	for _, r := range c.rows {
-		if r.Aside == "" {
-			by[r.Agent] = append(by[r.Agent], r)
-		}
-	}
-	return by
+	return lists.By(countedRows(c.rows), func(r *Row) string { return r.Agent })
 }
 
 // mixed adds findings on agents whose attempts are not comparable.
 func (c *checker) mixed() {
 	by := c.counted()
 	for _, agent := range slices.Sorted(maps.Keys(by)) {
-		tasks, versions := map[string]int{}, map[string]map[string]bool{}
-		for _, r := range by[agent] {
-			s := r.setting()
-			tasks[s.Task]++
-			if versions[r.Report.CompetitionID] == nil {
-				versions[r.Report.CompetitionID] = map[string]bool{}
-			}
-			if !competitions.IsMasked(s.Version) { // made to be compared with the version that it masks
-				versions[r.Report.CompetitionID][s.Version] = true
-			}
-		}
+		tasks := lists.By(by[agent], func(r *Row) string { return r.setting().Task })
 		if len(tasks) > 1 {
-			var parts []string
-			for _, task := range slices.Sorted(maps.Keys(tasks)) {
-				parts = append(parts, fmt.Sprintf("%d under %q", tasks[task], task))
-			}
+			parts := lists.Of(slices.Sorted(maps.Keys(tasks)), func(task string) string { return fmt.Sprintf("%d under %q", len(tasks[task]), task) })
 			c.find(MixedTask, agent, bundlesOf(by[agent]), "its attempts were given different tasks: %s; they are on separate tables", strings.Join(parts, ", "))
 		}
-		for _, id := range slices.Sorted(maps.Keys(versions)) {
-			if len(versions[id]) > 1 {
-				c.find(MixedTask, agent, bundlesOf(by[agent]), "its attempts at %s are at several versions: %s; they are on separate tables", id, strings.Join(slices.Sorted(maps.Keys(versions[id])), ", "))
+		at := lists.By(by[agent], (*Row).Competition)
+		for _, id := range slices.Sorted(maps.Keys(at)) {
+			versions := lists.By(at[id], func(r *Row) string { return r.Report.CompetitionVersion })
+			// A masked version is made to be compared with the version that it masks.
+			maps.DeleteFunc(versions, func(version string, _ []*Row) bool { return competitions.IsMasked(version) })
+			if len(versions) > 1 {
+				c.find(MixedTask, agent, bundlesOf(by[agent]), "its attempts at %s are at several versions: %s; they are on separate tables", id, strings.Join(slices.Sorted(maps.Keys(versions)), ", "))
 			}
 		}
 	}
 }
 
 func bundlesOf(rows []*Row) []*Bundle {
-	var list []*Bundle
-	for _, r := range rows {
-		if !slices.Contains(list, r.Bundle) {
-			list = append(list, r.Bundle)
-		}
-	}
-	return list
+	return lists.Of(lists.Grouped(rows, func(r *Row) *Bundle { return r.Bundle }), func(of []*Row) *Bundle { return of[0].Bundle })
 }
 
 // trial is a task that an agent may try once.
@@ -239,21 +215,9 @@ type trial struct {
 // repeated sets aside all attempts of an agent at a competition with one seed but
 // the earliest.
 func (c *checker) repeated() {
-	by, count := map[trial][]*Row{}, map[string]int{}
-	var trials []trial
-	for _, r := range c.rows {
-		if r.Aside != "" || r.Seed == "" {
-			continue
-		}
-		k := trial{r.setting(), r.Agent, r.Report.CompetitionID, r.Seed}
-		if by[k] == nil {
-			trials = append(trials, k)
-		}
-		by[k] = append(by[k], r)
-	}
-	bundles := map[string][]*Bundle{}
-	for _, k := range trials {
-		list := by[k]
+	count, bundles := map[string]int{}, map[string][]*Bundle{}
+	seeded := slices.DeleteFunc(countedRows(c.rows), func(r *Row) bool { return r.Seed == "" })
+	for _, list := range lists.Grouped(seeded, func(r *Row) trial { return trial{r.setting(), r.Agent, r.Report.CompetitionID, r.Seed} }) {
 		if len(list) < 2 {
 			continue
 		}
@@ -261,10 +225,11 @@ func (c *checker) repeated() {
 			return cmp.Or(precedence(a.Bundle, b.Bundle), cmp.Compare(a.MadeIn, b.MadeIn), cmp.Compare(a.AttemptAction, b.AttemptAction), cmp.Compare(a.GradeAddress, b.GradeAddress))
 		})
 		for _, r := range list[1:] {
-			r.Aside = fmt.Sprintf("seed %s at %s was tried before, in run %s", r.Seed, k.competition, list[0].MadeIn)
+			r.Aside = fmt.Sprintf("seed %s at %s was tried before, in run %s", r.Seed, r.Report.CompetitionID, list[0].MadeIn)
 		}
-		count[k.agent] += len(list) - 1
-		bundles[k.agent] = append(bundles[k.agent], bundlesOf(list)...)
+		agent := list[0].Agent
+		count[agent] += len(list) - 1
+		bundles[agent] = append(bundles[agent], bundlesOf(list)...)
 	}
 	for _, agent := range slices.Sorted(maps.Keys(count)) {
 		c.find(Selection, agent, bundles[agent], "%s repeat a seed that was tried before; the earliest counts, not the best", view.Plural(count[agent], "attempt"))
@@ -274,15 +239,12 @@ func (c *checker) repeated() {
 // selected looks for attempts that were made, or should have been, and are not
 // here: those that somebody who shows only the best would leave out.
 func (c *checker) selected() {
-	runs := map[string]map[string]bool{} // by key: a stranger's run of that name is another
+	runs := map[[2]string]bool{} // by key: a stranger's run of that name is another
 	for _, b := range c.bundles {
-		if runs[b.Signer] == nil {
-			runs[b.Signer] = map[string]bool{}
-		}
-		runs[b.Signer][b.Run] = true
+		runs[[2]string{b.Signer, b.Run}] = true
 	}
 	for _, b := range c.bundles {
-		c.earlier(b, runs[b.Signer])
+		c.earlier(b, func(run string) bool { return runs[[2]string{b.Signer, run}] })
 		if e := b.Evaluation; e != nil && e.Selected() {
 			c.find(Selection, b.File, []*Bundle{b}, "evaluation %s: %s", e.Name, e.Declaration())
 		} else if e != nil && e.Unknown > 0 {
@@ -303,7 +265,7 @@ func (c *checker) selected() {
 
 // earlier adds findings on other attempts of the same agents in runs that are missing
 // here.
-func (c *checker) earlier(b *Bundle, here map[string]bool) {
+func (c *checker) earlier(b *Bundle, here func(run string) bool) {
 	if b.Disclosure == nil {
 		return
 	}
@@ -314,7 +276,7 @@ func (c *checker) earlier(b *Bundle, here map[string]bool) {
 	}
 	var elsewhere []string
 	for _, e := range slices.Concat(b.Disclosure.Earlier, b.Disclosure.Elsewhere) {
-		if e.Attempts > 0 && !here[e.Run] {
+		if e.Attempts > 0 && !here(e.Run) {
 			elsewhere = append(elsewhere, e.Run)
 		}
 	}
@@ -336,7 +298,7 @@ func (c *checker) earlier(b *Bundle, here map[string]bool) {
 	results := 0
 	elsewhere = nil
 	for _, run := range slices.Sorted(maps.Keys(b.Chain.Unpublished)) {
-		if !here[run] {
+		if !here(run) {
 			results, elsewhere = results+b.Chain.Unpublished[run], append(elsewhere, run)
 		}
 	}

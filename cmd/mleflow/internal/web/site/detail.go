@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -31,18 +32,10 @@ type competition struct {
 
 // competitions returns the competitions of all rows, sorted.
 func (s *Site) competitions() []*competition {
-	by := map[string]*competition{}
-	for _, r := range s.rows {
-		c := by[r.Report.CompetitionID]
-		if c == nil {
-			c = s.competition(r)
-			by[c.id] = c
-		}
-		c.rows = append(c.rows, r)
-	}
+	by := lists.By(s.rows, (*Row).Competition)
 	var list []*competition
 	for _, id := range slices.Sorted(maps.Keys(by)) {
-		c := by[id]
+		c := s.competition(by[id])
 		slices.SortStableFunc(c.rows, func(x, y *Row) int {
 			return cmp.Or(cmp.Compare(x.Agent, y.Agent), results.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.RunID, y.RunID), cmp.Compare(x.GradeAddress, y.GradeAddress))
 		})
@@ -51,9 +44,9 @@ func (s *Site) competitions() []*competition {
 	return list
 }
 
-func (s *Site) competition(r *Row) *competition {
-	rep := r.Report
-	c := &competition{id: rep.CompetitionID, title: rep.CompetitionID, people: page.PeopleOf(rep)}
+func (s *Site) competition(rows []*Row) *competition {
+	rep := rows[0].Report
+	c := &competition{id: rep.CompetitionID, title: rep.CompetitionID, rows: rows, people: page.PeopleOf(rep)}
 	if def, err := s.catalog.Get(c.id); err == nil {
 		c.title, c.people.Human, c.note, c.public = def.Title, def.Medals.Scores, def.Medals.Note, def.PublicLabels
 	}
@@ -152,11 +145,7 @@ func (r *Row) place() string {
 }
 
 func (r *Row) percentile() string {
-	p := results.Percentile(r.shown())
-	if p == nil {
-		return "–"
-	}
-	return strconv.FormatFloat(*p, 'f', 1, 64)
+	return view.Known(results.Percentile(r.shown()), "–", func(p float64) string { return strconv.FormatFloat(p, 'f', 1, 64) })
 }
 
 // checked says how the row was checked.
@@ -167,21 +156,12 @@ func (r *Row) checked() cell {
 
 // remarks are what a reader must know of the row.
 func (r *Row) remarks() []string {
-	list := slices.Clone(r.Verdict.Flags)
-	if r.Verdict.Unchecked != "" && r.Verdict.Standing != verify.Refused {
-		list = append(list, "public data: not checked: "+r.Verdict.Unchecked)
-	}
-	if r.Unproven != "" {
-		list = append(list, "tries not provable: "+r.Unproven)
-	}
-	if n := r.Verdict.Others; n > 0 {
-		list = append(list, view.Plural(n, "other attempt")+" in its place or of the same agent before it")
-	}
-	if r.Aside != "" {
-		list = append(list, "Does not count: "+r.Aside)
-	} else if r.Verdict.Standing == verify.Claimed {
-		list = append(list, "no answers, or not all files, to grade it again with")
-	}
+	list := view.Parts(slices.Clone(r.Verdict.Flags))
+	list.If(r.Verdict.Unchecked != "" && r.Verdict.Standing != verify.Refused, "public data: not checked: "+r.Verdict.Unchecked)
+	list.If(r.Unproven != "", "tries not provable: "+r.Unproven)
+	list.If(r.Verdict.Others > 0, view.Plural(r.Verdict.Others, "other attempt")+" in its place or of the same agent before it")
+	list.If(r.Aside != "", "Does not count: "+r.Aside)
+	list.If(r.Aside == "" && r.Verdict.Standing == verify.Claimed, "no answers, or not all files, to grade it again with")
 	return append(list, channels(r.Outside)...)
 }
 
@@ -220,16 +200,11 @@ func curves(title string, people page.People, rows []*Row, name func(*Row) strin
 // competitionPage shows all rows at a competition.
 func (s *Site) competitionPage(c *competition) document {
 	d := document{Title: c.title, Version: s.Version, Lead: []string{c.id}}
-	by := map[Setting][]*Row{}
-	for _, r := range c.rows {
-		by[r.setting()] = append(by[r.setting()], r)
-	}
+	by := lists.By(c.rows, (*Row).setting)
 	for _, at := range slices.SortedFunc(maps.Keys(by), compareSettings) {
 		rows := by[at]
 		sec := section{Title: (&Table{Setting: at}).Name(), Grids: []page.Grid{s.results("Attempts", "../", rows, true, false)}}
-		if c.note != "" {
-			sec.Text = append(sec.Text, c.note)
-		}
+		sec.Text.If(c.note != "", c.note)
 		if p := page.Distribution(c.people, scores(rows)); p.Plot != "" {
 			sec.Plots = append(sec.Plots, plot{Title: "Scores against those of people", Plot: p.Plot, People: &p})
 		}
@@ -265,12 +240,7 @@ func (s *Site) found(on func(Finding) bool) []Finding {
 // agentPage shows all rows of an agent, whether they count or not.
 func (s *Site) agentPage(name string) document {
 	d := document{Title: name, Version: s.Version, Findings: s.found(func(f Finding) bool { return f.About == name })}
-	var aside []*Row
-	for _, r := range s.rows {
-		if r.Agent == name && r.Aside != "" {
-			aside = append(aside, r)
-		}
-	}
+	aside := slices.DeleteFunc(slices.Clone(s.rows), func(r *Row) bool { return r.Agent != name || r.Aside == "" })
 	for _, t := range s.Tables {
 		for _, a := range t.Agents {
 			if a.rows[0].Agent == name {
@@ -295,7 +265,8 @@ func (a *Agent) figures() page.Grid {
 func (s *Site) agentSection(t *Table, a *Agent) section {
 	sec := section{Title: t.Name() + strings.TrimPrefix(a.Name, a.rows[0].Agent), Text: []string{"Checked: " + standingText(a.Standings) + "."}}
 	if a.Place > 0 {
-		sec.Text = append(sec.Text, fmt.Sprintf("Place %d of %d in its class%s, tie group %d.", a.Place, t.inClass(a), strings.TrimRight(" "+a.ClassLetter, " "), a.Group))
+		class := lists.Where(t.Agents, func(other *Agent) bool { return other.Class == a.Class })
+		sec.Text = append(sec.Text, fmt.Sprintf("Place %d of %d in its class%s, tie group %d.", a.Place, len(class), strings.TrimRight(" "+a.ClassLetter, " "), a.Group))
 	}
 	if a.Behind != nil {
 		sec.Text = append(sec.Text, comparisonText(a, a.Behind))
@@ -305,12 +276,7 @@ func (s *Site) agentSection(t *Table, a *Agent) section {
 	}
 	sec.Grids = append(sec.Grids, disclosed(a), s.results("Attempts", "../", a.rows, false, true))
 	for _, c := range s.competitions() {
-		var rows []*Row
-		for _, r := range a.rows {
-			if r.Report.CompetitionID == c.id {
-				rows = append(rows, r)
-			}
-		}
+		rows := slices.DeleteFunc(slices.Clone(a.rows), func(r *Row) bool { return r.Competition() != c.id })
 		if p := curves("Score over time: "+c.title, c.people, rows, func(r *Row) string { return "seed " + r.Seed }); p.Plot != "" {
 			sec.Plots = append(sec.Plots, p)
 		}
@@ -321,10 +287,7 @@ func (s *Site) agentSection(t *Table, a *Agent) section {
 // disclosed describes an agent and its resources by its bundles' account.
 func disclosed(a *Agent) page.Grid {
 	of := func(get func(*Row) string) string {
-		var list []string
-		for _, r := range a.rows {
-			list = append(list, get(r))
-		}
+		list := lists.Of(a.rows, get)
 		slices.Sort(list)
 		return cmp.Or(strings.Join(slices.DeleteFunc(slices.Compact(list), func(s string) bool { return s == "" }), ", "), "–")
 	}

@@ -2,15 +2,18 @@ package site
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/verify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
@@ -43,30 +46,20 @@ func (f Finding) order() int {
 
 // Head names what a finding is about.
 func (f Finding) Head() string {
-	head := findingKinds[f.order()].words + " " + f.About
-	if len(f.Files) > 0 && !slices.Equal(f.Files, []string{f.About}) {
-		head += " (" + strings.Join(f.Files, ", ") + ")"
-	}
-	return head + "."
+	others := len(f.Files) > 0 && !slices.Equal(f.Files, []string{f.About})
+	return findingKinds[f.order()].words + " " + f.About + view.When(others, " ("+strings.Join(f.Files, ", ")+")") + "."
 }
 
 // AgentNames are the names of the agents on tables, sorted.
 func (s *Site) AgentNames() []string {
-	var names []string
-	for _, r := range s.rows {
-		names = append(names, r.Agent)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Sorted(maps.Keys(lists.By(s.rows, func(r *Row) string { return r.Agent })))
 }
 
 // Name names the rows of a table.
 func (t *Table) Name() string {
-	name := fmt.Sprintf("Task %s, version %s", t.Task, t.Version)
-	if t.Unchecked {
-		name += ", public data not checked"
-	}
-	return name
+	name := view.Parts{"Task " + t.Task, "version " + t.Version}
+	name.If(t.Unchecked, "public data not checked")
+	return name.Join(", ")
 }
 
 // Notes are what the conditions of the table's attempts mean for its figures.
@@ -75,21 +68,8 @@ func (t *Table) Notes() []string { return conditions.Notes(t.Board.UnderConditio
 // Aside says what is compared with nothing.
 func (t *Table) Aside() string { return results.Uncounted(counting(t.rows)).String() }
 
-func (a *Agent) conditions() (sets [][]string) {
-	for _, r := range a.rows {
-		sets = append(sets, r.Report.Conditions)
-	}
-	return sets
-}
-
-// inClass counts the agents of an agent's class.
-func (t *Table) inClass(a *Agent) (n int) {
-	for _, other := range t.Agents {
-		if other.Class == a.Class {
-			n++
-		}
-	}
-	return n
+func conditionsOf(rows []*Row) [][]string {
+	return lists.Of(rows, func(r *Row) []string { return r.Report.Conditions })
 }
 
 // rate writes a percentage of a group.
@@ -113,7 +93,7 @@ func (t *Table) Ranking() page.Grid {
 			return fmt.Sprintf("%d of %d", len(a.Competitions), len(t.Board.Competitions()))
 		}),
 		texts(">Seeds", func(a *Agent) string { return strconv.Itoa(a.Overall.Seeds) }), cells("Tries", func(a *Agent) cell { return a.Tries.cell() }), cells("Checked", (*Agent).checked),
-		texts(">Running time (hours)", func(a *Agent) string { return cmp.Or(conditions.Hours(a.conditions()...), "–") }), cells("Isolation", (*Agent).isolation), cells("Given besides the competition", (*Agent).outside))
+		texts(">Running time (hours)", func(a *Agent) string { return cmp.Or(conditions.Hours(conditionsOf(a.rows)...), "–") }), cells("Isolation", (*Agent).isolation), cells("Given besides the competition", (*Agent).outside))
 	if checked(t.rows) {
 		columns = append(columns, cells("Rule checks", func(a *Agent) cell { return foundInAll(a.rows) }))
 	}
@@ -126,17 +106,7 @@ func (t *Table) Ranking() page.Grid {
 var agentColumn = links("Agent", func(a *Agent) (string, string) { return a.Name, a.path() })
 
 func (a *Agent) isolation() cell {
-	if a.Overall.Untrusted {
-		return pill(a.Overall.Isolation, "bad")
-	}
-	return cell{Text: a.Overall.Isolation}
-}
-
-func took(seconds *float64) string {
-	if seconds == nil {
-		return "–"
-	}
-	return view.Duration(time.Duration(*seconds * float64(time.Second)))
+	return pill(a.Overall.Isolation, view.When(a.Overall.Untrusted, "bad"))
 }
 
 // Groups are the percentages with any medal by complexity.
@@ -152,14 +122,7 @@ func (t *Table) Groups() page.Grid {
 func (t *Table) Differences() plot {
 	var rows []page.Estimate
 	for _, a := range t.Agents[1:] {
-		if a.Behind == nil {
-			continue
-		}
-		d, ok := a.Behind.Figures[shownFigure]
-		if !ok {
-			continue
-		}
-		rows = append(rows, estimate(a.Name+" − "+a.Head, d, -1))
+		rows = addEstimate(rows, a.Name+" − "+a.Head, a.Behind, -1)
 	}
 	return plot{
 		Title: "Difference from the first agent of the tie group", Plot: page.Intervals(rows, "difference in competitions with a medal, percentage points"),
@@ -169,8 +132,15 @@ func (t *Table) Differences() plot {
 
 const intervalNote = "All runs of both; competitions weigh the same. Intervals are of 95 %, over other runs at these competitions, or over other competitions and runs (marked *) where a competition has a single run. p is of the exact permutation test."
 
-// estimate is a difference to draw, with a sign.
-func estimate(name string, d board.Difference, sign float64) page.Estimate {
+// addEstimate adds the difference of a comparison to draw, with a sign, if there is one.
+func addEstimate(rows []page.Estimate, name string, c *board.Comparison, sign float64) []page.Estimate {
+	if c == nil {
+		return rows
+	}
+	d, ok := c.Figures[shownFigure]
+	if !ok {
+		return rows
+	}
 	e := page.Estimate{Name: name, Value: sign * float64(d.Difference), Note: "p " + board.PText(*d.P)}
 	if d.AdjustedP != nil && *d.AdjustedP != *d.P {
 		e.Note += ", adjusted " + board.PText(*d.AdjustedP)
@@ -185,7 +155,7 @@ func estimate(name string, d board.Difference, sign float64) page.Estimate {
 			e.Lower, e.Upper = e.Upper, e.Lower
 		}
 	}
-	return e
+	return append(rows, e)
 }
 
 // costOf writes a cost and what it rests on.
@@ -216,10 +186,7 @@ func (c *competition) leak() cell {
 	if len(c.public) == 0 {
 		return cell{Text: "–"}
 	}
-	var names []string
-	for _, p := range c.public {
-		names = append(names, p.Name+" ("+p.Covers+")")
-	}
+	names := lists.Of(c.public, func(p competitions.PublicLabels) string { return p.Name + " (" + p.Covers + ")" })
 	return outside(strings.Join(names, ", "), c.public[0].Reference)
 }
 
@@ -289,4 +256,53 @@ func comparisonText(a *Agent, c *board.Comparison) string {
 		}
 	}
 	return out + fmt.Sprintf(", p %s (at least %s), adjusted for all pairs %s.", board.PText(*d.P), board.PText(*d.SmallestP), board.PText(*d.AdjustedP))
+}
+
+// Masked is an agent's result at a version of competitions minus its result at the masked
+// version, where known ids are worthless.
+type Masked struct {
+	Setting        // that of the version
+	Agent   string `json:"agent"`
+	// Comparison has the version first and the masked one second.
+	Comparison *board.Comparison `json:"comparison"`
+}
+
+// compareMasked compares the attempts of each agent at a version and its masked one.
+func (s *Site) compareMasked() error {
+	for _, t := range s.Tables {
+		for _, other := range s.Tables {
+			if other.Task != t.Task || other.Version != competitions.MaskedVersion(t.Version) {
+				continue
+			}
+			class := map[string]string{}
+			for _, a := range other.Agents {
+				class[a.Name] = a.Class
+			}
+			for _, a := range t.Agents {
+				if class[a.Name] != a.Class {
+					continue // what differs is not owed to ids alone
+				}
+				plain, _ := t.Board.Graded(a.Name) // both have reports of it
+				masked, _ := other.Board.Graded(a.Name)
+				c, err := board.Compare(plain, masked, other.Board.Competitions())
+				if errors.Is(err, board.ErrNothingShared) {
+					continue
+				}
+				if err != nil {
+					return err
+				}
+				s.Masked = append(s.Masked, Masked{t.Setting, a.Name, &c})
+			}
+		}
+	}
+	return nil
+}
+
+// MaskedDifferences draws the differences.
+func (s *Site) MaskedDifferences() plot {
+	var rows []page.Estimate
+	for _, m := range s.Masked {
+		rows = addEstimate(rows, fmt.Sprintf("%s, %s − %s", m.Agent, m.Version, competitions.MaskedVersion(m.Version)), m.Comparison, 1)
+	}
+	return plot{Title: "Version less masked version", Plot: page.Intervals(rows, "difference in competitions with a medal, percentage points"), Note: intervalNote}
 }

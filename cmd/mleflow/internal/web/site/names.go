@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/board"
 )
@@ -76,27 +77,27 @@ func disguised(name string) bool {
 type namer struct {
 	*checker
 	owners map[string][]string
-	// labels are the labels by name; users are the bundles by name and key.
-	labels map[string]map[string]bool
-	users  map[string]map[string][]*Bundle
+	// users are the uses of each name.
+	users map[string][]use
+}
+
+// use is a row with a name: how its bundle writes that.
+type use struct {
+	name, label string
+	*Bundle
 }
 
 // name names the rows of the bundles, and returns the lock with these.
 func (c *checker) name(lock *Lock, reported []Reported) *Lock {
-	n := &namer{checker: c, labels: map[string]map[string]bool{}, users: map[string]map[string][]*Bundle{}}
+	n := &namer{checker: c}
+	var uses []use
 	for _, b := range c.bundles {
 		for _, r := range b.Rows {
-			name := normalName(r.Agent)
-			if n.users[name] == nil {
-				n.labels[name], n.users[name] = map[string]bool{}, map[string][]*Bundle{}
-			}
-			n.labels[name][r.Agent] = true
-			if list := n.users[name][b.Signer]; !slices.Contains(list, b) {
-				n.users[name][b.Signer] = append(list, b)
-			}
-			r.Agent = name
+			u := use{normalName(r.Agent), r.Agent, b}
+			r.Agent, uses = u.name, append(uses, u)
 		}
 	}
+	n.users = lists.By(uses, func(u use) string { return u.name })
 	lock = lock.with(c.bundles)
 	n.owners = lock.owners()
 	for _, b := range c.bundles {
@@ -126,21 +127,18 @@ func (n *namer) mark(name, key string) string {
 
 // spelled adds findings on names with invisible or replaced characters.
 func (n *namer) spelled() {
-	for _, name := range slices.Sorted(maps.Keys(n.labels)) {
-		for _, label := range slices.Sorted(maps.Keys(n.labels[name])) {
+	for _, name := range slices.Sorted(maps.Keys(n.users)) {
+		by := lists.By(n.users[name], func(u use) string { return u.label })
+		for _, label := range slices.Sorted(maps.Keys(by)) {
 			if label != name {
-				n.find(Identity, name, n.all(name), "a bundle writes this name as %+q", label)
+				n.find(Identity, name, bundlesIn(n.users[name]), "a bundle writes this name as %+q", label)
 			}
 		}
 	}
 }
 
-// all are the bundles with rows of a name.
-func (n *namer) all(name string) (list []*Bundle) {
-	for _, key := range slices.Sorted(maps.Keys(n.users[name])) {
-		list = append(list, n.users[name][key]...)
-	}
-	return list
+func bundlesIn(uses []use) []*Bundle {
+	return lists.Of(uses, func(u use) *Bundle { return u.Bundle })
 }
 
 // owned adds findings on names that are not used by their owner.
@@ -148,12 +146,13 @@ func (n *namer) owned() {
 	for _, name := range slices.Sorted(maps.Keys(n.users)) {
 		owners := n.owners[name]
 		if len(owners) > 1 {
-			n.find(Identity, name, n.all(name), "%s signed this name, and none of them before the others: each has its own rows; a lock that keeps the order says whose it is", view.Plural(len(owners), "key"))
+			n.find(Identity, name, bundlesIn(n.users[name]), "%s signed this name, and none of them before the others: each has its own rows; a lock that keeps the order says whose it is", view.Plural(len(owners), "key"))
 			continue
 		}
-		for _, key := range slices.Sorted(maps.Keys(n.users[name])) {
+		by := lists.By(n.users[name], func(u use) string { return u.Signer })
+		for _, key := range slices.Sorted(maps.Keys(by)) {
 			if mark := n.mark(name, key); mark != "" {
-				n.find(Identity, name+mark, n.users[name][key], "the name %s belongs to the key %s, which signed it first; these attempts are shown as those of another agent", name, owners[0])
+				n.find(Identity, name+mark, bundlesIn(by[key]), "the name %s belongs to the key %s, which signed it first; these attempts are shown as those of another agent", name, owners[0])
 			}
 		}
 	}
@@ -161,14 +160,10 @@ func (n *namer) owned() {
 
 // lookalikes returns marks for names that may be taken for others.
 func (n *namer) lookalikes(reported []Reported) map[string]string {
-	names, groups, marks := slices.Collect(maps.Keys(n.users)), map[string][]string{}, map[string]string{}
-	for _, r := range reported {
-		names = append(names, normalName(r.Agent))
-	}
+	names, marks := slices.Collect(maps.Keys(n.users)), map[string]string{}
+	names = append(names, lists.Of(reported, func(r Reported) string { return normalName(r.Agent) })...)
 	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		groups[skeleton(name)] = append(groups[skeleton(name)], name)
-	}
+	groups := lists.By(slices.Compact(names), skeleton)
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		list := groups[key]
 		slices.SortFunc(list, n.compare)
@@ -183,7 +178,7 @@ func (n *namer) lookalikes(reported []Reported) map[string]string {
 				continue
 			}
 			marks[name] = " [looks like another]"
-			n.find(Identity, name+marks[name], n.all(name), "%s: it is %+q", text, name)
+			n.find(Identity, name+marks[name], bundlesIn(n.users[name]), "%s: it is %+q", text, name)
 		}
 	}
 	return marks
@@ -207,9 +202,9 @@ func (n *namer) compare(a, b string) int {
 
 // taken is the build that took the first bundle of a name.
 func (n *namer) taken(name string) (build int) {
-	for i, b := range n.all(name) {
-		if i == 0 || b.taken < build {
-			build = b.taken
+	for i, u := range n.users[name] {
+		if i == 0 || u.taken < build {
+			build = u.taken
 		}
 	}
 	return build

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -161,10 +162,7 @@ func near(a, b *Sketch) (agree, both int, is bool) {
 			}
 		}
 	}
-	share := 0.995
-	if len(values)*2 > both {
-		share = 0.5
-	}
+	share := view.Either(len(values)*2 > both, 0.5, 0.995)
 	return agree, both, both >= fewestRows && len(values) > 1 && float64(agree) >= share*float64(both)
 }
 
@@ -187,13 +185,9 @@ type common struct {
 
 // shared adds findings on different agents whose submissions are equal or nearly equal.
 func (c *checker) shared() {
-	by, pairs, found := map[[2]string][]*Row{}, 0, map[[2]string]*common{}
-	for _, r := range c.rows {
-		if r.Sketch != nil && r.Report.SubmissionExists {
-			at := [2]string{r.Report.CompetitionID, r.Report.CompetitionVersion}
-			by[at] = append(by[at], r)
-		}
-	}
+	pairs, found := 0, map[[2]string]*common{}
+	sampled := slices.DeleteFunc(slices.Clone(c.rows), func(r *Row) bool { return r.Sketch == nil || !r.Report.SubmissionExists })
+	by := lists.By(sampled, func(r *Row) [2]string { return [2]string{r.Report.CompetitionID, r.Report.CompetitionVersion} })
 	for _, at := range slices.SortedFunc(maps.Keys(by), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		rows := by[at]
 		slices.SortStableFunc(rows, func(a, b *Row) int { return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Seed, b.Seed)) })

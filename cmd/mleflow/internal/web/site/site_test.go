@@ -193,7 +193,7 @@ func TestClasses(t *testing.T) {
 		}
 		shown.Write(text)
 	}
-	for _, want := range []string{"Class A: isolation sandbox", "Class B: ", "time 36h.", "Place 1 of 1 in its class B, tie group 1.", "1 attempt is not compared: 1 fork."} {
+	for _, want := range []string{"Class A: isolation sandbox", "Class B: ", "time 36h, cpus/memory/gpus/network/budget/feedback/knowledge not recorded.", "Place 1 of 1 in its class B, tie group 1.", "1 attempt is not compared: 1 fork."} {
 		if !strings.Contains(shown.String(), want) {
 			t.Errorf("no %q in\n%s", want, shown.String())
 		}
@@ -212,7 +212,7 @@ func TestClassesOfAnAgent(t *testing.T) {
 	agent := made("x", "reference", 5, func(seed int) bool { return seed < 2 })
 	for i, r := range agent.Rows {
 		r.Report.Conditions = append(r.Report.Conditions, []string{"time=36h", "time=12h"}[min(i/2, 1)])
-		r.Made.WallSeconds = of(float64(i))
+		r.Made.WallSeconds = new(float64(i))
 	}
 	s := built(t, agent)
 	var got []string
@@ -338,8 +338,8 @@ func TestAside(t *testing.T) {
 func TestStops(t *testing.T) {
 	early, none := made("early", "own", 2, always), made("none", "own", 2, always)
 	for _, r := range early.Rows {
-		r.Made.WallSeconds = of(7 * 3600.0)
-		r.Snapshots = []results.Snapshot{{Seconds: 7000, Outcome: "scored", Score: of(0.7), Medal: "none"}, {Seconds: 20_000, Outcome: "scored", Score: of(0.98), Medal: "bronze"}}
+		r.Made.WallSeconds = new(7 * 3600.0)
+		r.Snapshots = []results.Snapshot{{Seconds: 7000, Outcome: "scored", Score: new(0.7), Medal: "none"}, {Seconds: 20_000, Outcome: "scored", Score: new(0.98), Medal: "bronze"}}
 	}
 	early.Rows[0].Snapshots[1].Medal = "none"
 	catalog, err := competitions.Shipped()
@@ -370,8 +370,6 @@ func TestStops(t *testing.T) {
 		}
 	}
 }
-
-func of[T any](v T) *T { return &v }
 
 // The order of the bundles changes no byte of any file.
 func TestOrderChangesNothing(t *testing.T) {

@@ -25,7 +25,7 @@ func TestLimitsAreDeclared(t *testing.T) {
 	for _, f := range append(others[:2:2], append(limits, others[2:]...)...) {
 		a.record.Fields = append(a.record.Fields, digest.Field{Label: f.Name, Value: f.Value})
 	}
-	d := about(t.Context(), a, nil)
+	d := aboutAttempt(t.Context(), a, nil)
 	if diff := cmp.Diff([][]page.Fact{limits, others}, [][]page.Fact{d.Limits, d.Fields}); diff != "" {
 		t.Error(diff)
 	}

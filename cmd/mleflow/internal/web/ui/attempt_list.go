@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -31,9 +32,9 @@ type attemptTable struct {
 func newAttemptTable(path string, list []*results.Attempt, newest map[string]string, sofar func(*results.Attempt) string, facets ...string) *attemptTable {
 	t := &attemptTable{classes: classesOf(list), newest: newest, table: &table{Noun: "attempt", Empty: "No attempt has ended in a run of this cache.", Path: path, Placeholder: "agent, competition, reason",
 		Facets: append(facets, "class"), Groups: []string{"agent", "competition", "agent+competition"}, Split: "class"}}
-	t.Legend = t.classes.legend
-	fillTable(t.table, t.columns(sofar), list, func(a *results.Attempt) line {
-		return line{Address: cmp.Or(a.Address, a.GradeAddress), Compare: t.agent(a).Compare()}
+	t.Legend = t.classes.legend()
+	fillTable(t.table, t.columns(sofar), list, func(a *results.Attempt) gridLine {
+		return gridLine{Address: cmp.Or(a.Address, a.GradeAddress), Compare: t.agent(a).Compare()}
 	})
 	return t
 }
@@ -42,7 +43,9 @@ func newAttemptTable(path string, list []*results.Attempt, newest map[string]str
 // shown.
 func (t *attemptTable) columns(sofar func(*results.Attempt) string) []page.Column[*results.Attempt] {
 	return []page.Column[*results.Attempt]{
-		{Key: "attempt", Title: "Attempt", Of: func(a *results.Attempt) cell { return cell{Text: t.name(a), Sub: rest(a), Link: attemptAddress(a)} }},
+		{Key: "attempt", Title: "Attempt", Of: func(a *results.Attempt) cell {
+			return cell{Text: t.name(a), Sub: nameInAgent(a), Link: attemptAddress(a)}
+		}},
 		{Key: "outcome", Title: "Outcome", Kind: page.Ends, Of: func(a *results.Attempt) (c cell) { c.Text, c.Class = endCell(a); return }},
 		{Key: "score", Title: "Score", Kind: page.Points, Within: "competition", Value: func(a *results.Attempt) float64 {
 			return valueOf((*float64)(cmp.Or(a.Report.ExactScore, a.Report.Score)))
@@ -96,11 +99,7 @@ func costCell(a *results.Attempt) cell {
 	if use == nil || use.CostUSD == nil {
 		return nothing
 	}
-	c := cell{Value: *use.CostUSD}
-	if aggregate.CostMarks(use) != "" {
-		c.Text = aggregate.CostText(use)
-	}
-	return c
+	return cell{Value: *use.CostUSD, Text: view.When(aggregate.CostMarks(use) != "", aggregate.CostText(use))}
 }
 
 // agent is the agent of an attempt with its program.
@@ -140,12 +139,9 @@ func programOf(ref, newest string) string {
 	return cmp.Or(ref, newest)
 }
 
-// rest is the name of an attempt without the agent.
-func rest(a *results.Attempt) string {
-	if a.Competition() == "" {
-		return ""
-	}
-	return a.Competition() + " · " + cmp.Or(a.Seed, "–")
+// nameInAgent is the name of an attempt without the agent.
+func nameInAgent(a *results.Attempt) string {
+	return view.When(a.Competition() != "", a.Competition()+" · "+cmp.Or(a.Seed, "–"))
 }
 
 // attemptAddress is the address of an attempt's page.
@@ -175,35 +171,34 @@ func medalCell(a *results.Attempt) cell {
 }
 
 func isolationCell(text string) cell {
-	c := cell{Text: text}
-	if strings.Contains(text, conditions.NotIsolated) {
-		c.Class = "bad"
-	}
-	return c
+	return cell{Text: text, Class: view.When(strings.Contains(text, conditions.NotIsolated), "bad")}
 }
 
 // classes gives letters to the classes of attempts on a page.
 type classes struct {
-	names          []string
-	letters, known map[string]string
-	legend         []page.Fact
+	names []string
+	// known are the letters of conditions that were asked for: a class is slow to make.
+	known map[string]string
 }
 
 // classesOf gives letters to the classes of those attempts that count.
 func classesOf(list []*results.Attempt) *classes {
-	c := &classes{letters: map[string]string{}, known: map[string]string{}}
-	var own []*results.Attempt
-	for _, a := range list {
-		if a.Graded && len(a.Report.Conditions) > 0 && conditions.Final(a.Report.Conditions) {
-			own = append(own, a)
-		}
+	return &classes{known: map[string]string{}, names: results.Classes(slices.DeleteFunc(slices.Clone(list), func(a *results.Attempt) bool {
+		return !a.Graded || len(a.Report.Conditions) == 0 || !conditions.Final(a.Report.Conditions)
+	}))}
+}
+
+// of is the letter of a class; "" of one that no attempt has that counts.
+func (c *classes) of(class string) string {
+	if i := slices.Index(c.names, class); i >= 0 {
+		return results.Letter(i)
 	}
-	c.names = results.Classes(own)
-	for i, name := range c.names {
-		c.letters[name] = results.Letter(i)
-		c.legend = append(c.legend, page.Fact{Name: results.Letter(i), Value: name})
-	}
-	return c
+	return ""
+}
+
+// legend explains the letters.
+func (c *classes) legend() []page.Fact {
+	return lists.Of(c.names, func(name string) page.Fact { return page.Fact{Name: c.of(name), Value: name} })
 }
 
 // letter is the letter of an attempt's class; "" of one that does not count, or if its
@@ -212,7 +207,7 @@ func (c *classes) letter(a *results.Attempt) string {
 	key := strings.Join(a.Report.Conditions, "\n") + "\n" + a.Report.CompetitionVersion
 	letter, ok := c.known[key]
 	if !ok && len(a.Report.Conditions) > 0 {
-		letter = c.letters[a.Class()]
+		letter = c.of(a.Class())
 		c.known[key] = letter
 	}
 	return letter
@@ -221,7 +216,7 @@ func (c *classes) letter(a *results.Attempt) string {
 // find returns the class that a letter or a text names; "" for none.
 func (c *classes) find(text string) string {
 	for _, name := range c.names {
-		if text != "" && (name == text || c.letters[name] == text) {
+		if name == text || c.of(name) == text {
 			return name
 		}
 	}
@@ -234,18 +229,11 @@ func (u *UI) attemptsPage(r *http.Request, m *model, sum *history.Summary, c *co
 	if err != nil {
 		return err
 	}
-	sofar := func(a *results.Attempt) string { return took(m.sums.Step(a.Address), u.Now(), sum) }
+	sofar := func(a *results.Attempt) string { return tookText(m.sums.Step(a.Address), u.Now(), sum) }
 	t := newAttemptTable(runAddress(sum.ID)+"/attempts", list, nil, sofar, "agent", "competition", "outcome", "medal")
-	t.Empty, t.Retry = "The run has no attempts: its pipeline has no agent-run step.", "mleflow apply "+quoted(sum.Pipeline)+" --retry "
+	t.Empty, t.Retry = "The run has no attempts: its pipeline has no agent-run step.", "mleflow apply "+shellQuoted(sum.Pipeline)+" --retry "
 	t.show(c, r)
-	return c.err
-}
-
-// attemptsMade is what the attempts of a shown run were made of: the number of events and of
-// reports, and the state of the run.
-type attemptsMade struct {
-	events, reports int
-	state           history.State
+	return nil
 }
 
 // attemptsOf returns the attempts of a run that is shown, made once of the same events and
@@ -268,8 +256,8 @@ func (u *UI) attemptsOf(ctx context.Context, m *model, sum *history.Summary) ([]
 	return m.attempts, err
 }
 
-// quoted writes an argument for a shell.
-func quoted(arg string) string { return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'" }
+// shellQuoted writes an argument for a shell.
+func shellQuoted(arg string) string { return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'" }
 
 // brief is the beginning of a text, in one line.
 func brief(text string) string {
@@ -288,13 +276,7 @@ func valueOf(v *float64) float64 {
 // resultsPage lists the attempts of all runs that have ended.
 func (u *UI) resultsPage(r *http.Request) (*content, error) {
 	now, p := u.results.now()
-	c := list("Attempts", p)
+	c := listContent("Attempts", p)
 	newAttemptTable("/attempts", now.all, now.newest, nil, "agent", "competition", "outcome", "medal").show(c, r)
 	return c, c.err
-}
-
-// listTitle is the head of a list over all runs.
-type listTitle struct {
-	Title    string
-	Progress progress
 }

@@ -25,12 +25,12 @@ func (l *lab) serve() (base, first string) {
 	l.t.Helper()
 	s := httptest.NewUnstartedServer(nil)
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
-	g := NewGuard(port, l.ui)
+	g := NewGuard(port, Secret(), url.URL{}, l.ui)
 	s.Config.Handler = g
 	s.Config.BaseContext = func(net.Listener) context.Context { return l.t.Context() } // Close waits for who follows a page
 	s.Start()
 	l.t.Cleanup(s.Close)
-	return s.URL, s.URL + "/?token=" + g.Token()
+	return s.URL, s.URL + "/?token=" + g.token
 }
 
 // looked checks what holds for every page: nothing went wrong, no script ran but

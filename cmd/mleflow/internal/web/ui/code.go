@@ -3,10 +3,15 @@ package ui
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/rogpeppe/go-internal/diff"
+
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
@@ -18,10 +23,8 @@ type codeData struct {
 	Action, Address, View string
 	Views                 []page.Link
 	Versions              bool
-	Now                   string
-	NoVersions            string
-	From, To              []choice
-	Attempts              []choice
+	Now, NoVersions       string
+	From, To, Attempts    []choice
 	Other                 bool
 	Against               changeList
 	Files                 fileList
@@ -46,8 +49,8 @@ const (
 	againstView = "against"
 )
 
-// code shows the code that the agent left, and how it changed.
-func code(ctx context.Context, a *shownAttempt, q url.Values) codeData {
+// codePage shows the code that the agent left, and how it changed.
+func codePage(ctx context.Context, a *shownAttempt, q url.Values) codeData {
 	d := codeData{Action: a.action(), Address: a.address, View: q.Get("view")}
 	switch {
 	case q.Has("from") || q.Has("to"):
@@ -109,9 +112,9 @@ const maxSiblings = 500
 
 // against compares the code with that of another attempt of the run.
 func (d *codeData) against(ctx context.Context, a *shownAttempt, other string, final cache.Ref) {
-	for _, address := range a.siblings[:min(len(a.siblings), maxSiblings)] {
-		d.Attempts = append(d.Attempts, choice{address, page.Name(address), address == other})
-	}
+	d.Attempts = lists.Of(a.siblings[:min(len(a.siblings), maxSiblings)], func(address string) choice {
+		return choice{address, page.Name(address), address == other}
+	})
 	if other == "" {
 		return
 	}
@@ -179,7 +182,7 @@ func changeOf(ctx context.Context, store cache.Store, name string, a, b tree.Ent
 		if e.Name == "" {
 			continue
 		}
-		data, err := head(ctx, store, e.Ref(), maxCompared)
+		data, err := headBytes(ctx, store, e.Ref(), maxCompared)
 		if err != nil {
 			c.Note = lost("file", err)
 			return c
@@ -190,13 +193,39 @@ func changeOf(ctx context.Context, store cache.Store, name string, a, b tree.Ent
 		}
 		text[i] = data
 	}
-	c.Lines = diffLines(lines(text[0]), lines(text[1]))
+	c.Lines = diffLines(linesOf(text[0]), linesOf(text[1]))
 	return c
 }
 
-func lines(text []byte) []string {
+func linesOf(text []byte) []string {
 	if len(text) == 0 {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(strings.ToValidUTF8(string(text), "\ufffd"), "\n"), "\n")
+}
+
+// diffLine is a line of a comparison: added (+), removed (-), the same ( ) or a
+// mark of a place (@).
+type diffLine struct{ Sign, Text string }
+
+// diffLines compares two texts line by line, with three lines around each change.
+func diffLines(a, b []string) (list []diffLine) {
+	text := func(lines []string) []byte { return []byte(strings.Join(append(lines, ""), "\n")) }
+	all := linesOf(diff.Diff("", text(a), "", text(b)))
+	for _, l := range all[min(len(all), 3):] { // the first three name the files
+		var from, lines, to int
+		if n, _ := fmt.Sscanf(l, "@@ -%d,%d +%d", &from, &lines, &to); n == 3 {
+			list = append(list, diffLine{"@", fmt.Sprintf(" line %d", max(1, to))})
+			continue
+		}
+		list = append(list, diffLine{l[:1], l[1:]})
+	}
+	return list
+}
+
+// union are the names of two maps, sorted.
+func union[V any](a, b map[string]V) []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(names)
+	return slices.Compact(names)
 }

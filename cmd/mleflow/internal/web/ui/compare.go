@@ -4,83 +4,19 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"html/template"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/history"
 )
-
-// What the sides of a comparison are, in their addresses.
-const agentPrefix, runPrefix = "agent:", "run:"
-
-// sidesShown is the largest number of sides of a comparison.
-const sidesShown = 12
-
-// compareData is the page that compares agents or runs with the first of them.
-type compareData struct {
-	// Given are the sides of the address, Sides those that are compared: of runs with
-	// several agents, one for each agent.
-	Given, Sides []*side
-	Choices      [][]choice
-	Missing      []string
-	Progress     progress
-	Pairs        []*pair
-	// Classes are those of all attempts of the sides, Offered those that every side has.
-	Classes []page.Fact
-	Offered []page.Link
-	// Intervals are the differences in the figures of leaderboards, the largest first.
-	Intervals    template.HTML
-	Competitions []comparedScores
-	// Names are those of the sides, in the order of their colours.
-	Names   []string
-	Changes changeTable
-	Ready   bool
-	catalog *competitions.Catalog
-	by      *classes
-}
-
-// side is an agent or a run that is compared.
-type side struct {
-	results.Side
-	Ref, Link, Remove string
-	Color             int
-	// Drawn means that the side is compared as it is, and not agent by agent.
-	Drawn bool
-	// run is the run whose agents are compared; "" of an agent.
-	run string
-	// compared are the attempts that are compared.
-	compared []*results.Attempt
-	parts    map[string]*side
-}
-
-// at are the compared attempts at a competition.
-func (s *side) at(id string) []*results.Attempt {
-	return slices.DeleteFunc(slices.Clone(s.compared), func(a *results.Attempt) bool { return a.Competition() != id })
-}
-
-// pair is the comparison of two sides.
-type pair struct {
-	*results.Comparison
-	first, second *side
-	// Letter is that of the class. Missing says why nothing is compared.
-	Letter, Missing string
-	// Asides say what is left out of each side, Programs what other programs they have.
-	Asides, Programs []page.Link
-	Basis            string
-	// Rows are those of the figures that differ, headers first.
-	Rows [][]string
-	// Equal are the figures that do not differ.
-	Equal []string
-}
 
 // comparePage compares agents or runs: first in a sentence, then what differs most, then
 // competition by competition, then what was changed.
@@ -128,11 +64,10 @@ func sideChoices(now *snapshot, chosen []string) []choice {
 			out = append(out, choice{Value: ref, Text: text})
 		}
 	}
-	for _, ref := range sortedKeys(agents) {
+	for _, ref := range view.SortedKeys(agents) {
 		add(ref, agents[ref])
 	}
-	ids := slices.Sorted(maps.Keys(runs))
-	slices.Reverse(ids)
+	ids := slices.SortedFunc(maps.Keys(runs), func(a, b string) int { return strings.Compare(b, a) })
 	for _, id := range ids[:min(len(ids), 200)] {
 		add(runPrefix+id, "run "+id)
 	}
@@ -141,17 +76,13 @@ func sideChoices(now *snapshot, chosen []string) []choice {
 
 // shortNames are the names of sides: agents of one run go without it.
 func (u *UI) shortNames(refs []string) (names []string) {
-	runs := map[string]bool{}
-	for _, ref := range refs {
-		id, _, _ := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
-		runs[id] = true
-	}
+	runs := view.Names(refs, func(ref string) string { return strings.SplitN(strings.TrimPrefix(ref, runPrefix), "/", 2)[0] })
 	for _, ref := range refs {
 		if name, ok := strings.CutPrefix(ref, agentPrefix); ok {
 			names = append(names, name)
 			continue
 		}
-		id, agent, _ := strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
+		id, agent := runAndAgent(ref)
 		name := id
 		if e := u.runs.entry(id); e.State != history.Unreadable {
 			name = cmp.Or(e.Called(id), id)
@@ -167,13 +98,19 @@ func (u *UI) shortNames(refs []string) (names []string) {
 	return names
 }
 
+// runAndAgent are the run and the agent in it that a reference names.
+func runAndAgent(ref string) (run, agent string) {
+	run, agent, _ = strings.Cut(strings.TrimPrefix(ref, runPrefix), "/")
+	return run, agent
+}
+
 // openSide finds the graded attempts of an agent, of one of its programs if the reference
 // has one after an @, or of a run, those of one agent in it if there is one after a slash.
 func (u *UI) openSide(ctx context.Context, s *side, now *snapshot) error {
 	if name, ok := strings.CutPrefix(s.Ref, agentPrefix); ok {
 		return s.open(name, now)
 	}
-	id, agent, _ := strings.Cut(strings.TrimPrefix(s.Ref, runPrefix), "/")
+	id, agent := runAndAgent(s.Ref)
 	past, err := u.History.Find(id)
 	if err != nil {
 		return err
@@ -182,11 +119,10 @@ func (u *UI) openSide(ctx context.Context, s *side, now *snapshot) error {
 	err = u.Results(past, func(c Results) error {
 		ended := !past.Running()
 		list, _ := u.results.read(ctx, c, u.results.open(past, ended), ended)
-		for _, a := range list {
-			if _, known := u.results.known(a.GradeAction); known && (agent == "" || a.Agent == agent) {
-				s.Attempts = append(s.Attempts, a)
-			}
-		}
+		s.Attempts = lists.Where(list, func(a *results.Attempt) bool {
+			_, known := u.results.known(a.GradeAction)
+			return known && (agent == "" || a.Agent == agent)
+		})
 		return nil
 	})
 	if err == nil && len(s.Attempts) == 0 {
@@ -203,11 +139,9 @@ func (s *side) open(name string, now *snapshot) error {
 		label, program = name[:at], name[at+1:]
 		s.Name = withProgram(label, programOf(program, ""), false).Name
 	}
-	for _, a := range now.graded {
-		if a.Agent == label && (program == "" || a.Program == programOf(program, "")) {
-			s.Attempts = append(s.Attempts, a)
-		}
-	}
+	s.Attempts = lists.Where(now.graded, func(a *results.Attempt) bool {
+		return a.Agent == label && (program == "" || a.Program == programOf(program, ""))
+	})
 	if s.Link = agentAddress(label, program); len(s.Attempts) == 0 {
 		return fmt.Errorf("no attempt of the agent %s was graded", name)
 	}
@@ -241,11 +175,8 @@ func matched(first, second *side) (pairs [][2]*side, err error) {
 	if len(x) == 1 && len(y) == 1 {
 		return [][2]*side{{first, second}}, nil
 	}
-	for _, name := range x {
-		if slices.Contains(y, name) {
-			pairs = append(pairs, [2]*side{first.only(name), second.only(name)})
-		}
-	}
+	both := lists.Where(x, func(name string) bool { return slices.Contains(y, name) })
+	pairs = lists.Of(both, func(name string) [2]*side { return [2]*side{first.only(name), second.only(name)} })
 	if len(pairs) == 0 {
 		err = fmt.Errorf("%s has %s and %s has %s: choose one agent of each", first.Name, strings.Join(x, ", "), second.Name, strings.Join(y, ", "))
 	}
@@ -265,23 +196,11 @@ func (s *side) only(agent string) *side {
 	return s.parts[agent]
 }
 
-// agents are the agents of the side.
-func (s *side) agents() []string {
-	names := map[string]bool{}
-	for _, a := range s.Attempts {
-		names[a.Agent] = true
-	}
-	return sortedKeys(names)
-}
-
 // compare compares the pairs, in one class if there is one that all sides have.
 func (d *compareData) compare(q url.Values) {
-	var all []*results.Attempt
-	for _, s := range d.Sides {
-		all = append(all, s.Attempts...)
-	}
+	all := slices.Concat(lists.Of(d.Sides, func(s *side) []*results.Attempt { return s.Attempts })...)
 	d.by = classesOf(all)
-	d.Classes = d.by.legend
+	d.Classes = d.by.legend()
 	class := d.class(all, q)
 	var figures []figure
 	for _, p := range d.Pairs {
@@ -299,7 +218,7 @@ func (d *compareData) compare(q url.Values) {
 func (d *compareData) class(all []*results.Attempt, q url.Values) string {
 	shared := map[string]bool{}
 	for _, name := range d.by.names {
-		letter := d.by.letters[name]
+		letter := d.by.of(name)
 		if shared[letter] = !slices.ContainsFunc(d.Sides, func(s *side) bool { return !slices.Contains(strings.Split(s.letters(d.by), ", "), letter) }); shared[letter] {
 			d.Offered = append(d.Offered, page.Link{Text: letter, Address: "/compare?" + url.Values{"of": refsOf(q), "class": {name}}.Encode()})
 		}
@@ -330,7 +249,7 @@ func (p *pair) compare(class string, d *compareData) []figure {
 	if p.Comparison = c; err != nil {
 		p.Missing = strings.TrimPrefix(err.Error(), board.ErrNothingShared.Error()+": ") + fmt.Sprintf(". %s has class %s, %s class %s.", p.first.Name, p.first.letters(d.by), p.second.Name, p.second.letters(d.by))
 	}
-	p.Letter = d.by.letters[c.Class]
+	p.Letter = d.by.of(c.Class)
 	for i, s := range []*side{p.first, p.second} {
 		if s.compared = c.Of[i]; i == 1 && p.first == p.second {
 			continue
@@ -346,44 +265,22 @@ func (p *pair) compare(class string, d *compareData) []figure {
 	return p.figures()
 }
 
-// letters are those of the classes of the side.
-func (s *side) letters(by *classes) string {
-	letters := map[string]bool{}
-	for _, a := range s.Attempts {
-		letters[by.letter(a)] = true
-	}
-	delete(letters, "")
-	return cmp.Or(strings.Join(sortedKeys(letters), ", "), "none")
-}
-
 // programs are the programs of a side that are not compared, with the number of their
 // attempts and the address that compares them in its place.
 func (s *side) programs(d *compareData) (links []page.Link) {
-	counts := map[string]int{}
-	for _, a := range results.Distinct(s.Attempts) {
-		counts[a.Program]++
-	}
+	by := lists.By(results.Distinct(s.Attempts), func(a *results.Attempt) string { return a.Program })
 	if len(s.compared) > 0 {
-		delete(counts, s.compared[0].Program)
+		delete(by, s.compared[0].Program)
 	}
-	for _, program := range sortedKeys(counts) {
-		agent := s.Attempts[0].Agent
-		other := withProgram(agent, program, false)
-		l := page.Link{Text: other.Name + ", " + view.Plural(counts[program], "attempt")}
+	for _, program := range view.SortedKeys(by) {
+		other := withProgram(s.Attempts[0].Agent, program, false)
+		l := page.Link{Text: other.Name + ", " + view.Plural(len(by[program]), "attempt")}
 		if s.run == "" && strings.HasPrefix(s.Ref, agentPrefix) {
-			var refs []string
-			for _, given := range d.Given {
-				if given == s {
-					refs = append(refs, other.Ref)
-				} else {
-					refs = append(refs, given.Ref)
-				}
-			}
+			refs := lists.Of(d.Given, func(given *side) string { return given.Ref })
+			refs[slices.Index(d.Given, s)] = other.Ref
 			l.Address = compareAddress(refs...)
 		}
 		links = append(links, l)
 	}
 	return links
 }
-
-func compareAddress(refs ...string) string { return "/compare?" + url.Values{"of": refs}.Encode() }

@@ -23,4 +23,10 @@
 // text/event-stream gets the sections that change, for as long as they do: the
 // script puts them in place. Without the script pages show what was when they
 // were loaded.
+//
+// # The report of a run
+//
+// RunReport writes the page of a run to a file: the same model, first screen, drawings and
+// parts of pages, with what the other pages of the run have below each other. It has no links
+// to pages and no script.
 package ui

@@ -2,20 +2,24 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"html/template"
-	"io"
 	"io/fs"
+	"net/url"
 	"path"
-	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 )
 
 const (
@@ -43,6 +47,8 @@ type folder struct {
 
 // fileList is a tree of files, with one of them shown.
 type fileList struct {
+	// Files are the files, Root the folder that has them.
+	Files []fileRow
 	Root  folder
 	Count int
 	More  int
@@ -56,6 +62,9 @@ type fileList struct {
 // else the first of others that is there.
 func listFiles(ctx context.Context, s *shownStep, ref cache.Ref, tab, name string, first ...string) fileList {
 	l, all := chooseFile(ctx, s, ref, tab, name, first...)
+	for _, row := range l.Files {
+		l.Root.add(row)
+	}
 	if l.Missing == "" && l.Note == "" {
 		l.Lines, l.Note = showFile(ctx, s.store, l.Path, all.at[l.Path])
 	}
@@ -63,7 +72,7 @@ func listFiles(ctx context.Context, s *shownStep, ref cache.Ref, tab, name strin
 }
 
 // chooseFile makes a list of a tree and chooses a file in it.
-func chooseFile(ctx context.Context, s *shownStep, ref cache.Ref, tab, name string, first ...string) (fileList, files) {
+func chooseFile(ctx context.Context, s *shownStep, ref cache.Ref, tab, name string, first ...string) (fileList, treeFiles) {
 	all, err := readFiles(ctx, s.store, ref)
 	l := fileList{Count: len(all.names), More: all.more, Path: name}
 	switch {
@@ -80,7 +89,7 @@ func chooseFile(ctx context.Context, s *shownStep, ref cache.Ref, tab, name stri
 		}
 	}
 	for _, name := range all.names {
-		l.Root.add(fileRow{Path: name, Link: s.link(tab, "file", name), Size: view.Bytes(all.at[name].Size), Here: name == l.Path})
+		l.Files = append(l.Files, fileRow{Path: name, Name: name, Link: s.link(tab, "file", name), Size: view.Bytes(all.at[name].Size), Here: name == l.Path})
 	}
 	if _, ok := all.at[l.Path]; !ok {
 		l.Note = "There is no such file."
@@ -106,21 +115,9 @@ func (f *folder) add(row fileRow) {
 	}
 }
 
-// all are the files below a folder.
-func (f *folder) all() []fileRow {
-	out := slices.Clone(f.Files)
-	for i := range out {
-		out[i].Name = out[i].Path
-	}
-	for _, d := range f.Folders {
-		out = append(out, d.all()...)
-	}
-	return out
-}
-
 // showFile returns the lines of a file, or the reason why it is not shown.
 func showFile(ctx context.Context, store cache.Store, name string, e tree.Entry) (lines []template.HTML, note string) {
-	data, err := head(ctx, store, e.Ref(), maxShown)
+	data, err := headBytes(ctx, store, e.Ref(), maxShown)
 	switch {
 	case err != nil:
 		return nil, lost("file", err)
@@ -134,8 +131,8 @@ func showFile(ctx context.Context, store cache.Store, name string, e tree.Entry)
 	return coloured(path.Base(name), strings.TrimSuffix(string(data), "\n")), note
 }
 
-// files are the files of a tree.
-type files struct {
+// treeFiles are the files of a tree.
+type treeFiles struct {
 	// names are their paths, in order, and at the entries by path.
 	names []string
 	at    map[string]tree.Entry
@@ -144,8 +141,8 @@ type files struct {
 }
 
 // readFiles lists the first files of a tree.
-func readFiles(ctx context.Context, store cache.Store, ref cache.Ref) (files, error) {
-	all := files{at: map[string]tree.Entry{}}
+func readFiles(ctx context.Context, store cache.Store, ref cache.Ref) (treeFiles, error) {
+	all := treeFiles{at: map[string]tree.Entry{}}
 	if ref.Kind != cache.Tree {
 		return all, nil
 	}
@@ -162,16 +159,6 @@ func readFiles(ctx context.Context, store cache.Store, ref cache.Ref) (files, er
 		return nil
 	})
 	return all, err
-}
-
-// head reads the beginning of an object. Its digest is checked only if all of it is read.
-func head(ctx context.Context, store cache.Store, ref cache.Ref, limit int64) ([]byte, error) {
-	f, err := store.Open(ctx, ref.ID)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, limit))
-	return text, errors.Join(err, f.Close())
 }
 
 // binary reports whether a file is not meant to be read.
@@ -193,3 +180,115 @@ func binary(data []byte) bool {
 
 // none reports whether an error means that nothing is there.
 func none(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrNotFound) }
+
+const (
+	// previewRows and previewColumns bound the preview of a submission, maxCell the
+	// length of a cell, and maxPreview the bytes read of the file.
+	previewRows, previewColumns = 20, 40
+	maxCell                     = 120
+	maxPreview                  = 256 << 10
+	// previewFiles is the number of listed files.
+	previewFiles = 50
+)
+
+// preview is the beginning of a submission.
+type preview struct {
+	// Columns are the columns with the types that their first values have.
+	Columns       []page.Fact
+	Rows          [][]string
+	Wide          int
+	Note, Missing string
+	Size, Digest  string
+	Others        []fileRow
+}
+
+// submission previews the agent's submission.
+func submission(ctx context.Context, a *shownAttempt, _ url.Values) (d preview) {
+	ref, missing := a.output("submission")
+	if d.Missing = missing; missing != "" {
+		return d
+	}
+	all, err := readFiles(ctx, a.store, ref)
+	if err != nil {
+		d.Missing = lost("submission", err)
+		return d
+	}
+	d.Others = lists.Of(all.names[:min(len(all.names), previewFiles)], func(name string) fileRow {
+		return fileRow{Path: name, Size: view.Bytes(all.at[name].Size)}
+	})
+	e, err := tree.Find(ctx, a.store, ref, "submission.csv")
+	if none(err) || err == nil && e.IsDir() {
+		d.Missing = "The agent left no submission.csv."
+		return d
+	}
+	if err != nil {
+		d.Missing = lost("submission", err)
+		return d
+	}
+	d.Size, d.Digest = view.Bytes(e.Size), e.ID.String()
+	text, err := headBytes(ctx, a.store, e.Ref(), maxPreview)
+	switch {
+	case err != nil:
+		d.Missing = lost("submission", err)
+	case binary(text):
+		d.Missing = "The submission is not text."
+	default:
+		d.read(text, int64(len(text)) < e.Size)
+	}
+	return d
+}
+
+// read takes the first rows of a table in CSV.
+func (d *preview) read(text []byte, more bool) {
+	r := csv.NewReader(bytes.NewReader(text))
+	r.LazyQuotes, r.FieldsPerRecord, r.ReuseRecord = true, -1, false
+	names, err := r.Read()
+	if err != nil {
+		d.Missing = "The submission has no rows that can be read as CSV."
+		return
+	}
+	d.Wide = max(0, len(names)-previewColumns)
+	names = cut(names)
+	for len(d.Rows) < previewRows {
+		row, err := r.Read()
+		if err != nil {
+			break
+		}
+		d.Rows = append(d.Rows, cut(row))
+	}
+	for i, name := range names {
+		d.Columns = append(d.Columns, page.Fact{Name: name, Value: typeOf(d.Rows, i)})
+	}
+	if d.Note = "All rows."; more || len(d.Rows) == previewRows {
+		d.Note = "The first " + view.Plural(len(d.Rows), "row") + "."
+	}
+}
+
+func cut(row []string) []string {
+	row = row[:min(len(row), previewColumns)]
+	for i, cell := range row {
+		row[i] = view.Cut(strings.ToValidUTF8(cell, "\ufffd"), maxCell)
+	}
+	return row
+}
+
+// typeOf is the narrowest type that all values of a column have.
+func typeOf(rows [][]string, i int) string {
+	kind := ""
+	for _, row := range rows {
+		if i >= len(row) || row[i] == "" {
+			continue
+		}
+		_, whole := strconv.ParseInt(row[i], 10, 64)
+		_, number := strconv.ParseFloat(row[i], 64)
+		switch {
+		case whole == nil && (kind == "" || kind == "integer"):
+			kind = "integer"
+		case number == nil && kind != "string":
+			kind = "number"
+		default:
+			kind = "string"
+		}
+	}
+	return cmp.Or(kind, "empty")
+}

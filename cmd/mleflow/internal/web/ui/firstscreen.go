@@ -7,7 +7,10 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strings"
+	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
@@ -15,30 +18,25 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 )
 
 // overview is the first page of a run.
 type overview struct {
-	Facts   []page.Fact
-	Done    int
-	Total   int
-	Part    template.HTML
-	Screen  firstscreen.Screen
-	Partial bool
+	Facts, Lease  page.Facts
+	Screen        firstscreen.Screen
+	Live, Partial bool
+	// Done and Total count steps.
+	Done, Total     int
+	Address         string
+	Graph, Timeline template.HTML
 	// Compare is the address that compares its agents; "" without several.
-	Compare  string
-	Waiting  string
-	Running  []runningRow
-	More     int
-	Lease    []page.Fact
-	Outcomes []string
-	Warnings []string
-	Graph    template.HTML
-	Timeline template.HTML
-	Kinds    []string
-	Live     bool
-	Address  string
+	Compare, Waiting string
+	// Running are the first attempts under way, More the number of the others.
+	Running                   []runningRow
+	More                      int
+	Outcomes, Warnings, Kinds []string
 }
 
 // tailLines is the number of last lines of a log on the page of an attempt.
@@ -47,8 +45,7 @@ const tailLines = 12
 // runPage is a run's leaderboard, what went wrong, and how it went.
 func (u *UI) runPage(r *http.Request, m *model, sum *history.Summary, c *content) error {
 	o := overview{Live: c.live, Address: runAddress(sum.ID), Done: m.state.Done(), Total: m.total(), Waiting: view.WaitsText(m.state.Waiting), Outcomes: m.state.Outcomes.Lines()}
-	o.Facts = u.runFacts(m, sum)
-	o.Part = progressBar(o.Done, o.Total)
+	o.Facts = m.facts(sum, u.Now())
 	if err := u.screen(r.Context(), m, sum, &o); err != nil {
 		return err
 	}
@@ -58,22 +55,13 @@ func (u *UI) runPage(r *http.Request, m *model, sum *history.Summary, c *content
 	}
 	u.runningRows(m, sum, &o)
 	o.Warnings = view.Warnings(m.state.Warnings)
-	o.Graph = m.graph(sum)
-	o.Timeline, o.Kinds = u.timeline(sum)
-	for _, s := range [][2]string{{"facts", "run facts"}, {"board", "run board"}, {"problems", "run problems"}, {"running", "run running"}, {"graph", "run graph"}, {"timeline", "run timeline"}, {"outputs", "run outputs"}} {
-		c.show(s[0], s[1], o)
+	blocks := m.blocks(sum)
+	o.Graph = blocks.Graph(o.Address+"/steps?q=", sum.State == history.Running)
+	o.Timeline, o.Kinds = timeline(sum, u.Now())
+	for _, id := range []string{"facts", "board", "problems", "running", "graph", "timeline", "outputs"} {
+		c.show(id, "run "+id, o)
 	}
-	return c.err
-}
-
-// shownScreen is a first screen with the other outputs of the run.
-type shownScreen struct {
-	firstscreen.Screen
-	// events is the number of events that it was made of.
-	events int
-	live   bool
-	// more means that reports are still to be read, unread that logs are.
-	more, unread bool
+	return nil
 }
 
 // screen fills in the leaderboard, the matrix, the causes of failure and the other outputs.
@@ -86,11 +74,7 @@ func (u *UI) screen(ctx context.Context, m *model, sum *history.Summary, o *over
 	}
 	o.Screen = m.shown.Screen
 	if n := len(o.Screen.Agents); n > 1 && n <= sidesShown {
-		var refs []string
-		for _, agent := range o.Screen.Agents {
-			refs = append(refs, runPrefix+sum.ID+"/"+agent)
-		}
-		o.Compare = compareAddress(refs...)
+		o.Compare = compareAddress(lists.Of(o.Screen.Agents, func(agent string) string { return runPrefix + sum.ID + "/" + agent })...)
 	}
 	o.Partial = o.Live && len(o.Screen.Tables) > 0
 	return nil
@@ -179,38 +163,140 @@ func (m *model) explained(u *UI) (list []view.Problem, more bool) {
 	return slices.Concat(m.causes, all[len(m.causes):]), len(m.causes) < most
 }
 
-// graph draws the blocks of the run with their counts.
-func (m *model) graph(sum *history.Summary) template.HTML {
+// blocks are the blocks of the run with their counts.
+func (m *model) blocks(sum *history.Summary) (blocks page.Blocks) {
 	if m.plan == nil {
-		return ""
+		return nil
 	}
 	live, bad := sum.State == history.Running, map[string]int{}
 	for _, p := range m.state.Outcomes.Problems {
 		bad[p.Address]++
 	}
-	var blocks page.Blocks
 	for i := range m.plan.Steps {
 		p := &m.plan.Steps[i]
 		s := cmp.Or(m.sums.Step(p.Name), &history.StepSummary{})
-		var after []string
-		for _, b := range p.After {
-			after = append(after, m.plan.Steps[b].Address.Step.String())
-		}
+		after := lists.Of(p.After, func(b int) string { return m.plan.Steps[b].Address.Step.String() })
 		counts := blocks.Add(p.Address.Step.String(), s.Status, after...)
 		counts.Problems += bad[p.Name]
-		counts.Running += board.Count(live && s.Status == "" && !s.Started.IsZero())
+		if !s.Started.IsZero() {
+			counts.Running += board.Count(live && s.Status == "")
+			counts.Time += sum.Took(s, sum.Last)
+		}
 	}
-	return blocks.Graph(runAddress(sum.ID)+"/steps?q=", live)
+	return blocks
 }
 
 // timeline draws when each step ran.
-func (u *UI) timeline(sum *history.Summary) (template.HTML, []string) {
+func timeline(sum *history.Summary, now time.Time) (template.HTML, []string) {
 	var bars []page.Bar
 	for i := range sum.Steps {
 		if s := &sum.Steps[i]; !s.Started.IsZero() {
-			bars = append(bars, page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: sum.Took(s, u.Now())})
+			bars = append(bars, page.Bar{Address: s.Address, Kind: s.Kind, Status: s.Status, Started: s.Started, Duration: sum.Took(s, now)})
 		}
 	}
 	kinds := page.Kinds(bars)
 	return page.Timeline(sum.Started, bars, kinds), kinds
+}
+
+// tail is the end of the log of a step in a run.
+func (src Source) tail(run, address string, n int) []string {
+	past, err := src.History.Open(run)
+	if err != nil {
+		return nil
+	}
+	return past.Tail(address, n)
+}
+
+// helpPage lists the keys.
+func (u *UI) helpPage(*http.Request) (*content, error) {
+	c := &content{title: "Keys"}
+	c.show("help", "help", nil)
+	return c, c.err
+}
+
+// facts are how the run ended or how far it is, and the counts of its steps and attempts.
+func (m *model) facts(sum *history.Summary, now time.Time) (facts page.Facts) {
+	live := sum.State == history.Running
+	if live {
+		facts.Add("so far", view.Duration(now.Sub(sum.Started).Round(time.Second)), "")
+	} else {
+		facts.Add("took", view.Duration(max(0, sum.Last.Sub(sum.Started))), "")
+	}
+	facts.Add("steps done", fraction(m.state.Done(), m.total()), "")
+	for _, s := range []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled, event.Unneeded} {
+		class := view.When(s != event.Ran, string(s)) // that steps ran says nothing of their attempts
+		n := m.state.Counts[s]
+		share := view.When(s == event.Cached, fmt.Sprintf(" (%d%%)", n*100/max(1, m.total())))
+		facts.Add(string(s), view.When(n > 0, view.Count(int64(n))+share), class)
+	}
+	switch bad, all := m.state.Outcomes.Unscored(); {
+	case all == 0:
+	case live:
+		facts.Add("ended attempts scored", fraction(all-bad, all), "")
+	default:
+		facts.Add("attempts scored", fraction(all-bad, all), view.When(bad > 0, "bad"))
+	}
+	if live {
+		end := page.Fact{Name: "expected end", Value: "not known"}
+		if e := m.state.Expected; !e.End.IsZero() {
+			end.Value = e.End.Local().Format("Mon 15:04")
+			if left := e.End.Sub(now); left > 0 {
+				end.Value += ", in " + view.Roughly(left)
+			}
+			if e.Unknown > 0 {
+				end.Name += ", without " + view.Plural(e.Unknown, "step")
+			}
+		}
+		facts = append(facts, end)
+	}
+	return facts
+}
+
+// total is the number of steps of the run.
+func (m *model) total() int {
+	if m.plan != nil {
+		return len(m.plan.Steps)
+	}
+	return cmp.Or(m.state.Start.Steps, m.state.Done())
+}
+
+// shownRunning is the largest number of running attempts on a page.
+const shownRunning = 60
+
+func (u *UI) runningRows(m *model, sum *history.Summary, o *overview) {
+	if sum.State != history.Running {
+		return
+	}
+	now := u.Now()
+	var cpus float64
+	var memory int64
+	devices := 0
+	all := m.state.InProgress()
+	for _, s := range all {
+		cpus, memory, devices = cpus+s.CPUs, memory+s.MemoryBytes, devices+len(s.Devices)
+	}
+	o.Lease.Add("steps running", view.Count(int64(len(all))), "")
+	o.Lease.Add("processors leased", fmt.Sprintf("%g of %g", cpus, sum.CPUs), "")
+	o.Lease.Add("memory leased", view.Bytes(memory)+" of "+view.Bytes(sum.MemoryBytes), "")
+	o.Lease.Add("GPUs leased", view.When(len(sum.GPUs) > 0, fmt.Sprintf("%d of %d", devices, len(sum.GPUs))), "")
+	o.More = max(0, len(all)-shownRunning)
+	for _, a := range all[:min(len(all), shownRunning)] {
+		row := runningRowOf(a.StepStarted, a.Phase, now)
+		row.Link = stepAddress(sum.ID, a.Address, "")
+		switch {
+		case a.Retry != nil:
+			row.Phase = "failed; is tried again"
+		case a.Space != nil:
+			row.Phase = a.Space.Message
+		case row.Phase == "" && a.Progress.Unit != "":
+			row.Phase = strings.TrimSpace(a.Progress.What + " " + view.ProgressText(a.Progress.Done, a.Progress.Total, a.Progress.Unit))
+			if a.Progress.Total > 0 {
+				row.Share, row.HasShare = int(a.Progress.Done*100/a.Progress.Total), true
+			}
+		}
+		if tail := m.past.Tail(a.Address, 1); len(tail) > 0 {
+			row.Last = view.OneLine(tail[0])
+		}
+		o.Running = append(o.Running, row)
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,9 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
@@ -92,7 +93,7 @@ func must[T any](v T, err error) T {
 // folder stores files as a tree.
 func (l *lab) folder(files map[string]string) cache.Ref {
 	var b tree.Builder
-	for _, name := range sortedKeys(files) {
+	for _, name := range view.SortedKeys(files) {
 		ref := must(cache.PutBytes(l.ctx, l.cache, []byte(files[name])))
 		if err := b.Add(name, ref, false); err != nil {
 			l.t.Fatal(err)
@@ -147,8 +148,8 @@ func (l *lab) write(pipeline string, started time.Time, attempts []attempt) *his
 		p.Steps = append(p.Steps, plan.Step{Address: solve, Name: solve.String(), Kind: "agent-run", Action: plan.Run, Reasons: why},
 			plan.Step{Address: score, Name: score.String(), Kind: "grade", Action: plan.Deferred, After: []int{first}})
 		if a.found != nil {
-			rules := addr.Keyed(addr.Step{Kind: checkKind, Name: "rules"}, a.key())
-			p.Steps = append(p.Steps, plan.Step{Address: rules, Name: rules.String(), Kind: checkKind, Action: plan.Deferred, After: []int{first}})
+			rules := addr.Keyed(addr.Step{Kind: conditions.CheckKind, Name: "rules"}, a.key())
+			p.Steps = append(p.Steps, plan.Step{Address: rules, Name: rules.String(), Kind: conditions.CheckKind, Action: plan.Deferred, After: []int{first}})
 		}
 	}
 	return must(l.history.Begin(history.Opening{Plan: p, Info: history.Info{Pipeline: "/home/me/" + pipeline, Started: started, Version: "0.1.0", CPUs: 8, MemoryBytes: 64 << 30, GPUs: []string{"nvidia.com/gpu=0"},
@@ -160,12 +161,12 @@ func (l *lab) write(pipeline string, started time.Time, attempts []attempt) *his
 func (l *lab) finish(r *history.Run, i int, a attempt) {
 	solve, score := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, a.key()).String(), addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key()).String()
 	when := func(s int) event.At { return event.At{Time: l.start.Add(time.Duration(s) * time.Second)} }
-	conditions := []string{"isolation=none", "runtime=process", "task=own"}
+	set := []string{"isolation=none", "runtime=process", "task=own"}
 	if a.set != nil {
-		conditions = a.set
+		set = a.set
 	}
 	if a.forked != "" {
-		conditions = slices.Insert(conditions, 0, "forked="+a.forked)
+		set = slices.Insert(set, 0, "forked="+a.forked)
 	}
 	blob := func(text string) cache.Value {
 		return cache.Value{Ref: must(cache.PutBytes(l.ctx, l.cache, []byte(text)))}
@@ -180,11 +181,11 @@ func (l *lab) finish(r *history.Run, i int, a attempt) {
 	_, _ = log.Write([]byte("started " + a.message + "\n"))
 	_ = log.Close()
 	l.made, l.program = a.made, a.program
-	l.end(r, solve, "agent-run", out, conditions, when(10*i), when(10*i+5))
+	l.end(r, solve, "agent-run", out, set, when(10*i), when(10*i+5))
 	valid := a.reason == ""
 	medals := map[string]bool{"any_medal": valid && a.score > 0.97, "gold_medal": valid && a.score > 0.99, "bronze_medal": valid && a.score > 0.97 && a.score <= 0.99}
 	report := map[string]any{"competition_id": a.competition, "score": a.score, "exact_score": a.score, "outcome": "scored", "gold_threshold": 0.99167, "silver_threshold": 0.98611, "bronze_threshold": 0.97222, "median_threshold": 0.96667,
-		"valid_submission": true, "submission_exists": true, "rank": 7, "teams": 40, "above_median": valid && a.score > 0.9, "conditions": conditions, "labels": map[string]string{"agent": a.agent, "seed": a.seed}, "competition_version": a.version}
+		"valid_submission": true, "submission_exists": true, "rank": 7, "teams": 40, "above_median": valid && a.score > 0.9, "conditions": set, "labels": map[string]string{"agent": a.agent, "seed": a.seed}, "competition_version": a.version}
 	for k, v := range medals {
 		report[k] = v
 	}
@@ -200,7 +201,7 @@ func (l *lab) finish(r *history.Run, i int, a attempt) {
 	if valid && a.score > 0.97 {
 		graded["medal"] = cache.Value{JSON: []byte(`"bronze"`)}
 	}
-	l.end(r, score, "grade", graded, conditions, when(10*i+6), when(10*i+7))
+	l.end(r, score, "grade", graded, set, when(10*i+6), when(10*i+7))
 	if a.found == nil {
 		return
 	}
@@ -211,13 +212,13 @@ func (l *lab) finish(r *history.Run, i int, a attempt) {
 		}
 	}
 	checked := check.Report{Rules: []string{"hand-labelled", "outside-data"}, Findings: a.found, Unread: []string{"logs/" + a.message}}
-	l.end(r, addr.Keyed(addr.Step{Kind: checkKind, Name: "rules"}, a.key()).String(), checkKind, cache.Outputs{
+	l.end(r, addr.Keyed(addr.Step{Kind: conditions.CheckKind, Name: "rules"}, a.key()).String(), conditions.CheckKind, cache.Outputs{
 		"findings": blob(string(must(json.Marshal(checked)))), "warnings": {JSON: []byte(strconv.Itoa(warnings))}, "notes": {JSON: []byte(strconv.Itoa(len(a.found) - warnings))},
-	}, conditions, when(10*i+8), when(10*i+9))
+	}, set, when(10*i+8), when(10*i+9))
 }
 
 // end records an action and tells the run that its step ran.
-func (l *lab) end(r *history.Run, address, kind string, out cache.Outputs, conditions []string, from, to event.At) {
+func (l *lab) end(r *history.Run, address, kind string, out cache.Outputs, set []string, from, to event.At) {
 	h := digest.NewHasher(kind, "1")
 	h.String("address", address)
 	h.String("run", cmp.Or(l.made, r.ID()))
@@ -242,7 +243,7 @@ func (l *lab) end(r *history.Run, address, kind string, out cache.Outputs, condi
 			r.Emit(event.StepPhase{At: at, Address: address, Phase: step.Phase{Name: step.Running, Started: from.Time, MemoryBytes: int64(2+i%7) << 29, CPUMillis: int64(i) * int64(i) * 150_000, GPUPercent: int64(i * 4 % 90), Spent: step.Spent{Requests: int64(i), Tokens: int64(i * i * 1000)}}})
 		}
 	}
-	r.Emit(event.StepFinished{At: to, Address: address, Kind: kind, Status: event.Ran, Action: rec.Action.String(), LastTry: 1, DurationMillis: 5000, Outputs: outputs, Conditions: conditions})
+	r.Emit(event.StepFinished{At: to, Address: address, Kind: kind, Status: event.Ran, Action: rec.Action.String(), LastTry: 1, DurationMillis: 5000, Outputs: outputs, Conditions: set})
 }
 
 // transcript stores exchanges as an attempt does.
@@ -316,7 +317,7 @@ func usual(agent, seed, x string) attempt {
 // pagesOf are the addresses of all pages that show an attempt of a run.
 func pagesOf(run string, a attempt) map[string]string {
 	address := addr.Keyed(addr.Step{Kind: "agent-run", Name: "solve"}, a.key()).String()
-	grade, rules := addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key()).String(), addr.Keyed(addr.Step{Kind: checkKind, Name: "rules"}, a.key()).String()
+	grade, rules := addr.Keyed(addr.Step{Kind: "grade", Name: "score"}, a.key()).String(), addr.Keyed(addr.Step{Kind: conditions.CheckKind, Name: "rules"}, a.key()).String()
 	out := map[string]string{
 		"runs": "/runs", "run": runAddress(run), "steps": runAddress(run) + "/steps", "attempts": runAddress(run) + "/attempts", "all attempts": "/attempts", "grouped": runAddress(run) + "/attempts?group=agent", "about": runAddress(run) + "/about", "report": runAddress(run) + "/report",
 		"competitions": "/competitions", "competition": "/competitions/" + a.competition, "agents": "/agents", "agent": agentAddress(a.agent, ""), "compare": "/compare?a=" + escaped(agentPrefix+a.agent) + "&b=" + escaped(runPrefix+run),
@@ -335,9 +336,7 @@ func pagesOf(run string, a attempt) map[string]string {
 
 // get asks the pages without a guard.
 func (l *lab) get(path string) (int, string) {
-	w := httptest.NewRecorder()
-	l.ui.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
-	return w.Code, w.Body.String()
+	return l.ui.get(path)
 }
 
 // indexed waits until the results of all runs are read.

@@ -3,6 +3,7 @@ package ui
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -23,14 +24,14 @@ func ask(g *Guard, method, target, host string, headers map[string]string, cooki
 }
 
 func inside() *Guard {
-	return NewGuard("1", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("inside")) }))
+	return NewGuard("1", Secret(), url.URL{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("inside")) }))
 }
 
 // TestEnter exchanges the token for a cookie, and leads to the address without
 // it.
 func TestEnter(t *testing.T) {
 	g := inside()
-	res := ask(g, "GET", "/runs?token="+g.Token()+"&q=a", "127.0.0.1:1", nil)
+	res := ask(g, "GET", "/runs?token="+g.token+"&q=a", "127.0.0.1:1", nil)
 	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/runs?q=a" {
 		t.Fatalf("status %d, to %q", res.StatusCode, res.Header.Get("Location"))
 	}
@@ -40,14 +41,14 @@ func TestEnter(t *testing.T) {
 			t.Errorf("the cookie %q lacks %s", set, want)
 		}
 	}
-	if strings.Contains(set, g.Token()) {
+	if strings.Contains(set, g.token) {
 		t.Error("the cookie is the token")
 	}
 	if res := ask(g, "GET", "/runs", "localhost:9000", nil, res.Cookies()...); res.StatusCode != http.StatusOK {
 		t.Errorf("with the cookie, by a tunnel: status %d", res.StatusCode)
 	}
 	for _, target := range []string{"//evil.example/?token=", `/\evil.example?token=`} {
-		if to := ask(g, "GET", target+g.Token(), "127.0.0.1:1", nil).Header.Get("Location"); to != "/" {
+		if to := ask(g, "GET", target+g.token, "127.0.0.1:1", nil).Header.Get("Location"); to != "/" {
 			t.Errorf("%s leads to %q", target, to)
 		}
 	}
@@ -56,9 +57,9 @@ func TestEnter(t *testing.T) {
 // TestStrangersGetNothing tries what other people and other pages can.
 func TestStrangersGetNothing(t *testing.T) {
 	g := inside()
-	cookie := ask(g, "GET", "/?token="+g.Token(), "127.0.0.1:1", nil).Cookies()
+	cookie := ask(g, "GET", "/?token="+g.token, "127.0.0.1:1", nil).Cookies()
 	forged := []*http.Cookie{{Name: cookie[0].Name, Value: "x"}}
-	token := []*http.Cookie{{Name: cookie[0].Name, Value: g.Token()}}
+	token := []*http.Cookie{{Name: cookie[0].Name, Value: g.token}}
 	for _, tt := range []struct {
 		name, method, target, host string
 		headers                    map[string]string
@@ -71,7 +72,7 @@ func TestStrangersGetNothing(t *testing.T) {
 		{"a forged cookie", "GET", "/", "127.0.0.1:1", nil, forged, 403},
 		{"the token as a cookie", "GET", "/", "127.0.0.1:1", nil, token, 403},
 		{"a name that was made to resolve here", "GET", "/", "evil.example:1", nil, cookie, 421},
-		{"such a name with the token", "GET", "/?token=" + g.Token(), "evil.example:1", nil, nil, 421},
+		{"such a name with the token", "GET", "/?token=" + g.token, "evil.example:1", nil, nil, 421},
 		{"a name that looks like ours", "GET", "/", "localhost.evil.example:1", nil, cookie, 421},
 		{"an address of the network", "GET", "/", "192.168.0.2:1", nil, cookie, 421},
 		{"no host", "GET", "/", "", nil, cookie, 421},

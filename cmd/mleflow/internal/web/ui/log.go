@@ -89,12 +89,10 @@ type logFile struct {
 
 // addLogs adds the log that the address names, or the agent's, or else the step's. Its form
 // is a section of its own: what is typed stays while the log grows.
-func addLogs(c *content, r *http.Request, s *shownStep) error {
+func addLogs(c *content, r *http.Request, s *shownStep) {
 	d := logs(r.Context(), s, r.URL.Query())
-	if err := c.add("log-form", "logs form", d); err != nil {
-		return err
-	}
-	return c.add("logs", "logs", d)
+	c.show("log-form", "logs form", d)
+	c.show("logs", "logs", d)
 }
 
 // logs shows one of the logs of mleflow and, of an attempt, of the agent.
@@ -133,7 +131,7 @@ func (d *logView) list(ctx context.Context, s *shownStep, q url.Values) logFile 
 	if missing == "" {
 		list, all := chooseFile(ctx, s, ref, "logs", q.Get("file"), "output.log")
 		missing = list.Missing
-		for _, row := range list.Root.all() {
+		for _, row := range list.Files {
 			row.Here = row.Here && !q.Has("step")
 			d.Files = append(d.Files, logFile{fileRow: row, open: func(ctx context.Context) (io.ReadCloser, error) { return s.store.Open(ctx, all.at[row.Path].ID) }})
 		}
@@ -152,7 +150,7 @@ func (d *logView) listed(ctx context.Context, s *shownStep, list fileList, e tre
 		return logFile{fileRow: fileRow{Name: list.Path}, missing: list.Note}
 	}
 	f := d.Files[i]
-	if data, err := head(ctx, s.store, e.Ref(), 8<<10); err == nil && binary(data) {
+	if data, err := headBytes(ctx, s.store, e.Ref(), 8<<10); err == nil && binary(data) {
 		f.missing = fmt.Sprintf("The file is not text; it has %s.", view.Bytes(e.Size))
 	}
 	return f
@@ -191,7 +189,7 @@ func (d *logView) searchOthers(ctx context.Context, shown *logScan) {
 			return
 		}
 		if s.matches > 0 {
-			f.Found, f.Link = view.Plural(s.matches, "line"), with(f.Link, "find", shown.query)
+			f.Found, f.Link = view.Plural(s.matches, "line"), withQuery(f.Link, "find", shown.query)
 		}
 	}
 }
@@ -210,22 +208,20 @@ func (d *logView) fill(s *logScan, q url.Values) {
 		}
 	}
 	here := d.Action + "?" + address.Encode()
-	d.Back = with(here, "find", "", "level", "")
+	d.Back = withQuery(here, "find", "", "level", "")
 	for level := errorLevel; level >= debugLevel; level-- {
 		if s.counts[level] > 0 {
-			d.Counts = append(d.Counts, page.Link{Text: levelNames[level] + " " + view.Count(int64(s.counts[level])), Here: level == s.least, Address: with(here, "level", levelNames[level])})
+			d.Counts = append(d.Counts, page.Link{Text: levelNames[level] + " " + view.Count(int64(s.counts[level])), Here: level == s.least, Address: withQuery(here, "level", levelNames[level])})
 		}
 	}
 	if s.filtered() {
 		for i := range d.Lines {
 			n := strconv.Itoa(d.Lines[i].Number)
-			d.Lines[i].Link = with(d.Back, "line", n) + "#L" + n
+			d.Lines[i].Link = withQuery(d.Back, "line", n) + "#L" + n
 		}
 	}
-	first := cmp.Or(s.from, max(1, s.matches-logShown+1))
-	at := func(line int) string { return with(here, "line", strconv.Itoa(max(1, line))) }
-	d.Pages = pager{From: min(first, s.matches), To: min(first+len(d.Lines)-1, s.matches), Total: s.matches, HasBefore: first > 1, Later: first+len(d.Lines)-1 < s.matches,
-		Before: at(first - logShown), Next: at(first + logShown)}
+	from := cmp.Or(s.from, max(1, s.matches-logShown+1)) - 1
+	d.Pages = pagerOf(from, min(from+len(d.Lines), s.matches), s.matches, logShown, func(row int) string { return withQuery(here, "line", strconv.Itoa(max(1, row+1))) })
 }
 
 // search reads a log if it is text, and reports whether the time was over before its end.
@@ -309,10 +305,7 @@ func (s *logScan) add(raw string) {
 		return
 	}
 	s.matches++
-	position := s.total
-	if s.filtered() {
-		position = s.matches
-	}
+	position := view.Either(s.filtered(), s.matches, s.total)
 	if s.from > 0 && (position < s.from || len(s.lines) >= logShown) {
 		return
 	}

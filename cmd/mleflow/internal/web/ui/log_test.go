@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -80,7 +81,7 @@ func TestLogs(t *testing.T) {
 func TestUsage(t *testing.T) {
 	begun := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	for _, n := range []int{1, 100, 1000, 20_000} {
-		u := &usage{}
+		u := &useOverTime{}
 		for i := range n {
 			u.add(event.StepPhase{At: event.At{Time: begun.Add(time.Duration(i) * 30 * time.Second)}, Phase: step.Phase{Name: step.Running, Started: begun, MemoryBytes: int64(i)}})
 		}
@@ -93,23 +94,23 @@ func TestUsage(t *testing.T) {
 
 // TestRates takes rates between measurements, whatever reports are in between.
 func TestRates(t *testing.T) {
-	at := func(millis, cpu int64) used {
-		return used{at: time.Duration(millis) * time.Millisecond, cpu: time.Duration(cpu) * time.Millisecond}
+	at := func(millis, cpu int64) useAt {
+		return useAt{at: time.Duration(millis) * time.Millisecond, cpu: time.Duration(cpu) * time.Millisecond}
 	}
 	for name, tt := range map[string]struct {
-		points []used
+		points []useAt
 		want   []float64
 	}{
 		"none":              {nil, nil},
-		"one":               {[]used{at(0, 0)}, nil},
-		"a repeated one":    {[]used{at(0, 0), at(1999, 0), at(2000, 3000), at(4000, 5000)}, []float64{1.5, 1}},
-		"just after it":     {[]used{at(0, 0), at(2000, 2000), at(2001, 2130), at(4001, 6000)}, []float64{1, 4000. / 2001}},
-		"idle":              {[]used{at(0, 0), at(2000, 2000), at(7000, 2000), at(9000, 4000)}, []float64{1, 0, 1}},
-		"a smaller amount":  {[]used{at(0, 9000), at(6000, 3000)}, []float64{0}},
-		"nothing was known": {[]used{at(0, 0), at(6000, 0)}, nil},
+		"one":               {[]useAt{at(0, 0)}, nil},
+		"a repeated one":    {[]useAt{at(0, 0), at(1999, 0), at(2000, 3000), at(4000, 5000)}, []float64{1.5, 1}},
+		"just after it":     {[]useAt{at(0, 0), at(2000, 2000), at(2001, 2130), at(4001, 6000)}, []float64{1, 4000. / 2001}},
+		"idle":              {[]useAt{at(0, 0), at(2000, 2000), at(7000, 2000), at(9000, 4000)}, []float64{1, 0, 1}},
+		"a smaller amount":  {[]useAt{at(0, 9000), at(6000, 3000)}, []float64{0}},
+		"nothing was known": {[]useAt{at(0, 0), at(6000, 0)}, nil},
 	} {
 		var got []float64
-		for _, s := range rates(tt.points, func(p used) float64 { return p.cpu.Seconds() }, 1) {
+		for _, s := range rates(tt.points, func(p useAt) float64 { return p.cpu.Seconds() }, 1) {
 			got = append(got, s.Value)
 		}
 		if diff := cmp.Diff(tt.want, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {

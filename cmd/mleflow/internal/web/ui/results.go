@@ -3,11 +3,13 @@ package ui
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
@@ -161,12 +163,9 @@ func (x *resultIndex) enter(id string, list []*results.Attempt, ended, changed b
 // runAttempts reads the attempts of a run.
 type runAttempts struct {
 	attempts.Journal
-	past *history.Past
 	// watch and sums follow a run that goes on; nil of one that has ended.
 	watch *history.Watch
 	sums  *history.Summariser
-	// planned means that the plan says what the pairs are.
-	planned bool
 	// list are the attempts that were read last, whole means that all reports were.
 	list  []*results.Attempt
 	whole bool
@@ -176,7 +175,7 @@ type runAttempts struct {
 func (x *resultIndex) open(past *history.Past, ended bool) *runAttempts {
 	p, _ := past.Plan() // without it, keys tell what belongs together
 	sum := &history.Summary{}
-	r := &runAttempts{past: past, planned: p != nil}
+	r := &runAttempts{}
 	if ended {
 		if all, err := past.Summary(conditions.AttemptKind, conditions.GradeKind); err == nil {
 			sum = all
@@ -204,7 +203,7 @@ func (x *resultIndex) read(ctx context.Context, c Results, r *runAttempts, ended
 		for _, e := range events {
 			r.sums.Add(e)
 		}
-		if !r.planned {
+		if r.Names == nil { // no plan says what the pairs are
 			r.Pairs = attempts.Unplanned(r.sums.Summary())
 		}
 	}
@@ -322,14 +321,25 @@ func (x *resultIndex) take() *snapshot {
 		list = results.Distinct(append(list, slices.Concat(slices.Collect(maps.Values(x.live))...)...))
 	}
 	results.Sort(list)
-	s := &snapshot{newest: results.Newest(list)}
+	return &snapshot{
+		newest: results.Newest(list),
+		all: lists.Where(list, func(a *results.Attempt) bool {
+			return a.Phase == results.Done || a.Phase == results.Failed || a.Phase == results.Interrupted
+		}),
+		graded: lists.Where(list, func(a *results.Attempt) bool { _, ok := x.reports[a.GradeAction]; return ok }),
+	}
+}
+
+func byCompetition(list []*results.Attempt) map[string][]*results.Attempt {
+	return lists.By(list, (*results.Attempt).Competition)
+}
+
+// scoresOf are the scores of attempts that are numbers.
+func scoresOf(list []*results.Attempt) (out []float64) {
 	for _, a := range list {
-		if a.Phase == results.Done || a.Phase == results.Failed || a.Phase == results.Interrupted {
-			s.all = append(s.all, a)
-		}
-		if _, ok := x.reports[a.GradeAction]; ok {
-			s.graded = append(s.graded, a)
+		if s := a.Report.ExactScore; s != nil && !math.IsNaN(float64(*s)) && !math.IsInf(float64(*s), 0) {
+			out = append(out, float64(*s))
 		}
 	}
-	return s
+	return out
 }

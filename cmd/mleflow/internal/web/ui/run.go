@@ -2,18 +2,19 @@ package ui
 
 import (
 	"cmp"
-	"fmt"
-	"html/template"
+	"crypto/subtle"
+	"math"
 	"net/http"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
-	"github.com/mleflow/mleflow/engine/step"
 )
 
 // tab is a page of a run, which fill completes.
@@ -25,11 +26,8 @@ func (u *UI) tab(name string, fill func(*http.Request, *model, *history.Summary,
 		}
 		defer unlock()
 		sum := m.sums.Summary()
-		c, err := u.runContent(m, sum, name)
-		if err != nil {
-			return nil, err
-		}
-		return c, fill(r, m, sum, c)
+		c := u.runContent(m, sum, name)
+		return c, cmp.Or(fill(r, m, sum, c), c.err)
 	}
 }
 
@@ -52,155 +50,20 @@ type runHead struct {
 }
 
 // runContent begins a page of a run.
-func (u *UI) runContent(m *model, sum *history.Summary, tab string) (*content, error) {
+func (u *UI) runContent(m *model, sum *history.Summary, tab string) *content {
 	live := sum.State == history.Running
-	h := runHead{ID: sum.ID, Pipeline: filepath.Base(cmp.Or(sum.Pipeline, "?")), Started: page.Date(sum.Started), Live: live}
+	h := runHead{ID: sum.ID, Pipeline: filepath.Base(cmp.Or(sum.Pipeline, "?")), Started: page.Date(sum.Started), Live: live,
+		Warning: m.state.Attempts.NotIsolated("were not isolated")}
 	bad, all := m.state.Outcomes.Unscored()
 	h.State, h.Class = page.Verdict(sum.State, bad, all)
-	if n := m.state.Attempts.NotIsolated("were not isolated"); n != "" {
-		h.Warning = n
-	}
 	base := runAddress(sum.ID)
 	for _, t := range [][2]string{{"Overview", ""}, {"Steps", "/steps"}, {"Attempts", "/attempts"}, {"About", "/about"}} {
 		h.Tabs = append(h.Tabs, page.Link{Text: t[0], Address: base + t[1], Here: t[0] == tab})
 	}
 	h.Tabs = append(h.Tabs, page.Link{Text: "Report", Address: base + "/report"})
 	c := &content{title: h.Pipeline + " · " + sum.ID, nav: "Runs", live: live, wide: true}
-	return c, c.add("head", "run head", h)
-}
-
-func (u *UI) runFacts(m *model, sum *history.Summary) []page.Fact {
-	counts := m.state.Counts
-	facts := []page.Fact{{Name: "took", Value: view.Duration(max(0, sum.Last.Sub(sum.Started)))}, {Name: "steps done", Value: fmt.Sprintf("%s of %s", view.Count(int64(m.state.Done())), view.Count(int64(m.total())))}}
-	if sum.State == history.Running {
-		facts[0] = page.Fact{Name: "so far", Value: view.Duration(u.Now().Sub(sum.Started).Round(time.Second))}
-	}
-	for _, s := range []event.Status{event.Ran, event.Cached, event.Failed, event.Skipped, event.Cancelled, event.Unneeded} {
-		if counts[s] > 0 {
-			facts = append(facts, page.Fact{Name: string(s), Value: view.Count(int64(counts[s])), Class: classOf(s)})
-		}
-	}
-	if bad, all := m.state.Outcomes.Unscored(); all > 0 {
-		scored := page.Fact{Name: "attempts scored", Value: fraction(all-bad, all)}
-		switch {
-		case sum.State == history.Running:
-			scored.Name = "ended attempts scored"
-		case bad > 0:
-			scored.Class = "bad"
-		}
-		facts = append(facts, scored)
-	}
-	if sum.State == history.Running {
-		end := page.Fact{Name: "expected end", Value: "not known"}
-		if e := m.state.Expected; !e.End.IsZero() {
-			end.Value = e.End.Local().Format("Mon 15:04")
-			if left := e.End.Sub(u.Now()); left > 0 {
-				end.Value += ", in " + view.Roughly(left)
-			}
-			if e.Unknown > 0 {
-				end.Name = fmt.Sprintf("expected end, without %s", view.Plural(e.Unknown, "step"))
-			}
-		}
-		facts = append(facts, end)
-	}
-	return facts
-}
-
-// total is the number of steps of the run.
-func (m *model) total() int {
-	switch {
-	case m.plan != nil:
-		return len(m.plan.Steps)
-	case m.state.Start.Steps > 0:
-		return m.state.Start.Steps
-	}
-	return m.state.Done()
-}
-
-// classOf colours a count of steps. That steps ran says nothing of their attempts.
-func classOf(s event.Status) string {
-	if s == event.Ran {
-		return ""
-	}
-	return string(s)
-}
-
-func progressBar(done, total int) template.HTML {
-	return template.HTML(fmt.Sprintf(`<progress max="%d" value="%d" aria-label="Steps done"></progress>`, max(total, 1), done))
-}
-
-// shownRunning is the largest number of running attempts on a page.
-const shownRunning = 60
-
-func (u *UI) runningRows(m *model, sum *history.Summary, o *overview) {
-	if sum.State != history.Running {
-		return
-	}
-	now := u.Now()
-	var cpus float64
-	var memory int64
-	devices := 0
-	all := m.state.InProgress()
-	for _, s := range all {
-		cpus, memory, devices = cpus+s.CPUs, memory+s.MemoryBytes, devices+len(s.Devices)
-	}
-	o.Lease = []page.Fact{{Name: "steps running", Value: view.Count(int64(len(all)))}, {Name: "processors leased", Value: fmt.Sprintf("%g of %g", cpus, sum.CPUs)},
-		{Name: "memory leased", Value: view.Bytes(memory) + " of " + view.Bytes(sum.MemoryBytes)}}
-	if len(sum.GPUs) > 0 {
-		o.Lease = append(o.Lease, page.Fact{Name: "GPUs leased", Value: fmt.Sprintf("%d of %d", devices, len(sum.GPUs))})
-	}
-	o.More = max(0, len(all)-shownRunning)
-	for _, a := range all[:min(len(all), shownRunning)] {
-		row := runningRowOf(a.StepStarted, a.Phase, now)
-		row.Link = stepAddress(sum.ID, a.Address, "")
-		switch {
-		case a.Retry != nil:
-			row.Phase = "failed; is tried again"
-		case a.Space != nil:
-			row.Phase = a.Space.Message
-		case row.Phase == "" && a.Progress.Unit != "":
-			row.Phase = strings.TrimSpace(a.Progress.What + " " + view.ProgressText(a.Progress.Done, a.Progress.Total, a.Progress.Unit))
-			if a.Progress.Total > 0 {
-				row.Share, row.HasShare = int(a.Progress.Done*100/a.Progress.Total), true
-			}
-		}
-		if tail := m.past.Tail(a.Address, 1); len(tail) > 0 {
-			row.Last = view.OneLine(tail[0])
-		}
-		o.Running = append(o.Running, row)
-	}
-}
-
-// runningRow is an attempt of a step under way.
-type runningRow struct {
-	Address, Link, Took, Phase, Limit, Memory, Submission, Devices, Last string
-	// Share is the elapsed part of its time limit or its work, in percent.
-	Share    int
-	HasShare bool
-}
-
-// runningRowOf is an attempt of a step with its current phase.
-func runningRowOf(e event.StepStarted, p step.Phase, now time.Time) runningRow {
-	row := runningRow{Address: e.Address, Took: view.Duration(now.Sub(e.Time).Round(time.Second)), Phase: string(p.Name), Devices: strings.Join(e.Devices, ", ")}
-	switch {
-	case p.Name == step.Running:
-		row.Took = view.Duration(now.Sub(p.Started).Round(time.Second))
-		if p.LimitMillis > 0 {
-			row.Limit = view.Millis(p.LimitMillis)
-			row.Share, row.HasShare = int(min(100, now.Sub(p.Started).Milliseconds()*100/p.LimitMillis)), true
-		}
-		row.Submission = string(p.Submission)
-		if p.Reason != "" {
-			row.Submission += ": " + p.Reason
-		}
-		if p.MemoryBytes > 0 {
-			row.Memory = view.Bytes(p.MemoryBytes)
-		}
-	case p.Name != "" && p.TotalBytes > 0:
-		row.Share, row.HasShare = int(min(100, p.Bytes*100/p.TotalBytes)), true
-		row.Phase = view.PhaseText(p, now)
-	}
-	return row
+	c.show("head", "run head", h)
+	return c
 }
 
 // aboutPage lists a run's command, variables and machine.
@@ -209,13 +72,108 @@ func (u *UI) aboutPage(r *http.Request, m *model, sum *history.Summary, c *conte
 	if err != nil {
 		return err
 	}
-	var files []page.Fact
-	for _, name := range sortedKeys(sources) {
-		files = append(files, page.Fact{Name: name, Value: bounded(sources[name], 256<<10)})
+	files := factsOf(sources, func(text []byte) string { return bounded(text, 256<<10) })
+	c.show("about", "about", struct {
+		Info          history.Info
+		Files         []page.Fact
+		Said          history.About
+		Action, Token string
+	}{m.past.Info, files, m.past.About(), runAddress(sum.ID) + describeEnd, u.token})
+	return nil
+}
+
+// describeEnd ends the one address that changes something.
+const describeEnd = "/describe"
+
+// describe changes the name, the tags and the note of a run, which no result depends on.
+// It is the only change that the pages make. The guard has found that the request is from
+// a page of ours; the token shows that the page was made by this process.
+func (u *UI) describe(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	if subtle.ConstantTimeCompare([]byte(r.PostFormValue("token")), []byte(u.token)) != 1 {
+		http.Error(w, "The page is of an earlier start of mleflow ui. Load it again.", http.StatusForbidden)
+		return
 	}
-	return c.add("about", "about", struct {
-		Info  history.Info
-		Files []page.Fact
-		Form  descriptionForm
-	}{m.past.Info, files, u.descriptionForm(m.past)})
+	past, err := u.History.Open(r.PathValue("run"))
+	if err == nil {
+		_, err = past.Describe(func(a *history.About) {
+			a.RunName, a.Tags = strings.TrimSpace(r.PostFormValue("name")), tagsIn(r.PostFormValue("tags"))
+			a.Note = strings.TrimSpace(strings.ReplaceAll(r.PostFormValue("note"), "\r\n", "\n"))
+		})
+	}
+	if err != nil {
+		u.fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, u.Base+runAddress(past.Info.ID)+"/about", http.StatusSeeOther)
+}
+
+// tagsIn are the tags of a text, one KEY=VALUE a line. One without a value is none.
+func tagsIn(text string) map[string]string {
+	tags := map[string]string{}
+	for line := range strings.Lines(text) {
+		if key, value, _ := strings.Cut(strings.TrimSpace(line), "="); strings.TrimSpace(value) != "" {
+			tags[strings.TrimSpace(key)] = strings.TrimSpace(value)
+		}
+	}
+	return tags
+}
+
+// stepRow is a step in the list of those of a run.
+type stepRow struct {
+	*history.StepSummary
+	address, status, class, took, reason string
+
+	seconds float64
+}
+
+// stepsPage lists the steps of a run.
+func (u *UI) stepsPage(r *http.Request, m *model, sum *history.Summary, c *content) error {
+	t := &table{Noun: "step", Path: runAddress(sum.ID) + "/steps", Placeholder: "address, error", Facets: []string{"status", "kind"}}
+	rows := lists.Of(m.addresses(), func(address string) stepRow { return u.stepRow(m, sum, address) })
+	fillTable(t, m.stepColumns(sum.ID), rows, func(s stepRow) gridLine { return gridLine{Address: s.address} })
+	t.show(c, r)
+	return nil
+}
+
+func (m *model) stepColumns(run string) []page.Column[stepRow] {
+	return []page.Column[stepRow]{
+		{Key: "step", Title: "Step", Of: func(s stepRow) cell { return cell{Text: s.address, Link: stepAddress(run, s.address, "")} }},
+		{Key: "status", Title: "Status", Kind: page.Ends, Of: func(s stepRow) cell { return cell{Text: s.status, Class: s.class} }},
+		{Key: "took", Title: "Took", Kind: page.Spells, Of: func(s stepRow) cell { return cell{Text: s.took, Value: s.seconds} }},
+		{Key: "tries", Title: "Tries", Kind: page.Amounts, Of: func(s stepRow) cell { return page.Count(s.LastTry).If(s.LastTry > 0) }},
+		{Key: "reason", Title: "Reason", Text: func(s stepRow) string { return brief(s.reason) }},
+		{Key: "on", Title: "On", Text: func(s stepRow) string { return strings.Join(s.Devices, ", ") }},
+		{Key: "why", Title: "Why it runs", Text: func(s stepRow) string { return brief(strings.Join(m.reasons(s.address), "; ")) }},
+		{Key: "kind", Title: "Kind", Extra: true, Text: func(s stepRow) string { return m.kind(s.address) }},
+	}
+}
+
+func (u *UI) stepRow(m *model, sum *history.Summary, address string) stepRow {
+	s := cmp.Or(m.sums.Step(address), &history.StepSummary{})
+	row := stepRow{StepSummary: s, address: address, status: sum.StatusOf(s), took: tookText(s, u.Now(), sum), seconds: math.NaN(), reason: brief(s.Error)}
+	if row.class = row.status; s.Status != "" && row.took != "" {
+		row.seconds = s.Duration.Seconds()
+	}
+	if why := unsuccessful(s); why != "" {
+		row.class, row.reason = "bad", strings.TrimSuffix(why+": "+row.reason, ": ")
+	}
+	return row
+}
+
+// unsuccessful is why a step that ran brought no score, "" if it did or never does.
+func unsuccessful(s *history.StepSummary) string {
+	pair := attempts.Pair{Attempt: s.Address}
+	switch {
+	case s.Status != event.Ran && s.Status != event.Cached, s.Kind != conditions.AttemptKind && s.Kind != conditions.GradeKind:
+		return ""
+	case s.Kind == conditions.GradeKind:
+		pair = attempts.Pair{Grade: s.Address}
+	}
+	steps := map[string]*history.StepSummary{s.Address: s}
+	a := (&attempts.Journal{Pairs: []attempts.Pair{pair}, Step: func(address string) *history.StepSummary { return steps[address] }}).List()[0]
+	if text, mood := a.Ended(); mood == results.Bad {
+		return strings.TrimSuffix(text+": "+a.Reason(), ": ")
+	}
+	return ""
 }

@@ -3,9 +3,7 @@ package ui
 import (
 	"cmp"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,42 +12,6 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 )
-
-// choice is an option of a form.
-type choice struct {
-	Value, Text string
-	Chosen      bool
-}
-
-func choices(chosen string, values ...string) []choice {
-	out := []choice{{"", "any", chosen == ""}}
-	for _, v := range values {
-		out = append(out, choice{v, v, v == chosen})
-	}
-	return out
-}
-
-// pager is the position of a page in a long table.
-type pager struct {
-	From, To, Total  int
-	Before, Next     string
-	HasBefore, Later bool
-}
-
-// paged returns the part of a table that an address asks for.
-func paged(r *http.Request, total, size int) (from, to int, p pager) {
-	at, _ := strconv.Atoi(r.URL.Query().Get("page"))
-	last := max(0, (total-1)/size)
-	at = min(max(at, 0), last)
-	from, to = at*size, min(at*size+size, total)
-	p = pager{From: min(from+1, total), To: to, Total: total, HasBefore: at > 0, Later: at < last}
-	here := url.URL{Path: r.URL.Path, RawQuery: r.URL.RawQuery}
-	p.Next = with(here.String(), "page", strconv.Itoa(at+1))
-	if p.Before = with(here.String(), "page", ""); at > 1 {
-		p.Before = with(here.String(), "page", strconv.Itoa(at-1))
-	}
-	return from, to, p
-}
 
 // runRow is a run in the list.
 type runRow struct {
@@ -71,9 +33,10 @@ var runColumns = []page.Column[runRow]{
 	{Key: "reason", Title: "Reason", Text: func(r runRow) string {
 		return brief(strings.TrimSuffix(strings.TrimPrefix(r.why+"; "+r.tally.Trouble, "; "), "; "))
 	}},
+	{Key: "user", Title: "User", Text: func(r runRow) string { return view.Either(r.OfOthers(), r.User, "") }},
 	{Key: "pipeline", Title: "Pipeline", Text: func(r runRow) string { return r.PipelineName() }},
-	{Key: "agents", Title: "Agents", Of: func(r runRow) cell { return listed(r.tally.Agents) }},
-	{Key: "competitions", Title: "Competitions", Of: func(r runRow) cell { return listed(r.tally.Competitions) }},
+	{Key: "agents", Title: "Agents", Of: func(r runRow) cell { return listedCell(r.tally.Agents) }},
+	{Key: "competitions", Title: "Competitions", Of: func(r runRow) cell { return listedCell(r.tally.Competitions) }},
 	{Key: "attempts", Title: "Finished", Kind: page.Amounts, Of: func(r runRow) cell {
 		return cell{Text: fraction(r.tally.Finished, r.tally.Ended), Value: float64(r.tally.Finished)}.If(r.tally.Ended > 0)
 	}},
@@ -113,7 +76,7 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 	q := r.URL.Query()
 	tags := strings.Fields(strings.Join(q["tag"], " "))
 	t := &table{Noun: "run", Empty: "Nothing has been applied with this cache yet. mleflow apply PIPELINE.hcl makes a run, and it appears here.", Path: "/runs", Placeholder: "id, name, note, agent, variable", Facets: []string{"state", "agents", "competitions"}}
-	c := list("Runs", progress{Ready: true})
+	c := listContent("Runs", progress{Ready: true})
 	c.live = q.Get("page") == "" && !t.filtered(q) && len(tags) == 0
 	if len(tags) > 0 {
 		t.Empty = "No run has these tags."
@@ -134,15 +97,17 @@ func (u *UI) runsPage(r *http.Request) (*content, error) {
 		rows = append(rows, runRow{e, *cmp.Or(e.Finish, &event.RunFinished{}), u.results.tally(r.Context(), nil, e.ID), u.runs.reason(e), u.Now()})
 		c.live = c.live || e.State == history.Running
 	}
-	fillTable(t, runColumns, rows, func(r runRow) line {
-		return line{Address: r.ID, Also: r.Host + " " + r.Name, Compare: compareAddress(runPrefix + r.ID)}
+	fillTable(t, runColumns, rows, func(r runRow) gridLine {
+		return gridLine{Address: r.ID, Also: r.Host + " " + r.Name, Compare: compareAddress(runPrefix + r.ID)}
 	})
 	if given := strings.Join(tags, " "); len(known) > 0 || given != "" {
 		known[given] = true
 		delete(known, "")
-		t.Choosers = []chooser{{"tag", "Tag", choices(given, sortedKeys(known)...)}}
+		t.Choosers = []chooser{{"tag", "Tag", choices(given, view.SortedKeys(known)...)}}
 	}
-	t.show(c, r)
+	if t.show(c, r); len(ids) > 0 {
+		c.show("old", "missing", "mleflow runs remove --older-than 30d removes old runs with their logs.")
+	}
 	return c, c.err
 }
 

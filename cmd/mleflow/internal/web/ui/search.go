@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
@@ -40,7 +41,8 @@ func (u *UI) searchPage(r *http.Request) (*content, error) {
 	}
 	d.None = d.Logs.Total == 0 && !slices.ContainsFunc(d.Named, func(h hits) bool { return h.Total > 0 })
 	c := &content{title: "Search", query: d.Query}
-	return c, c.add("search", "search", d)
+	c.show("search", "search", d)
+	return c, c.err
 }
 
 // The bounds of a search of logs: how long it takes, how much it reads and how many
@@ -58,13 +60,13 @@ type logged struct {
 	// not in the cache, Stopped why not all were read.
 	Read, Gone int
 	Stopped    string
-	q          query
+	q          searchWords
 	left       int64
 	seen       map[string]bool // the actions whose agents' logs were read
 }
 
 // inLogs searches the logs of attempts, of mleflow and of the agents, the newest run first.
-func (u *UI) inLogs(ctx context.Context, q query) *logged {
+func (u *UI) inLogs(ctx context.Context, q searchWords) *logged {
 	found := &logged{hits: hits{Kind: "line"}, q: q, left: searchBytes, seen: map[string]bool{}}
 	ids, err := u.History.IDs()
 	if err != nil {
@@ -187,16 +189,12 @@ func (u *UI) named(text string, most int) []hits {
 		found[i] = hits{Kind: kind, All: "/" + kind + "s?" + url.Values{"q": {text}}.Encode()}
 	}
 	now, _ := u.results.now()
-	agents, tried := map[string]int{}, map[string]int{}
-	for _, a := range now.graded { // the pages of agents and competitions list these
-		agents[a.Agent]++
-		tried[a.Competition()]++
-	}
-	for _, name := range sortedKeys(agents) {
-		found[0].find(q, most, hit{Text: name, Note: view.Plural(agents[name], "attempt"), Link: agentAddress(name, "")}, name)
+	agents, tried := lists.By(now.graded, agentOf), byCompetition(now.graded) // whose pages list them
+	for _, name := range view.SortedKeys(agents) {
+		found[0].find(q, most, hit{Text: name, Note: view.Plural(len(agents[name]), "attempt"), Link: agentAddress(name, "")}, name)
 	}
 	if catalog, err := u.Catalog(nil); err == nil {
-		for _, id := range slices.SortedFunc(slices.Values(known(catalog, tried)), board.CompareNames) {
+		for _, id := range slices.SortedFunc(slices.Values(knownCompetitions(catalog, tried)), board.CompareNames) {
 			title := id
 			if def, err := catalog.Get(id); err == nil {
 				title = def.Title
@@ -212,16 +210,11 @@ func (u *UI) named(text string, most int) []hits {
 	}
 	for _, a := range now.all {
 		end, _ := a.Ended()
-		name, note := a.Agent+" · "+rest(a), strings.Join(strings.Fields(end+" "+results.Medal(a.Report)+" "+brief(a.Reason())), " ")
+		name, note := a.Agent+" · "+nameInAgent(a), strings.Join(strings.Fields(end+" "+results.Medal(a.Report)+" "+brief(a.Reason())), " ")
 		found[3].find(q, most, hit{Text: name, Note: note, Link: attemptAddress(a)}, name, note, a.Address, history.Nickname(a.RunID))
 	}
 	return found
 }
-
-// query are the words of a search; something holds them if one text has them all.
-type query []string
-
-func queryOf(text string) query { return strings.Fields(strings.ToLower(text)) }
 
 // hit is what a search finds.
 type hit struct {
@@ -241,16 +234,11 @@ type hits struct {
 }
 
 // find adds what has all words in one of its texts.
-func (h *hits) find(q query, most int, found hit, texts ...string) {
+func (h *hits) find(q searchWords, most int, found hit, texts ...string) {
 	if !q.in(texts...) {
 		return
 	}
 	if h.Total++; len(h.First) < most {
 		h.First = append(h.First, hit{h.Kind, brief(found.Text), brief(found.Note), found.Link})
 	}
-}
-
-func (q query) in(parts ...string) bool {
-	text := strings.ToLower(strings.Join(parts, " "))
-	return !slices.ContainsFunc(q, func(w string) bool { return !strings.Contains(text, w) })
 }

@@ -1,40 +1,26 @@
 package ui
 
 import (
+	"cmp"
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"html/template"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
-	"github.com/mleflow/mleflow/competitions"
-	"github.com/mleflow/mleflow/engine/history"
 )
-
-// Results is the cache that results are read from.
-type Results interface {
-	cache.Files
-	cache.Index
-}
-
-// Source provides the data of pages.
-type Source struct {
-	History *history.Store
-	// Results gives use the cache of a run, with the remote cache of its pipeline
-	// behind it; without a run, the local one.
-	Results func(past *history.Past, use func(Results) error) error
-	// Catalog are the competitions that are known for a run, or without one.
-	Catalog func(past *history.Past) (*competitions.Catalog, error)
-	// Kept is the folder of the local cache that is kept under a key.
-	Kept    func(key string) (string, error)
-	Version string
-	// Now is the time; nil is time.Now.
-	Now func() time.Time
-}
 
 // KeptIn is the folder that a cache keeps under a key.
 func KeptIn(ctx context.Context, c cache.Keeper, key string) (string, error) {
@@ -50,27 +36,14 @@ func KeptIn(ctx context.Context, c cache.Keeper, key string) (string, error) {
 	return "", errors.New("it is not on this machine, or the attempt has just ended")
 }
 
-// UI serves the pages. It is for the use behind a Guard.
-type UI struct {
-	Source
-	runs    *runIndex
-	results *resultIndex
-	models  *models
-	turns   *outlines
-	mux     *http.ServeMux
-	// token is in the forms of this process.
-	token string
-}
-
 // New returns the pages over a source. The index of all results is built from
 // the first request on, until ctx ends.
 func New(ctx context.Context, src Source) *UI {
 	if src.Now == nil {
 		src.Now = time.Now
 	}
-	u := &UI{Source: src, mux: http.NewServeMux(), models: &models{}, turns: &outlines{}, token: secret()}
-	u.runs = newRunIndex(src.History)
-	u.results = newResultIndex(ctx, src)
+	u := &UI{Source: src, mux: http.NewServeMux(), token: Secret(), below: belowBase(src.Base), runs: &runIndex{history: src.History}, results: newResultIndex(ctx, src)}
+	u.models.most, u.turns.most = maxModels, maxOutlines
 	u.routes()
 	return u
 }
@@ -84,7 +57,7 @@ func (u *UI) routes() {
 	for path, make := range pages {
 		u.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { u.serve(w, r, make) })
 	}
-	u.mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/runs", http.StatusSeeOther) })
+	u.mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, u.Base+"/runs", http.StatusSeeOther) })
 	u.mux.HandleFunc("/runs/{run}/report", u.report)
 	u.mux.HandleFunc("/turns/{run}", u.turnPart)
 	u.mux.HandleFunc("/find", u.find)
@@ -97,8 +70,26 @@ func (u *UI) routes() {
 	})
 }
 
+// belowBase puts a path in front of the addresses in a page, which begin with a slash. Templates
+// write attributes in double quotes, and escape those of texts, so that no text has one.
+func belowBase(base string) *strings.Replacer {
+	var pairs []string
+	for _, name := range []string{"href", "src", "action", "data-turns", "data-compare"} {
+		pairs = append(pairs, " "+name+`="/`, " "+name+`="`+base+"/")
+	}
+	return strings.NewReplacer(pairs...)
+}
+
 // ServeHTTP implements http.Handler.
-func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) { u.mux.ServeHTTP(w, r) }
+func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if u.Base == "" {
+		u.mux.ServeHTTP(w, r)
+		return
+	}
+	outer := http.NewServeMux() // it redirects to whole paths
+	outer.Handle(u.Base+"/", http.StripPrefix(u.Base, u.mux))
+	outer.ServeHTTP(w, r)
+}
 
 func static(kind string, body []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -125,5 +116,140 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// errNothing means that there is no such page, run, step or file.
-var errNothing = errors.New("there is nothing at this address")
+// policy is the content security policy of every answer.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// Guard passes only requests of people who know its token to a handler.
+type Guard struct {
+	// session is in the cookie.
+	token, session, cookie string
+	// at is where a reverse proxy serves the pages.
+	at   url.URL
+	next http.Handler
+}
+
+// NewGuard returns a guard. Name distinguishes its cookie from those of servers at other
+// ports, to which browsers send it, too. At is the address, without a final slash, at which a
+// reverse proxy serves the pages; the zero one is none. A cookie is valid as long as the token.
+func NewGuard(name, token string, at url.URL, next http.Handler) *Guard {
+	sum := hmac.New(sha256.New, []byte(token))
+	sum.Write([]byte("mleflow ui session"))
+	return &Guard{token, base64.RawURLEncoding.EncodeToString(sum.Sum(nil)), "mleflow-" + name, at, next}
+}
+
+// Secret returns a random token of 43 letters, digits, hyphens and underscores.
+func Secret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// ServeHTTP implements http.Handler.
+func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	known, file := g.known(r), strings.TrimPrefix(r.URL.Path, g.at.Path)
+	switch {
+	case !Loopback(r.Host) && !g.proxied(r.Host):
+		http.Error(w, "This server answers to localhost, 127.0.0.1 and the host of --url only. "+
+			"A reverse proxy must pass on the Host that the browser sent.", http.StatusMisdirectedRequest)
+	case r.Method == http.MethodPost && !known && g.ownForm(r):
+		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+		g.enter(w, r, r.PostFormValue("token"))
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !(g.ownForm(r) && strings.HasSuffix(r.URL.Path, describeEnd)):
+		h.Set("Allow", "GET, HEAD")
+		http.Error(w, "This server only reads: use GET.", http.StatusMethodNotAllowed)
+	case r.Method != http.MethodPost && !g.ownOrigin(r):
+		http.Error(w, "This server answers its own pages only.", http.StatusForbidden)
+	case Loopback(r.Host) && r.URL.Query().Has("token"):
+		g.enter(w, r, r.URL.Query().Get("token"))
+	case known, file == "/style.css", file == "/page.js":
+		g.next.ServeHTTP(w, r)
+	default:
+		g.ask(w, "Open the address that mleflow ui printed, which holds the token, or write the token here.")
+	}
+}
+
+// ask answers with the form that takes the token. It sends the token to the address of the page
+// that was asked for, and not as a part of it: proxies log addresses.
+func (g *Guard) ask(w http.ResponseWriter, text string) {
+	form := `<main id="content"><h1>mleflow ui</h1><p>` + text + `</p><form method="post" class="sign-in"><label>Token ` +
+		`<input type="password" name="token" required autofocus autocomplete="current-password"></label> <button>Open</button></form></main>`
+	f := page.Frame{Title: "mleflow ui", Styles: []string{g.at.Path + "/style.css"}, Scripts: []string{g.at.Path + "/page.js"}, Body: template.HTML(form)}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(http.StatusForbidden)
+	_ = f.Write(w) // the reader may be gone
+}
+
+// Loopback reports whether a host is a name of this machine for which no other person can
+// set an address. The port may differ, as with a tunnel.
+func Loopback(host string) bool {
+	name := hostname(host)
+	return name == "localhost" || name == "127.0.0.1" || name == "::1"
+}
+
+func hostname(host string) string { return strings.ToLower((&url.URL{Host: host}).Hostname()) }
+
+// proxied reports whether a host is that of the reverse proxy. What a proxy says in other
+// headers than Host is not read: anybody can send them.
+func (g *Guard) proxied(host string) bool {
+	return g.at.Host != "" && hostname(host) == hostname(g.at.Host)
+}
+
+// own reports whether an origin is that of our pages.
+func (g *Guard) own(r *http.Request, origin string) bool {
+	return Loopback(r.Host) && origin == "http://"+r.Host || g.proxied(r.Host) && origin == g.at.Scheme+"://"+g.at.Host
+}
+
+// ownOrigin refuses requests from pages of another origin, including another port of this
+// machine.
+func (g *Guard) ownOrigin(r *http.Request) bool {
+	if origin := r.Header.Get("Origin"); origin != "" && !g.own(r, origin) {
+		return false
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site == "" || site == "same-origin" || site == "none" {
+		return true
+	}
+	// A link elsewhere may lead here if the person follows it: nothing comes back
+	// to the page that holds it.
+	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
+// ownForm reports whether a form of one of our own pages is sent. Browsers say so in
+// Sec-Fetch-Site, which no page can set. The origin is null since our pages have no referrer.
+func (g *Guard) ownForm(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return r.Method == http.MethodPost && r.Header.Get("Sec-Fetch-Site") == "same-origin" && (origin == "null" || g.own(r, origin))
+}
+
+// enter exchanges the token for the cookie and redirects to the address without it, so
+// that the token stays out of the history and of copies of the address.
+func (g *Guard) enter(w http.ResponseWriter, r *http.Request, token string) {
+	if subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) != 1 {
+		g.ask(w, "The token is wrong. Open the address that mleflow ui printed when it started, or write the token of its --token-file here.")
+		return
+	}
+	query := r.URL.Query()
+	query.Del("token")
+	c := &http.Cookie{Name: g.cookie, Value: g.session, Path: cmp.Or(g.at.Path, "/"), HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	if g.at.Host != "" { // people send each other addresses, and stay signed in
+		c.SameSite, c.MaxAge, c.Secure = http.SameSiteLaxMode, 30*24*3600, g.at.Scheme == "https" && g.proxied(r.Host)
+	}
+	http.SetCookie(w, c)
+	to := url.URL{Path: g.at.Path + "/", RawQuery: query.Encode()}
+	if p := r.URL.Path; strings.HasPrefix(p, to.Path) && len(p) > 1 && p[1] != '/' && p[1] != '\\' {
+		to.Path = p
+	}
+	http.Redirect(w, r, to.String(), http.StatusSeeOther)
+}
+
+func (g *Guard) known(r *http.Request) bool {
+	c, err := r.Cookie(g.cookie)
+	return err == nil && subtle.ConstantTimeCompare([]byte(c.Value), []byte(g.session)) == 1
+}

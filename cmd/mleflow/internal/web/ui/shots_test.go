@@ -27,13 +27,13 @@ var strange = []struct{ name, text string }{
 
 // shotPages are the pages of which TestShots takes pictures, by the names of sets.
 var shotPages = map[string]func(*lab) map[string]string{
-	"1":  func(l *lab) map[string]string { return lists(l.try("mlebench.hcl", l.start, trials(1))) },
-	"20": func(l *lab) map[string]string { return lists(l.try("mlebench.hcl", l.start, trials(20))) },
+	"1":  func(l *lab) map[string]string { return listPages(l.try("mlebench.hcl", l.start, trials(1))) },
+	"20": func(l *lab) map[string]string { return listPages(l.try("mlebench.hcl", l.start, trials(20))) },
 	"5000": func(l *lab) map[string]string {
 		l.reports = true
 		id := l.try("mlebench.hcl", l.start, trials(5000))
 		l.try("demo.hcl", l.start.Add(time.Hour), trials(20))
-		return lists(id)
+		return listPages(id)
 	},
 	"usual": func(l *lab) map[string]string {
 		run, attempts := l.usualRun()
@@ -67,8 +67,8 @@ func without(name string, pages map[string]string) map[string]string {
 	return pages
 }
 
-// lists are the addresses of pages with tables.
-func lists(run string) map[string]string {
+// listPages are the addresses of pages with tables.
+func listPages(run string) map[string]string {
 	return map[string]string{"run": runAddress(run), "report": runAddress(run) + "/report", "runs": "/runs", "attempts": runAddress(run) + "/attempts", "grouped": runAddress(run) + "/attempts?group=agent&fold=1", "results": "/attempts?sort=score&dir=desc",
 		"steps": runAddress(run) + "/steps", "competitions": "/competitions", "agents": "/agents", "competition": "/competitions/demo-digits", "agent": "/agent?name=aide", "search": "/search?q=aide",
 		"compare": "/compare?a=" + escaped(agentPrefix+"aide") + "&b=" + escaped(agentPrefix+"codex")}

@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/history"
@@ -44,7 +49,7 @@ type shownStep struct {
 // shownAttempt is an attempt as one page shows it.
 type shownAttempt struct {
 	shownStep
-	outlines *outlines
+	outlines *recent[cache.Ref, *outline]
 	// result is how the attempt ended, or how far it is. kin are the attempts that share
 	// a beginning with it.
 	result *results.Attempt
@@ -64,18 +69,13 @@ type shownAttempt struct {
 	running *runningRow
 	growing *step.Kept
 	// usage is what the attempt used over time, as far as the journal of this run has it.
-	usage *usage
+	usage *useOverTime
 }
 
 // openStep loads a step of a run.
 func openStep(ctx context.Context, src Source, m *model, store Results, address string) *shownStep {
-	s := &shownStep{Source: src, store: store, past: m.past, run: m.sums.Summary(), address: address, journal: m.sums.Step(address), after: m.after(address)}
+	s := &shownStep{Source: src, store: store, past: m.past, run: m.sums.Summary(), address: address, journal: m.sums.Step(address), reasons: m.reasons(address), after: m.after(address)}
 	s.live, s.status = s.run.State == history.Running && (s.journal == nil || s.journal.Status == ""), s.run.StatusOf(s.journal)
-	if i, ok := m.planned[address]; ok {
-		for _, r := range m.plan.Steps[i].Reasons {
-			s.reasons = append(s.reasons, r.Text)
-		}
-	}
 	s.record, s.missing = recordOf(ctx, store, s.run, address)
 	return s
 }
@@ -97,7 +97,7 @@ func recordOf(ctx context.Context, store Results, run *history.Summary, address 
 
 // openAttempt loads an attempt of a run, without its result and kin.
 func (u *UI) openAttempt(m *model, s *shownStep) *shownAttempt {
-	a := &shownAttempt{shownStep: *s, outlines: u.turns, grader: m.grades[s.address], checker: m.checks[s.address]}
+	a := &shownAttempt{shownStep: *s, outlines: &u.turns, grader: m.grades[s.address], checker: m.checks[s.address]}
 	a.graded, a.checked = m.sums.Step(a.grader), m.sums.Step(a.checker)
 	if s.journal == nil || !decode(s.journal.Outputs["stats"], &a.stats) {
 		a.stats = nil
@@ -105,13 +105,9 @@ func (u *UI) openAttempt(m *model, s *shownStep) *shownAttempt {
 	if r, ok := m.reports[a.grader]; ok {
 		a.report = &r
 	}
-	for _, other := range m.addresses() {
-		if other != s.address && view.BlockOf(other) == view.BlockOf(s.address) {
-			a.siblings = append(a.siblings, other)
-		}
-	}
+	a.siblings = lists.Where(m.addresses(), func(other string) bool { return other != s.address && view.BlockOf(other) == view.BlockOf(s.address) })
 	if used := m.used[s.address]; used != nil {
-		a.usage = &usage{begun: used.begun, points: slices.Clone(used.points), code: slices.Clone(used.code)}
+		a.usage = &useOverTime{begun: used.begun, points: slices.Clone(used.points), code: slices.Clone(used.code)}
 	}
 	now := u.Now()
 	for _, r := range m.state.InProgress() {
@@ -133,11 +129,8 @@ func (s *shownStep) action() string { return "/step/" + url.PathEscape(s.run.ID)
 // fields lists the fields of the step's key: its arguments, and the digests of its
 // inputs.
 func (s *shownStep) fields() (facts []page.Fact) {
-	if s.record == nil {
-		return nil
-	}
-	for _, f := range s.record.Fields {
-		facts = append(facts, page.Fact{Name: f.Label, Value: bounded([]byte(f.Value), 4000)})
+	if s.record != nil {
+		facts = lists.Of(s.record.Fields, func(f digest.Field) page.Fact { return page.Fact{Name: f.Label, Value: bounded([]byte(f.Value), 4000)} })
 	}
 	return facts
 }
@@ -161,18 +154,11 @@ func (s *shownStep) blob(ctx context.Context, name string, limit int64) (text []
 	if missing != "" {
 		return nil, missing
 	}
-	text, err := head(ctx, s.store, ref, limit)
+	text, err := headBytes(ctx, s.store, ref, limit)
 	if err != nil {
 		return nil, lost(name, err)
 	}
 	return text, ""
-}
-
-// version is the code at a time since the start of the agent.
-type version struct {
-	name string
-	ref  cache.Ref
-	at   time.Duration
 }
 
 // atEnd is the time of the code that the agent left.
@@ -183,7 +169,7 @@ const codeSnapshots = "code_snapshots"
 
 // copies are the copies of the code over time with that at the end, or why there are
 // none.
-func (a *shownAttempt) copies(ctx context.Context) (all []version, missing string) {
+func (a *shownAttempt) copies(ctx context.Context) (all []codeVersion, missing string) {
 	if a.growing != nil {
 		if a.usage != nil {
 			all = a.usage.code
@@ -207,11 +193,11 @@ func (a *shownAttempt) copies(ctx context.Context) (all []version, missing strin
 		var s int64
 		if _, err := fmt.Sscanf(f.Name, "%d", &s); err == nil && f.IsDir() {
 			at := time.Duration(s) * time.Second
-			all = append(all, version{view.Duration(at), f.Ref(), at})
+			all = append(all, codeVersion{view.Duration(at), f.Ref(), at})
 		}
 	}
 	if len(all) > 0 {
-		all = append(all, version{"the end", final, atEnd})
+		all = append(all, codeVersion{"the end", final, atEnd})
 	}
 	return all, missing
 }
@@ -236,7 +222,7 @@ func lost(name string, err error) string {
 }
 
 // codeChange is the address of what changed in the code from one version to another.
-func (a *shownAttempt) codeChange(from, to version) string {
+func (a *shownAttempt) codeChange(from, to codeVersion) string {
 	return a.link("code", "from", from.name, "to", to.name)
 }
 
@@ -247,4 +233,90 @@ func (s *shownStep) link(tab string, parameters ...string) string {
 		address += "&" + url.Values{parameters[i]: {parameters[i+1]}}.Encode()
 	}
 	return address
+}
+
+// kinOf returns those of some attempts from which an attempt was forked, or that were forked
+// from it.
+func kinOf(a *results.Attempt, all []*results.Attempt) []*results.Attempt {
+	key := shortKey(a)
+	from, _ := forkedFrom(a)
+	if key == "" {
+		return nil
+	}
+	return lists.Where(all, func(other *results.Attempt) bool {
+		of, _ := forkedFrom(other)
+		return shortKey(other) != key && shortKey(other) != "" && (shortKey(other) == from || of == key)
+	})
+}
+
+// kinLinks lead to the attempt of which this one is a fork, and to its forks.
+func kinLinks(a *shownAttempt) (links []page.Link) {
+	from, at := forkedFrom(a.result)
+	origin := page.Link{Text: from + ", which no run here has"}
+	for _, other := range a.kin {
+		l := page.Link{Text: other.Address + " of " + history.Nickname(other.RunID), Address: stepAddress(other.RunID, other.Address, "")}
+		if shortKey(other) == from {
+			origin = l
+			continue
+		}
+		_, after := forkedFrom(other)
+		l.Text = "Forked after " + after + ": " + l.Text
+		links = append(links, l)
+	}
+	if from != "" {
+		origin.Text = "Forked after " + at + ", so no board counts it, from " + origin.Text
+		links = append(links, origin)
+	}
+	return links
+}
+
+// curves returns the scores over time of attempts, as the journals of their runs have them.
+func curves(runs *history.Store, list ...*results.Attempt) map[*results.Attempt][]grading.Moment {
+	out, wanted := map[*results.Attempt][]grading.Moment{}, map[string]map[string]*results.Attempt{}
+	for _, a := range list {
+		if wanted[a.RunID] == nil {
+			wanted[a.RunID] = map[string]*results.Attempt{}
+		}
+		wanted[a.RunID][a.GradeAddress] = a
+	}
+	for id, of := range wanted {
+		past, err := runs.Open(id)
+		if err != nil {
+			continue // a run that is gone has no curves
+		}
+		for e, err := range past.Finished(conditions.GradeKind) {
+			var points []grading.Moment
+			if a := of[e.Address]; err == nil && a != nil && decode(e.Outputs["curve"], &points) {
+				out[a] = points
+			}
+		}
+	}
+	return out
+}
+
+// keyDigits is the length of a key in conditions.Forked.
+const keyDigits = 12
+
+// shortKey is the key of the attempt as its forks have it; "" of one without.
+func shortKey(a *results.Attempt) string {
+	return a.AttemptAction[:min(keyDigits, len(a.AttemptAction))]
+}
+
+// forkedFrom returns the short key of the attempt that an attempt began from, and at which
+// time; "" if it is no fork.
+func forkedFrom(a *results.Attempt) (key, at string) {
+	for _, v := range step.ConditionValues(a.Report.Conditions, conditions.Forked) {
+		key, at, _ = strings.Cut(v, "@")
+	}
+	return key, at
+}
+
+// headBytes reads the beginning of an object. Its digest is checked only if all of it is read.
+func headBytes(ctx context.Context, store cache.Store, ref cache.Ref, limit int64) ([]byte, error) {
+	f, err := store.Open(ctx, ref.ID)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(f, limit))
+	return text, errors.Join(err, f.Close())
 }

@@ -3,11 +3,12 @@ package ui
 import (
 	"fmt"
 	"math"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
 )
@@ -18,8 +19,8 @@ type cell = page.Cell
 // nothing is the number of a cell without one.
 var nothing = page.Nothing
 
-// listed is a cell with the first of some names, of which rows can be chosen by each.
-func listed(names []string) cell {
+// listedCell is a cell with the first of some names, of which rows can be chosen by each.
+func listedCell(names []string) cell {
 	c := cell{Text: strings.Join(names[:min(len(names), 2)], ", "), All: names}
 	if more := len(names) - 2; more > 0 {
 		c.Text += fmt.Sprintf(" +%d", more)
@@ -27,8 +28,8 @@ func listed(names []string) cell {
 	return c
 }
 
-// line is a row of a table: a cell for every column.
-type line struct {
+// gridLine is a row of a table: a cell for every column.
+type gridLine struct {
 	Cells []cell
 	// Address and Compare are what the actions of the row copy or lead to.
 	Address, Compare string
@@ -60,14 +61,14 @@ type table struct {
 	Legend []page.Fact
 	// Choosers are further fields of the form; the page has applied them.
 	Choosers []chooser
-	Lines    []line
+	Lines    []gridLine
 	// Start is the place of the first line in a list of Total, if the lines are one page
 	// of it already.
 	Start, Total int
 }
 
 // fillTable adds a line for each row. About returns a line without cells.
-func fillTable[R any](t *table, columns []page.Column[R], rows []R, about func(R) line) {
+func fillTable[R any](t *table, columns []page.Column[R], rows []R, about func(R) gridLine) {
 	t.Columns = page.Heads(columns)
 	for _, row := range rows {
 		l := about(row)
@@ -92,7 +93,7 @@ func (t *table) arranged(q url.Values) bool {
 }
 
 // chosen are the lines that an address asks for.
-func (t *table) chosen(q url.Values) []line {
+func (t *table) chosen(q url.Values) []gridLine {
 	find := queryOf(q.Get("q"))
 	want := map[int]string{}
 	for _, key := range t.Facets {
@@ -100,16 +101,10 @@ func (t *table) chosen(q url.Values) []line {
 			want[t.at(key)] = v
 		}
 	}
-	out := make([]line, 0, len(t.Lines))
-	for _, l := range t.Lines {
-		if l.has(want) && l.says(find) {
-			out = append(out, l)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(t.Lines), func(l gridLine) bool { return !l.has(want) || !l.says(find) })
 }
 
-func (l line) has(want map[int]string) bool {
+func (l gridLine) has(want map[int]string) bool {
 	for i, v := range want {
 		if l.Cells[i].Text != v && !slices.Contains(l.Cells[i].All, v) {
 			return false
@@ -119,7 +114,7 @@ func (l line) has(want map[int]string) bool {
 }
 
 // says reports whether a line holds all words.
-func (l line) says(find query) bool {
+func (l gridLine) says(find searchWords) bool {
 	if len(find) == 0 {
 		return true
 	}
@@ -131,9 +126,9 @@ func (l line) says(find query) bool {
 }
 
 // sorted sorts lines by a column; rows without a value are last in both directions.
-func (t *table) sorted(lines []line, i int, down bool) {
+func (t *table) sorted(lines []gridLine, i int, down bool) {
 	text := t.Columns[i].Kind <= page.Ends
-	slices.SortStableFunc(lines, func(x, y line) int {
+	slices.SortStableFunc(lines, func(x, y gridLine) int {
 		a, b := x.Cells[i], y.Cells[i]
 		c, without := 0, 0
 		if text {
@@ -153,7 +148,7 @@ func (t *table) sorted(lines []line, i int, down bool) {
 }
 
 // arrange are the lines of an address in their order, with those of groups.
-func (t *table) arrange(q url.Values) []line {
+func (t *table) arrange(q url.Values) []gridLine {
 	lines := t.chosen(q)
 	by := t.at(q.Get("sort"))
 	down := q.Get("dir") == "desc"
@@ -167,7 +162,7 @@ func (t *table) arrange(q url.Values) []line {
 	if by >= 0 {
 		t.sorted(heads, by, down)
 	}
-	var out []line
+	var out []gridLine
 	for _, h := range heads {
 		out = append(out, h)
 		if q.Get("fold") == "" {
@@ -179,12 +174,9 @@ func (t *table) arrange(q url.Values) []line {
 
 // grouped are the heads of the groups in natural order, and the members of each by the
 // text of its head.
-func (t *table) grouped(lines []line, q url.Values) ([]line, map[string][]line) {
-	var keys []int
-	for _, key := range strings.Split(q.Get("group"), "+") {
-		keys = append(keys, t.at(key))
-	}
-	members, first := map[string][]line{}, map[string]url.Values{}
+func (t *table) grouped(lines []gridLine, q url.Values) ([]gridLine, map[string][]gridLine) {
+	keys := lists.Of(strings.Split(q.Get("group"), "+"), t.at)
+	members, first := map[string][]gridLine{}, map[string]url.Values{}
 	split := t.at(t.Split)
 	if split >= 0 && same(lines, split) {
 		split = -1
@@ -203,11 +195,11 @@ func (t *table) grouped(lines []line, q url.Values) ([]line, map[string][]line) 
 		}
 		members[name], first[name] = append(members[name], l), only
 	}
-	var heads []line
-	for _, name := range sortedKeys(members) {
+	var heads []gridLine
+	for _, name := range view.SortedKeys(members) {
 		link := t.link(q, "group", "", "fold", "")
 		for key, v := range first[name] {
-			link = with(link, key, v[0])
+			link = withQuery(link, key, v[0])
 		}
 		heads = append(heads, t.head(cell{Text: name, Link: link}, members[name]))
 	}
@@ -215,18 +207,17 @@ func (t *table) grouped(lines []line, q url.Values) ([]line, map[string][]line) 
 }
 
 // head is the line of a group: the means of its members.
-func (t *table) head(title cell, members []line) line {
-	h := line{Cells: make([]cell, len(t.Columns)), Members: len(members)}
-	for i, c := range t.Columns {
-		h.Cells[i] = meanCell(c, members, i, t.at(c.Within))
+func (t *table) head(title cell, members []gridLine) gridLine {
+	cells := []cell{title}
+	for i, c := range t.Columns[1:] {
+		cells = append(cells, meanCell(c, members, i+1, t.at(c.Within)))
 	}
-	h.Cells[0] = title
-	return h
+	return gridLine{Cells: cells, Members: len(members)}
 }
 
 // meanCell is the mean of a column's values with its standard error. Of words it is what all
 // rows share; of medals it is the share of rows with one, and of ends how many ended well.
-func meanCell(c page.Head, members []line, i, within int) cell {
+func meanCell(c page.Head, members []gridLine, i, within int) cell {
 	if c.Kind < page.Ends || within >= 0 && !same(members, within) {
 		if c.Kind < page.Ends && same(members, i) {
 			return members[0].Cells[i]
@@ -257,8 +248,8 @@ func meanCell(c page.Head, members []line, i, within int) cell {
 	return cell{Value: m, SEM: sem, Mean: c.Kind != page.Moments}
 }
 
-func same(lines []line, i int) bool {
-	return !slices.ContainsFunc(lines, func(l line) bool { return l.Cells[i].Text != lines[0].Cells[i].Text })
+func same(lines []gridLine, i int) bool {
+	return !slices.ContainsFunc(lines, func(l gridLine) bool { return l.Cells[i].Text != lines[0].Cells[i].Text })
 }
 
 // meanOf is the mean of values and its standard error; NaN where there are too few.
@@ -274,10 +265,10 @@ func meanOf(values []float64) (mean, sem float64) {
 // where an empty value removes a parameter. It starts at the first page of rows.
 func (t *table) link(q url.Values, pairs ...string) string {
 	u := url.URL{Path: t.Path, RawQuery: q.Encode()}
-	return with(u.String(), append([]string{"page", ""}, pairs...)...)
+	return withQuery(u.String(), append([]string{"page", ""}, pairs...)...)
 }
 
-func with(address string, pairs ...string) string {
+func withQuery(address string, pairs ...string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
@@ -292,9 +283,34 @@ func with(address string, pairs ...string) string {
 	return u.String()
 }
 
-// show adds the table's form and its rows to a page.
-func (t *table) show(c *content, r *http.Request) {
-	v := t.view(r)
-	c.show("form", "grid form", v)
-	c.show("grid", "grid", v)
+// searchWords are the words of a search; something holds them if one text has them all.
+type searchWords []string
+
+func queryOf(text string) searchWords { return strings.Fields(strings.ToLower(text)) }
+
+func (q searchWords) in(parts ...string) bool {
+	text := strings.ToLower(strings.Join(parts, " "))
+	return !slices.ContainsFunc(q, func(w string) bool { return !strings.Contains(text, w) })
+}
+
+// chooser is a select of a form.
+type chooser struct {
+	Name, Title string
+	Options     []choice
+}
+
+// fraction writes how many of all.
+func fraction(n, of int) string {
+	return fmt.Sprintf("%s of %s", view.Count(int64(n)), view.Count(int64(of)))
+}
+
+// choice is an option of a form.
+type choice struct {
+	Value, Text string
+	Chosen      bool
+}
+
+func choices(chosen string, values ...string) []choice {
+	some := lists.Of(values, func(v string) choice { return choice{v, v, v == chosen} })
+	return append([]choice{{"", "any", chosen == ""}}, some...)
 }

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 )
@@ -41,12 +41,6 @@ type tableView struct {
 	Widest []string
 }
 
-// chooser is a select of a form.
-type chooser struct {
-	Name, Title string
-	Options     []choice
-}
-
 // columnChoice is a column that can be shown, and pinned.
 type columnChoice struct {
 	page.Head
@@ -62,10 +56,17 @@ type heading struct {
 
 // shownRow is a line with the cells of the chosen columns only, whose heads it has, too.
 type shownRow struct {
-	line
+	gridLine
 	Shown []cell
 	Heads []heading
 	Acted bool
+}
+
+// show adds the table's form and its rows to a page.
+func (t *table) show(c *content, r *http.Request) {
+	v := t.view(r)
+	c.show("form", "grid form", v)
+	c.show("grid", "grid", v)
 }
 
 // view is the table as an address asks for it.
@@ -73,7 +74,7 @@ func (t *table) view(r *http.Request) *tableView {
 	q := r.URL.Query()
 	lines := t.arrange(q)
 	v := &tableView{table: t, Query: q.Get("q"), Filtered: t.filtered(q), Fold: q.Get("fold") != "", Custom: q.Has("col"), All: max(t.Total, len(t.Lines)),
-		Acted: slices.ContainsFunc(t.Lines, func(l line) bool { return l.Address != "" || l.Compare != "" })}
+		Acted: slices.ContainsFunc(t.Lines, func(l gridLine) bool { return l.Address != "" || l.Compare != "" })}
 	v.Grouped = slices.Contains(t.Groups, q.Get("group"))
 	from, to, p := paged(r, max(t.Total, len(lines)), gridRows)
 	v.Pages = p
@@ -90,9 +91,7 @@ func (t *table) view(r *http.Request) *tableView {
 			v.Widest = append(v.Widest, widest(lines, i, writers[i]))
 		}
 	}
-	for _, l := range lines[from-t.Start : to-t.Start] {
-		v.Rows = append(v.Rows, shownRow{line: l, Shown: t.shown(l, shown, writers), Heads: v.Heads, Acted: v.Acted})
-	}
+	v.Rows = lists.Of(lines[from-t.Start:to-t.Start], func(l gridLine) shownRow { return shownRow{l, t.shown(l, shown, writers), v.Heads, v.Acted} })
 	return v
 }
 
@@ -107,12 +106,9 @@ func (v *tableView) choosers(q url.Values) {
 				values[text] = true
 			}
 		}
-		for _, no := range []string{"", "–"} {
-			delete(values, no)
-		}
-		maps.DeleteFunc(values, func(_ string, is bool) bool { return !is })
+		maps.DeleteFunc(values, func(text string, is bool) bool { return !is || text == "" || text == "–" })
 		if len(values) > 1 || q.Get(key) != "" {
-			v.Fields = append(v.Fields, chooser{key, v.Columns[i].Title, choices(q.Get(key), sortedKeys(values)...)})
+			v.Fields = append(v.Fields, chooser{key, v.Columns[i].Title, choices(q.Get(key), view.SortedKeys(values)...)})
 		}
 	}
 	v.Fields = append(v.Fields, v.Choosers...)
@@ -130,21 +126,21 @@ func (v *tableView) choosers(q url.Values) {
 	}
 	v.Reset = v.Path
 	for _, key := range v.Keep {
-		v.Reset = with(v.Reset, key, q.Get(key))
+		v.Reset = withQuery(v.Reset, key, q.Get(key))
 	}
 }
 
 // columns are the indexes of the columns that an address shows: the first, those that are
 // pinned beside it, and the chosen ones, or those that have a value in some line. Pinned is
 // the number of the former.
-func (t *table) columns(q url.Values, lines []line) (shown []int, pinned int) {
+func (t *table) columns(q url.Values, lines []gridLine) (shown []int, pinned int) {
 	var rest []int
 	for i, c := range t.Columns {
 		given := q["col"]
 		switch {
 		case i == 0 || slices.Contains(q["pin"], c.Key):
 			shown = append(shown, i)
-		case slices.Contains(given, c.Key) || len(given) == 0 && !c.Extra && (q.Get("sort") == c.Key || slices.ContainsFunc(lines, func(l line) bool { return filled(l.Cells[i], c.Kind) })):
+		case slices.Contains(given, c.Key) || len(given) == 0 && !c.Extra && (q.Get("sort") == c.Key || slices.ContainsFunc(lines, func(l gridLine) bool { return filled(l.Cells[i], c.Kind) })):
 			rest = append(rest, i)
 		}
 	}
@@ -165,30 +161,26 @@ func (t *table) headOf(q url.Values, c page.Head, pinned, whole bool) heading {
 	if h.CellClass = h.Class; c.Long && whole {
 		h.CellClass = strings.TrimSpace(h.Class + " long")
 	}
-	next := "desc"
-	if c.Kind <= page.Ends {
-		next = "asc"
-	}
-	if q.Get("sort") == c.Key {
+	next := view.Either(c.Kind <= page.Ends, "asc", "desc")
+	switch {
+	case q.Get("sort") != c.Key:
+	case q.Get("dir") == "desc":
+		h.Sorted, next = "descending", "asc"
+	default:
 		h.Sorted, next = "ascending", "desc"
-		if q.Get("dir") == "desc" {
-			h.Sorted, next = "descending", "asc"
-		}
 	}
 	h.Link = t.link(q, "sort", c.Key, "dir", next)
 	return h
 }
 
 // shown are the cells of the chosen columns, as they are drawn.
-func (t *table) shown(l line, columns []int, writers []func(float64) string) []cell {
-	cells := make([]cell, len(columns))
-	for at, i := range columns {
+func (t *table) shown(l gridLine, columns []int, writers []func(float64) string) []cell {
+	return lists.Of(columns, func(i int) cell {
 		c, kind := l.Cells[i], t.Columns[i].Kind
 		c.Text = cellText(c, writers[i], kind)
 		c.Pill, c.Medal = kind == page.Badges || kind == page.Ends && l.Members == 0, kind == page.Medals && !c.Mean && c.Value > 0
-		cells[at] = c
-	}
-	return cells
+		return c
+	})
 }
 
 // cellText is what a cell shows.
@@ -204,14 +196,14 @@ func cellText(c cell, write func(float64) string, kind page.Kind) string {
 
 // writer returns how the numbers of a column are written: with as many decimals as the
 // most precise of them needs, and one more for means of scores.
-func writer(c page.Head, lines []line, i int) func(float64) string {
+func writer(c page.Head, lines []gridLine, i int) func(float64) string {
 	switch c.Kind {
 	case page.Amounts:
 		return func(v float64) string { return view.Count(int64(math.Round(v))) }
 	case page.Shares, page.Medals:
 		return func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) + " %" }
 	case page.Spells:
-		return func(v float64) string { return view.Duration(seconds(v)) }
+		return func(v float64) string { return view.Duration(view.Seconds(v)) }
 	case page.Moments:
 		return func(v float64) string { return time.Unix(int64(v), 0).Local().Format("2006-01-02 15:04") }
 	}
@@ -226,7 +218,7 @@ func writer(c page.Head, lines []line, i int) func(float64) string {
 
 // columnDecimals is the number of decimals of the most precise number of a column, from 2 to 5
 // for scores. Amounts in dollars have 4 if all are below a dollar.
-func columnDecimals(c page.Head, lines []line, i int) int {
+func columnDecimals(c page.Head, lines []gridLine, i int) int {
 	least, means, largest := 2, 0, 0.0
 	for _, l := range lines {
 		switch v := l.Cells[i].Value; {
@@ -253,7 +245,7 @@ func decimals(v float64) int {
 }
 
 // widest is the longest text of a column, cut where a cell is.
-func widest(lines []line, i int, write func(float64) string) string {
+func widest(lines []gridLine, i int, write func(float64) string) string {
 	var long []rune
 	for _, l := range lines {
 		c := l.Cells[i]
@@ -271,7 +263,28 @@ func widest(lines []line, i int, write func(float64) string) string {
 	return string(long[:min(len(long), 60)])
 }
 
-// fraction writes how many of all.
-func fraction(n, of int) string {
-	return fmt.Sprintf("%s of %s", view.Count(int64(n)), view.Count(int64(of)))
+// pager is the position of a page in a long table.
+type pager struct {
+	From, To, Total  int
+	Before, Next     string
+	HasBefore, Later bool
+}
+
+// pagerOf is the position of some rows in a list, where at is the address of the page that
+// begins with a row.
+func pagerOf(from, to, total, size int, at func(row int) string) pager {
+	return pager{From: min(from+1, total), To: to, Total: total, HasBefore: from > 0, Later: to < total, Before: at(from - size), Next: at(from + size)}
+}
+
+// paged returns the part of a table that an address asks for.
+func paged(r *http.Request, total, size int) (from, to int, p pager) {
+	at, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	last := max(0, (total-1)/size)
+	at = min(max(at, 0), last)
+	from, to = at*size, min(at*size+size, total)
+	here := url.URL{Path: r.URL.Path, RawQuery: r.URL.RawQuery}
+	p = pagerOf(from, to, total, size, func(row int) string {
+		return withQuery(here.String(), "page", view.When(row >= size, strconv.Itoa(row/size)))
+	})
+	return from, to, p
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
@@ -58,19 +59,18 @@ type transcriptData struct {
 	// Detail is the exchange that the address names, of a transcript that grows.
 	Detail          template.HTML
 	Action, Address string
-	Find            found
+	Find            foundTurns
 }
 
 // addTranscript adds the exchanges with models.
-func addTranscript(c *content, r *http.Request, a *shownAttempt) error {
+func addTranscript(c *content, r *http.Request, a *shownAttempt) {
 	if a.growing == nil {
-		return c.add("transcript", "transcript", exchanges(r.Context(), a, r.URL))
+		c.show("transcript", "transcript", exchanges(r.Context(), a, r.URL))
+		return
 	}
 	d := liveExchanges(r.Context(), a, turnOf(r.URL.Query()))
-	if err := c.add("transcript", "transcript live", d); err != nil {
-		return err
-	}
-	return c.add("turn", "turn live", d)
+	c.show("transcript", "transcript live", d)
+	c.show("turn", "turn live", d)
 }
 
 // exchanges is a page of the list of exchanges, or what a search finds in them.
@@ -92,17 +92,16 @@ func exchanges(ctx context.Context, a *shownAttempt, address *url.URL) transcrip
 
 func (d *transcriptData) fill(ctx context.Context, a *shownAttempt, t *recording, address *url.URL) (err error) {
 	d.Total, d.Facts = len(t.turns), t.facts()
-	for _, i := range t.failed[:min(maxFailed, len(t.failed))] {
-		d.Failed = append(d.Failed, page.Link{Text: strconv.Itoa(i + 1), Address: turnAddress(a, i+1)})
-	}
+	d.Failed = lists.Of(t.failed[:min(maxFailed, len(t.failed))], func(i int) page.Link {
+		return page.Link{Text: strconv.Itoa(i + 1), Address: turnAddress(a, i+1)}
+	})
 	d.Part = "/turns/" + url.PathEscape(a.run.ID) + "?" + url.Values{"address": {a.address}}.Encode()
-	if d.Find = find(ctx, a, t, address); d.Find.Asked {
+	if d.Find = findTurns(ctx, a, t, address); d.Find.Asked {
 		return nil
 	}
 	at := min(max(turnOf(address.Query()), 1), d.Total)
 	from := (at - 1) / turnsShown * turnsShown
-	d.Pages = pager{From: from + 1, To: min(from+turnsShown, d.Total), Total: d.Total, HasBefore: from > 0, Later: from+turnsShown < d.Total}
-	d.Pages.Before, d.Pages.Next = turnAddress(a, from+1-turnsShown), turnAddress(a, from+1+turnsShown)
+	d.Pages = pagerOf(from, min(from+turnsShown, d.Total), d.Total, turnsShown, func(row int) string { return turnAddress(a, row+1) })
 	if d.Rows, err = rowsOf(ctx, a, t, from, d.Pages.To); err != nil {
 		return err
 	}
@@ -137,7 +136,7 @@ func (u *UI) turnPart(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]string{"html": string(page.Clean([]byte(body)))}) // the reader may be gone
+	_ = json.NewEncoder(w).Encode(map[string]string{"html": u.below.Replace(string(page.Clean([]byte(body))))}) // the reader may be gone
 }
 
 func (u *UI) exchangePart(r *http.Request) (body template.HTML, err error) {
@@ -189,13 +188,8 @@ func rowsOf(ctx context.Context, a *shownAttempt, t *recording, from, to int) ([
 	return rows, nil
 }
 
-// turnAddress is the address of an exchange.
-func turnAddress(a *shownAttempt, n int) string {
-	return a.link("transcript", "turn", strconv.Itoa(n)) + "#turn-" + strconv.Itoa(n)
-}
-
 func rowOf(r *transcript.Reader, e *transcript.Event, start time.Time) turnRow {
-	row := turnRow{Time: view.Duration(max(0, e.Time.Sub(start)).Round(time.Second)), Model: cmp.Or(e.Asked, string(e.Operation), e.Path), Took: view.Duration(seconds(e.Seconds)), Bad: e.Status != 200}
+	row := turnRow{Time: view.Duration(max(0, e.Time.Sub(start)).Round(time.Second)), Model: cmp.Or(e.Asked, string(e.Operation), e.Path), Took: view.Duration(view.Seconds(e.Seconds)), Bad: e.Status != 200}
 	if e.Status != 200 {
 		row.Status = strings.TrimSpace(fmt.Sprintf("%d %s %s", e.Status, e.Refused, e.Failed))
 	}
@@ -208,7 +202,7 @@ func rowOf(r *transcript.Reader, e *transcript.Event, start time.Time) turnRow {
 		}
 	}
 	if e.Waited >= 1 {
-		row.Waited = view.Duration(seconds(e.Waited))
+		row.Waited = view.Duration(view.Seconds(e.Waited))
 	}
 	if e.Response.Size() > maxReply {
 		row.Text = "(" + view.Bytes(e.Response.Size()) + ")"
@@ -261,15 +255,11 @@ func (t *recording) small(from, to int) bool {
 }
 
 func (all *outline) facts() []page.Fact {
-	facts := []page.Fact{{Name: "exchanges", Value: view.Count(int64(len(all.turns)))}}
-	if n := len(all.failed); n > 0 {
-		facts = append(facts, page.Fact{Name: "failed exchanges", Value: view.Count(int64(n)), Class: "bad"})
-	}
+	facts := page.Facts{{Name: "exchanges", Value: view.Count(int64(len(all.turns)))}}
+	facts.Count("failed exchanges", int64(len(all.failed)), "bad")
 	if all.input+all.output > 0 {
 		facts = append(facts, page.Fact{Name: "tokens in", Value: view.Count(all.input)}, page.Fact{Name: "tokens out", Value: view.Count(all.output)})
 	}
-	if all.cost > 0 {
-		facts = append(facts, page.Fact{Name: "cost", Value: view.Dollars(all.cost)})
-	}
+	facts.Add("cost", view.When(all.cost > 0, view.Dollars(all.cost)), "")
 	return facts
 }

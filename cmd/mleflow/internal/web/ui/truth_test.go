@@ -83,7 +83,7 @@ func TestOneClassIsCompared(t *testing.T) {
 			"0.98", "0.4 ", "Compare in class A , class B"}},
 		"earlier program": {compared("agent:good", "agent:weak@"+first), []string{"good is better than weak (program " + first[:6] + "…) at 1 of 1", "0.98", "0.5 ", "3 and 3 attempts"}},
 		"newest by name":  {compared("agent:good", "agent:weak@"+second), []string{"good is better than weak (program " + second[:6] + "…) at 1 of 1"}},
-		"another class": {compared("agent:good", "agent:weak") + "&class=" + url.QueryEscape("isolation sandbox, task own, time 11m"), []string{"good is worse than weak at 1 of 1 competition; any medal -100.0 points", "3 and 3 attempts",
+		"another class": {compared("agent:good", "agent:weak") + "&class=" + url.QueryEscape("isolation sandbox, task own, time 11m, cpus/memory/gpus/network/budget/feedback/knowledge not recorded"), []string{"good is worse than weak at 1 of 1 competition; any medal -100.0 points", "3 and 3 attempts",
 			"weak has more medals at demo-digits"}},
 	} {
 		body := l.said(tt.path)
@@ -114,7 +114,7 @@ func TestAgentsByClass(t *testing.T) {
 		t.Error(diff)
 	}
 	text := l.said("/agents")
-	for _, want := range []string{"Class A: isolation sandbox, task own, time 10m .", "1 attempt is not compared: 1 fork."} {
+	for _, want := range []string{"Class A: isolation sandbox, task own, time 10m, cpus/memory/gpus/network/budget/feedback/knowledge not recorded .", "1 attempt is not compared: 1 fork."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the list of agents lacks %q", want)
 		}
@@ -161,7 +161,7 @@ func TestRunsAreMatchedByAgent(t *testing.T) {
 	} {
 		l.indexed()
 		body, found := l.said(tt.path), false
-		for _, want := range strings.Split(tt.want, "|") {
+		for want := range strings.SplitSeq(tt.want, "|") {
 			found = found || strings.Contains(body, want)
 		}
 		if !found {

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
@@ -19,7 +21,6 @@ const (
 	// maxContext the size of the largest body among them.
 	turnsBefore = 12
 	turnsAfter  = 3
-	maxContext  = 8 << 20
 	// maxMessage is the number of bytes shown of a message.
 	maxMessage = 64 << 10
 )
@@ -105,7 +106,7 @@ func bodiesOf(ctx context.Context, a *shownAttempt, t *recording, from, to int) 
 			b.Notes = append(b.Notes, "Some of the exchanges before are too large to be compared: more may look new than is.")
 		}
 		b.Link, b.Code = turnAddress(a, at[k]+1), codeAt(a, copies, t, at[k])
-		html, err := fill("turn body", b)
+		html, err := page.Fill(pages().Lookup("turn body"), b)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +120,7 @@ func bodiesOf(ctx context.Context, a *shownAttempt, t *recording, from, to int) 
 type codeThen struct{ From, To, Link string }
 
 // codeAt is the change of the code around an exchange, nil without two copies.
-func codeAt(a *shownAttempt, copies []version, t *recording, n int) *codeThen {
+func codeAt(a *shownAttempt, copies []codeVersion, t *recording, n int) *codeThen {
 	if len(copies) < 2 {
 		return nil
 	}
@@ -127,13 +128,11 @@ func codeAt(a *shownAttempt, copies []version, t *recording, n int) *codeThen {
 	if u := a.usage; u != nil && !u.begun.IsZero() {
 		began = u.begun
 	}
-	after := slices.IndexFunc(copies, func(v version) bool { return v.at >= t.turns[n].at.Sub(began) })
-	switch {
-	case after < 0:
+	after := slices.IndexFunc(copies, func(v codeVersion) bool { return v.at >= t.turns[n].at.Sub(began) })
+	if after < 0 {
 		after = len(copies) - 1
-	case after == 0:
-		after = 1
 	}
+	after = max(after, 1)
 	from, to := copies[after-1], copies[after]
 	return &codeThen{from.name, to.name, a.codeChange(from, to)}
 }
@@ -160,11 +159,7 @@ func joinedTurns(turns []*transcript.Turn) []*turnBody {
 			s := messageOf(t.Reply)
 			b.Messages, waiting[t.Conversation] = append(b.Messages, s), s.Calls
 		}
-		for _, n := range []string{string(t.Refused), t.Failed, t.Diverged} {
-			if n != "" {
-				b.Notes = append(b.Notes, n)
-			}
-		}
+		b.Notes = lists.Where([]string{string(t.Refused), t.Failed, t.Diverged}, func(n string) bool { return n != "" })
 		out[i] = b
 	}
 	return out
@@ -191,9 +186,7 @@ func messageOf(m message.Message) turnMessage {
 	if s.Class != "assistant" && s.Class != "tool" && s.Class != "system" {
 		s.Class = "user"
 	}
-	for _, c := range m.Calls {
-		s.Calls = append(s.Calls, &toolCall{ID: c.ID, Name: c.Name, Arguments: arguments(c)})
-	}
+	s.Calls = lists.Of(m.Calls, func(c message.Call) *toolCall { return &toolCall{ID: c.ID, Name: c.Name, Arguments: arguments(c)} })
 	return s
 }
 
@@ -211,7 +204,7 @@ func passages(text string) (out []passage) {
 			out = append(out, passage{block(language, strings.Trim(t, "\n")), code})
 		}
 	}
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		mark, isFence := strings.CutPrefix(strings.TrimLeft(line, " "), fence)
 		switch {
 		case isFence && !inside && !strings.Contains(mark, "`"):
@@ -248,7 +241,7 @@ func arguments(c message.Call) []argument {
 	}
 	var out []argument
 	short := 0
-	for _, name := range sortedKeys(values) {
+	for _, name := range view.SortedKeys(values) {
 		value := string(values[name])
 		var s string
 		if json.Unmarshal(values[name], &s) == nil {
@@ -283,8 +276,6 @@ func languageOf(name, file, value string) string {
 			return "python"
 		}
 	}
-	if t := strings.TrimSpace(value); strings.HasPrefix(t, "{") || strings.HasPrefix(t, "[") {
-		return "json"
-	}
-	return ""
+	t := strings.TrimSpace(value)
+	return view.When(strings.HasPrefix(t, "{") || strings.HasPrefix(t, "["), "json")
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"time"
 )
 
 // conn is the connection to mleflow.
@@ -13,11 +14,12 @@ type conn struct {
 	rights []int
 }
 
-// message is an order with the standard streams of its command, or a request to stop
-// the command.
+// message is an order with the standard streams of its command, a new time limit, or a
+// request to stop the command.
 type message struct {
 	order   *Order
 	streams []int
+	limit   time.Duration
 }
 
 // receive passes on messages from mleflow until the connection ends or a message is
@@ -37,6 +39,10 @@ func (c *conn) next() (message, error) {
 	kind := []byte{0}
 	if _, err := io.ReadFull(c, kind); err != nil || kind[0] == CancelByte {
 		return message{}, err
+	}
+	if kind[0] == LimitByte {
+		limit, err := readLimit(c)
+		return message{limit: limit}, err
 	}
 	o, err := readOrder(c)
 	m := message{order: &o, streams: c.rights}

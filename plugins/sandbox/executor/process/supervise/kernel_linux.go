@@ -1,6 +1,9 @@
 package supervise
 
 import (
+	"errors"
+	"os"
+	"strconv"
 	"syscall"
 	"unsafe"
 )
@@ -59,14 +62,20 @@ func setReadOnly(path string) error {
 	return failure(errno)
 }
 
-// closeOnExec closes the descriptors from first on in the command.
-func closeOnExec(first int) {
+// CloseOnExec closes this process's descriptors, from first on, in the programs that it
+// starts.
+func CloseOnExec(first int) {
 	const last = 1<<31 - 1
 	if _, _, errno := syscall.RawSyscall(sysCloseRange, uintptr(first), last, closeRangeCloexec); errno == 0 {
 		return
 	}
 	for fd := first; fd < 1<<16; fd++ { // before Linux 5.11
 		syscall.CloseOnExec(fd)
+	}
+	for _, name := range namesIn("/proc/self/fd") {
+		if fd, err := strconv.Atoi(name); err == nil && fd >= first {
+			syscall.CloseOnExec(fd)
+		}
 	}
 }
 
@@ -78,4 +87,40 @@ func childless() bool {
 	_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, all, 0, uintptr(unsafe.Pointer(&info)),
 		syscall.WEXITED|syscall.WNOHANG|syscall.WNOWAIT, 0, 0)
 	return errno == syscall.ECHILD
+}
+
+// protect mounts the paths over themselves, read-only, in a mount namespace of this
+// thread and its children. Only users who may mount can do that. They need it, because
+// permissions do not prevent root from writing; for other users, permissions suffice.
+func protect(paths []string) error {
+	if len(paths) == 0 || os.Geteuid() != 0 || syscall.Unshare(syscall.CLONE_NEWNS) != nil {
+		return nil
+	}
+	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, "")
+	for _, path := range paths {
+		if err == nil {
+			err = bindReadOnly(path)
+		}
+	}
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
+		return nil // forbidden by rules other than capabilities
+	}
+	if err != nil {
+		return os.NewSyscallError("protect what may only be read", err)
+	}
+	return nil
+}
+
+func bindReadOnly(path string) error {
+	if err := syscall.Mount(path, path, "", syscall.MS_BIND, ""); err != nil {
+		return &os.PathError{Op: "mount", Path: path, Err: err}
+	}
+	err := setReadOnly(path)
+	if err == syscall.ENOSYS {
+		err = syscall.Mount("", path, "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, "")
+	}
+	if err != nil {
+		return &os.PathError{Op: "mount read-only", Path: path, Err: err}
+	}
+	return nil
 }

@@ -36,7 +36,16 @@ func Living(root int) (pids []int) {
 
 // Memory returns the memory of a process's descendants in bytes, 0 if there are none.
 // Shared memory counts once per process, unless the sum would exceed the limit.
-func Memory(root int, limit int64) int64 { return memoryOf(listed(root), limit) }
+func Memory(root int, limit int64) (total int64) {
+	procs := listed(root)
+	for _, p := range procs {
+		total += p.resident
+	}
+	if limit > 0 && total > limit {
+		total = proportionalBytes(procs, total)
+	}
+	return total
+}
 
 // tick is the clock tick of /proc, which is the same on all processors that we run on.
 const tick = 10 * time.Millisecond
@@ -125,14 +134,20 @@ func contentOf(path string) (data []byte) {
 	}
 }
 
+// PIDs returns those of the process table.
+func PIDs() (pids []int) {
+	for _, name := range namesIn("/proc") {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // processes yields the process table row by row. Each row is read when it is yielded.
 func processes() func(yield func(proc) bool) {
 	return func(yield func(proc) bool) {
-		for _, name := range namesIn("/proc") {
-			pid, err := strconv.Atoi(name)
-			if err != nil {
-				continue
-			}
+		for _, pid := range PIDs() {
 			if p, ok := readProc(pid); ok && !yield(p) {
 				return
 			}
@@ -298,33 +313,37 @@ func isStill(pid int, starts map[int]uint64) bool {
 	return ok && now.start == start
 }
 
-func residentBytes(procs []proc) (total int64) {
-	for _, p := range procs {
-		total += p.resident
-	}
-	return total
-}
-
 // proportionalBytes counts shared pages once. If the kernel does not report them, it
 // returns fallback.
 func proportionalBytes(procs []proc, fallback int64) (total int64) {
 	for _, p := range procs {
-		data, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/smaps_rollup")
+		sums, err := Rollup(p.pid)
 		if err != nil {
 			if _, alive := readProc(p.pid); alive {
 				return fallback
 			}
 			continue
 		}
-		f := fields(data)
-		for i, name := range f {
-			if name == "Pss:" && i+1 < len(f) {
-				kib, _ := strconv.ParseInt(f[i+1], 10, 64)
-				total += kib * 1024
-			}
-		}
+		total += sums["Pss"]
 	}
 	return total
+}
+
+// Rollup returns the kernel's sums over the memory of a process, such as "Pss", in bytes.
+func Rollup(pid int) (map[string]int64, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
+	sums := map[string]int64{}
+	name := ""
+	for _, word := range fields(data) {
+		if kib, err := strconv.ParseInt(word, 10, 64); err == nil && name != "" {
+			sums[name] = kib * 1024
+		}
+		name = ""
+		if last := len(word) - 1; word[last] == ':' {
+			name = word[:last]
+		}
+	}
+	return sums, err
 }
 
 // huntPatience limits the duration of Hunt.

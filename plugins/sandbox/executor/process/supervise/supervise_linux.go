@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -30,7 +31,7 @@ func init() {
 // serve runs commands below this process, one after another, and reports to the mleflow
 // that started it. When mleflow has no more commands, it returns the exit status.
 func serve() int {
-	closeOnExec(FD)
+	CloseOnExec(FD)
 	if becomeSubreaper() != nil || syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) != nil {
 		return 1
 	}
@@ -96,7 +97,9 @@ func (s *supervision) run() Report {
 		return Report{StartError: err.Error()}
 	}
 	s.watch(pid)
-	s.finish()
+	exit := &s.report
+	exit.CPU, exit.PeakMemoryBytes = s.reaped.CPU(), s.reaped.Peak(s.peak, s.own)
+	exit.Reason, exit.Code, exit.Signal = Ending(s.status, s.stopped)
 	return s.report
 }
 
@@ -106,21 +109,21 @@ func (s *supervision) start() (int, error) {
 	}
 	start := s.fork
 	if limit := s.order.FileBytes; limit > 0 {
-		start = limited(syscall.RLIMIT_FSIZE, uint64(limit), start)
+		start = Limited(syscall.RLIMIT_FSIZE, uint64(limit), start)
 	}
 	// The kernel does not apply this limit to privileged users.
 	if more := s.order.Processes; more > 0 && os.Geteuid() != 0 {
-		start = limited(rlimitNProc, threadsOf(os.Getuid())+uint64(more), start)
+		start = Limited(rlimitNProc, threadsOf(os.Getuid())+uint64(more), start)
 	}
 	s.own = PeakBytes()
 	s.started = time.Now()
 	return start()
 }
 
-// limited applies a limit to the command that start starts. The supervisor itself has
+// Limited applies a limit to the command that start starts. The supervisor itself has
 // the limit only while it forks, because it must be able to start threads and to serve
 // another command.
-func limited(resource int, limit uint64, start func() (int, error)) func() (int, error) {
+func Limited(resource int, limit uint64, start func() (int, error)) func() (int, error) {
 	return func() (int, error) {
 		var own syscall.Rlimit
 		if err := syscall.Getrlimit(resource, &own); err != nil {
@@ -191,7 +194,13 @@ func (s *supervision) watch(pid int) {
 				s.report.Leftover = len(living())
 				startKilling()
 			}
-		case _, ok := <-messages:
+		case m, ok := <-messages:
+			if ok && m.limit > 0 {
+				if s.stopped == "" && !s.report.Cancelled {
+					timeout = time.After(time.Until(s.started.Add(m.limit)))
+				}
+				continue
+			}
 			if ok {
 				soften()
 				continue
@@ -240,18 +249,76 @@ func (s *supervision) sample() bool {
 	return s.order.MemoryBytes > 0 && total > s.order.MemoryBytes
 }
 
-// memoryOf returns the memory of processes. Shared memory counts once per process,
-// unless the sum would exceed the limit.
-func memoryOf(procs []proc, limit int64) int64 {
-	total := residentBytes(procs)
-	if limit > 0 && total > limit {
-		total = proportionalBytes(procs, total)
-	}
-	return total
+// Reaped counts the descendants of this process that have ended.
+type Reaped struct{ n, cpu, maxRSS atomic.Int64 }
+
+// End describes the end of a command.
+type End struct {
+	Status syscall.WaitStatus
+	At     time.Time
 }
 
-func (s *supervision) finish() {
-	exit := &s.report
-	exit.CPU, exit.PeakMemoryBytes = s.reaped.CPU(), s.reaped.Peak(s.peak, s.own)
-	exit.Reason, exit.Code, exit.Signal = Ending(s.status, s.stopped)
+// Reap reaps every descendant that ends, including orphans. It never waits for the
+// receiver, because there may be thousands of them. The channel delivers the end of the
+// command, a child of this process. It is closed when no descendant is left.
+func (r *Reaped) Reap(command int) <-chan End {
+	end := make(chan End, 1)
+	go func() {
+		defer close(end)
+		for {
+			var status syscall.WaitStatus
+			var usage syscall.Rusage
+			pid, err := syscall.Wait4(-1, &status, 0, &usage)
+			if err == syscall.EINTR {
+				continue
+			}
+			if err != nil {
+				return
+			}
+			r.n.Add(1)
+			r.cpu.Add(usage.Utime.Nano() + usage.Stime.Nano())
+			r.maxRSS.Store(max(r.maxRSS.Load(), usage.Maxrss*1024))
+			if pid == command {
+				end <- End{status, time.Now()}
+				command = 0 // its PID may be reused
+			}
+		}
+	}()
+	return end
+}
+
+// CPU returns the processor time of the ended descendants.
+func (r *Reaped) CPU() time.Duration { return time.Duration(r.cpu.Load()) }
+
+// Peak returns the peak memory of a command, in bytes: the largest sample, or for a command
+// that is too short to be sampled the kernel's measurement. That includes the supervisor's
+// own memory, until the command has replaced the program.
+func (r *Reaped) Peak(sampled, own int64) int64 {
+	if most := r.maxRSS.Load(); most > own || sampled == 0 {
+		return max(sampled, most)
+	}
+	return sampled
+}
+
+// PeakBytes returns the peak memory of this process.
+func PeakBytes() int64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return usage.Maxrss * 1024
+}
+
+// Ending returns how a command ended: why it was stopped, unless that is "", and its exit
+// status with the signal that ended it.
+func Ending(status syscall.WaitStatus, stopped Reason) (reason Reason, code, signal int) {
+	reason, code = Exited, status.ExitStatus()
+	if status.Signaled() {
+		reason, signal = Signalled, int(status.Signal())
+		code = 128 + signal
+	}
+	if stopped != "" {
+		reason = stopped
+	}
+	return reason, code, signal
 }

@@ -4,6 +4,12 @@
 (() => {
   const content = document.getElementById('content');
   const status = document.getElementById('status');
+  const base = new URL('.', document.currentScript.src).pathname;
+
+  // The key that signs in is in the part of the address that no server and no log sees.
+  const key = /^#token=(.+)/.exec(location.hash), lock = document.querySelector('.sign-in input');
+  if (key) history.replaceState(null, '', location.pathname + location.search);
+  if (key && lock) { lock.value = key[1]; lock.form.submit(); }
 
   // put replaces sections by their names and keeps what is focused, open and scrolled.
   function put(sections) {
@@ -85,7 +91,7 @@
   });
 
   // Keys.
-  const places = { r: '/runs', t: '/attempts', c: '/competitions', a: '/agents', m: '/compare' };
+  const places = { r: 'runs', t: 'attempts', c: 'competitions', a: 'agents', m: 'compare' };
   let went = 0;
   function move(by) {
     const links = [...content.querySelectorAll('[data-rows] tbody tr')].map(r => r.querySelector('a')).filter(Boolean);
@@ -99,11 +105,11 @@
       if (e.key === 'Escape') e.target.blur();
       return;
     }
-    if (went && Date.now() - went < 1500 && places[e.key]) { location.href = places[e.key]; return; }
+    if (went && Date.now() - went < 1500 && places[e.key]) { location.href = base + places[e.key]; return; }
     went = 0;
     const key = {
       '/': () => (content.querySelector('form[data-filter] input[type=search], input[data-find]') || document.getElementById('find')).focus(),
-      '?': () => { location.href = '/help'; },
+      '?': () => { location.href = base + 'help'; },
       g: () => { went = Date.now(); },
       j: () => move(1), k: () => move(-1),
       '[': () => content.querySelector('a[rel=prev]')?.click(),

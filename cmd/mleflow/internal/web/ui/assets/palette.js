@@ -1,6 +1,7 @@
 // The palette: Ctrl-K finds pages, agents, competitions, runs and attempts by name.
 'use strict';
 (() => {
+  const base = new URL('.', document.currentScript.src).pathname.slice(0, -1);
   const pages = [['Runs', '/runs'], ['Attempts', '/attempts'], ['Competitions', '/competitions'], ['Agents', '/agents'], ['Compare', '/compare'], ['Keys', '/help']].map(([text, link]) => ({ kind: 'page', text, link }));
   let dialog, field, list, found = [], at = 0, asked, waiting;
 
@@ -25,7 +26,7 @@
       e.preventDefault();
     });
   }
-  function go(n) { if (found[n]) location.href = found[n].link; }
+  function go(n) { if (found[n]) location.href = base + found[n].link; }
   function mark(n) {
     at = n;
     [...list.children].forEach((e, i) => e.setAttribute('aria-selected', String(i === n)));
@@ -56,7 +57,7 @@
     if (!q) { show(pages); return; }
     asked = new AbortController();
     try {
-      const r = await fetch('/find?' + new URLSearchParams({ q }), { signal: asked.signal });
+      const r = await fetch(base + '/find?' + new URLSearchParams({ q }), { signal: asked.signal });
       if (!r.ok) return;
       show([...own, ...await r.json(), { kind: 'logs', text: 'Search names and logs for “' + q + '”', link: '/search?' + new URLSearchParams({ q }) }]);
     } catch { /* the next key asks again */ }

@@ -59,7 +59,7 @@ func (t *Tab) Faults() []string {
 	if ran := t.Run("String(window.owned || document.documentElement.dataset.owned || '')"); ran != `""` {
 		faults = append(faults, "a script ran")
 	}
-	if n := t.Run("document.querySelectorAll('script:not([src=\"/page.js\"]), [onerror], [onload], [onclick], iframe, object, embed, img, a[href^=\"javascript:\" i]').length"); n != "0" {
+	if n := t.Run("document.querySelectorAll('script:not([src$=\"/page.js\"]), [onerror], [onload], [onclick], iframe, object, embed, img, a[href^=\"javascript:\" i]').length"); n != "0" {
 		faults = append(faults, n+" elements may run a script")
 	}
 	if wide := t.Run("Math.max(0, document.documentElement.scrollWidth - innerWidth)"); wide != "0" {

@@ -1,0 +1,225 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
+	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
+)
+
+// PausedRun is the output of runs pause in JSON.
+type PausedRun struct {
+	Run   string        `json:"run"`
+	State history.State `json:"state"`
+}
+
+func newRunsPause(a *app.App) *cobra.Command {
+	return a.RunCommand("pause [RUN]", "Stop a run so that it can go on later", app.Takes(0, 1),
+		func(cmd *cobra.Command, past *history.Past, _ []string) error {
+			past, err := app.OwnRun(past, "who started it can pause it")
+			if err != nil {
+				return err // its process number may be any of this user's
+			}
+			e := past.Entry()
+			host, err := os.Hostname()
+			switch {
+			case err != nil:
+				return err
+			case e.State != history.Running:
+				return app.Usagef("run %s is not running: %s", e.ID, e.State)
+			case e.Host != host:
+				return app.Usagef("run %s is on the machine %s; pause it there", e.ID, e.Host)
+			}
+			if err := syscall.Kill(e.PID, app.PauseSignal); err != nil {
+				return fmt.Errorf("pause run %s: %w", e.ID, err)
+			}
+			for e.State == history.Running {
+				if err := progress.Sleep(cmd.Context(), 100*time.Millisecond); err != nil {
+					return err
+				}
+				e = past.Entry()
+			}
+			return a.Show(PausedRun{e.ID, e.State}, func() {
+				fmt.Fprintf(a.Stdout, "Run %s is paused; mleflow runs continue %s goes on.\n", e.ID, e.ID)
+			})
+		})
+}
+
+func newRunsContinue(a *app.App) *cobra.Command {
+	return a.RunCommand("continue [RUN]", "Go on with a run that was paused or interrupted", app.Takes(0, 1),
+		func(_ *cobra.Command, past *history.Past, _ []string) error {
+			past, err := repeatable(past)
+			if err != nil {
+				return err
+			}
+			if past.Entry().State == history.Running {
+				return app.Usagef("run %s is running", past.Info.ID)
+			}
+			return repeat(a, past)
+		})
+}
+
+// repeatable returns a run whose command may be run again.
+func repeatable(past *history.Past) (*history.Past, error) {
+	return app.OwnRun(past, fmt.Sprintf("read its pipeline %s, and if you trust that, start it yourself: %s", past.Info.Pipeline, strings.Join(past.Info.Argv, " ")))
+}
+
+// repeat runs the command of a repeatable run again, with more arguments.
+func repeat(a *app.App, past *history.Past, more ...string) error {
+	again, err := commandOf(past.Info)
+	if err != nil {
+		return err
+	}
+	if len(more) > 0 {
+		again.Args = append(slices.DeleteFunc(again.Args, forking), more...) // that run may be of a fork, too
+	}
+	again.Stdin, again.Stdout, again.Stderr = a.Stdin, a.Stdout, a.Stderr
+	err = again.Run()
+	if again.ProcessState != nil && err != nil {
+		return fmt.Errorf("%w: the run ended with status %d", app.ErrSilent, again.ProcessState.ExitCode())
+	}
+	return err
+}
+
+// commandOf returns the command that started a run, in the folder in which it ran.
+func commandOf(e history.Info) (*exec.Cmd, error) {
+	switch {
+	case len(e.Argv) < 2 || e.Pipeline == "":
+		return nil, app.Usagef("run %s does not say how it was started", e.ID)
+	case slices.ContainsFunc(e.Argv, source.IsRedacted):
+		return nil, app.Usagef("run %s had secrets on its command line, which are not kept; run its command again in its folder: %s", e.ID, strings.Join(e.Argv, " "))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the running program: %w", err)
+	}
+	cmd := exec.Command(self, e.Argv[1:]...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Dir = filepath.Dir(e.Pipeline)
+	for _, arg := range e.Argv[1:] {
+		if dir, ok := strings.CutSuffix(e.Pipeline, string(filepath.Separator)+filepath.Clean(arg)); ok && !filepath.IsAbs(arg) {
+			cmd.Dir = dir
+		}
+	}
+	return cmd, nil
+}
+
+// NewAttempts returns the command attempts.
+func NewAttempts(a *app.App) *cobra.Command {
+	return app.Group(a, "attempts", "List, steer and fork attempts", newAttemptsList(a),
+		newSteer(a, step.Stop, "End attempts now, and grade what they submitted"),
+		newSteer(a, step.Cancel, "End attempts and keep nothing; the next apply begins them again"),
+		newSteer(a, step.Requeue, "End attempts and put them back, to go on from their checkpoints"), newExtend(a), newFork(a))
+}
+
+// forkOptions are the flags of attempts fork.
+type forkOptions struct {
+	in          app.InputFlags
+	at, timeout time.Duration
+}
+
+func newFork(a *app.App) *cobra.Command {
+	var o forkOptions
+	cmd := a.RunCommand("fork RUN ADDRESS", "Start an attempt from a checkpoint of another one", app.Takes(2, 2),
+		func(cmd *cobra.Command, past *history.Past, args []string) error {
+			past, err := repeatable(past)
+			if err != nil {
+				return err
+			}
+			fork, err := o.choose(cmd.Context(), a, past, args[1])
+			if err != nil {
+				return err
+			}
+			more, err := o.args(args[1], fork)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Stderr, "The attempt begins from the checkpoint after %v.\n", fork.At)
+			return repeat(a, past, more...)
+		}, &o.in)
+	cmd.Flags().DurationVar(&o.at, "at", 0, "begin from the checkpoint nearest to `TIME` of the attempt")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "limit the attempt to `TIME` from its first beginning, by -var timeout")
+	_ = cmd.MarkFlagRequired("at") // there is one
+	return cmd
+}
+
+// choose finds the checkpoint from which an attempt of a run is forked.
+func (o forkOptions) choose(ctx context.Context, a *app.App, past *history.Past, address string) (fork *checkpoint.Fork, err error) {
+	if !slices.Contains(past.Info.Argv, "apply") {
+		return nil, app.Usagef("run %s was not started by apply", past.Info.ID)
+	}
+	key, err := keyOf(past, address)
+	if err != nil {
+		return nil, err
+	}
+	err = a.WithResults(past, func(c app.ResultCache) error {
+		fork, err = checkpoint.Place{Cache: c, Attempt: key, Address: address, Run: past.Info.ID}.Choose(ctx, o.at)
+		return err
+	})
+	return fork, err
+}
+
+// keyOf returns the key of an attempt in a run.
+func keyOf(past *history.Past, address string) (key digest.ActionID, err error) {
+	sum, err := past.Summary()
+	if err != nil {
+		return key, err
+	}
+	s := sum.Step(address)
+	if s == nil || s.Kind != conditions.AttemptKind {
+		return key, app.Usagef("run %s has no attempt %s; mleflow show lists its steps", past.Info.ID, address)
+	}
+	text := s.Action
+	if p, err := past.Plan(); err == nil && text == "" {
+		for _, planned := range p.Steps {
+			if planned.Name == address {
+				text = planned.ActionID
+			}
+		}
+	}
+	if key, err = digest.ParseActionID(text); err != nil {
+		return key, app.Usagef("the key of %s is not known before run %s ends", address, past.Info.ID)
+	}
+	return key, nil
+}
+
+// forking reports whether args made an argument.
+func forking(arg string) bool {
+	return strings.HasPrefix(arg, "--attempt=") || strings.HasPrefix(arg, "--fork=")
+}
+
+// args are the arguments that make a run's command that of a fork.
+func (o forkOptions) args(address string, fork *checkpoint.Fork) ([]string, error) {
+	more := []string{"--attempt=" + address, "--fork=" + fork.String()}
+	for _, in := range o.in.Assignments {
+		if in.File == "" {
+			more = append(more, "--var="+in.Text)
+			continue
+		}
+		path, err := filepath.Abs(in.File) // the command runs in the run's folder
+		if err != nil {
+			return nil, err
+		}
+		more = append(more, "--var-file="+path)
+	}
+	if o.timeout > 0 {
+		more = append(more, "--var=timeout="+o.timeout.String())
+	}
+	return more, nil
+}

@@ -1,0 +1,364 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
+)
+
+// AttemptEntry is an attempt of attempts list --json.
+type AttemptEntry struct {
+	Run         string        `json:"run"`
+	Name        string        `json:"attempt"`
+	Address     string        `json:"address"`
+	Agent       string        `json:"agent"`
+	Competition string        `json:"competition"`
+	Seed        string        `json:"seed"`
+	Phase       results.Phase `json:"phase"`
+	// Ended is how it ended or stands, in words.
+	Ended string `json:"ended"`
+	// Part is the part of the attempt that runs.
+	Part step.PhaseName `json:"part,omitempty"`
+	// Seconds is how long it took, or takes so far.
+	Seconds    float64         `json:"seconds,omitempty"`
+	Submission step.Submission `json:"submission,omitempty"`
+	// Exact is the score as the journal has it, in full precision.
+	Exact  *float64 `json:"exact_score,omitempty"`
+	Medal  string   `json:"medal,omitempty"`
+	Node   string   `json:"node,omitempty"`
+	Reason string   `json:"reason,omitempty"`
+	// Steered are the answers to what people asked of it.
+	Steered []event.Steered `json:"steered,omitempty"`
+}
+
+// AttemptsJSON is the output of attempts list in JSON.
+type AttemptsJSON struct {
+	Attempts []AttemptEntry `json:"attempts"`
+}
+
+// AnswersJSON is the output in JSON of the commands that steer: the answer to each request.
+type AnswersJSON struct {
+	Answers []event.Steered `json:"answers"`
+}
+
+func newAttemptsList(a *app.App) *cobra.Command {
+	return a.RunCommand("list [RUN]", "List the attempts of a run, with state, time and score", app.Takes(0, 1),
+		func(_ *cobra.Command, past *history.Past, _ []string) error {
+			list, sum, err := attempts.Of(past)
+			if err != nil {
+				return err
+			}
+			for _, one := range list {
+				if one.LogTells() {
+					one.Log, _ = view.Excerpt(a.Tail(cmp.Or(one.MadeIn, one.RunID), one.Address, view.TailLines))
+				}
+			}
+			entries := lists.Of(list, func(one *results.Attempt) AttemptEntry { return entryOf(one, sum) })
+			return a.Show(AttemptsJSON{entries}, func() { showAttempts(a, entries) })
+		})
+}
+
+func entryOf(one *results.Attempt, sum *history.Summary) AttemptEntry {
+	text, _ := one.Ended()
+	e := AttemptEntry{Run: one.RunID, Name: attempts.Name(one), Address: cmp.Or(one.Address, one.GradeAddress), Agent: one.Agent, Competition: one.Competition(),
+		Seed: one.Seed, Phase: one.Phase, Ended: text, Exact: (*float64)(one.Report.ExactScore), Medal: results.Medal(one.Report), Reason: one.Reason()}
+	if s := sum.Step(e.Address); s != nil {
+		e.Seconds, e.Node = sum.Took(s, time.Now()).Seconds(), s.Node
+	}
+	if one.Made.WallSeconds != nil {
+		e.Seconds = *one.Made.WallSeconds
+	}
+	if t := sum.Running[e.Address]; t != nil {
+		e.Part, e.Submission = t.Phase.Name, t.Phase.Submission
+	}
+	e.Steered = lists.Where(sum.Steered, func(s event.Steered) bool { return s.Request.Address == e.Address })
+	return e
+}
+
+func showAttempts(a *app.App, entries []AttemptEntry) {
+	if len(entries) == 0 {
+		fmt.Fprintln(a.Stdout, "The run has no attempts.")
+		return
+	}
+	t := view.NewTable("Attempt", "State", ">Time", "Submission", ">Score", "Medal", "Node", "Reason", "By hand")
+	for _, e := range entries {
+		state, spent, score, by := e.Ended, "", "", ""
+		if e.Part != "" {
+			state = string(e.Part)
+		}
+		if e.Seconds > 0 {
+			spent = view.Millis(int64(e.Seconds * 1000))
+		}
+		if e.Exact != nil {
+			score = strconv.FormatFloat(*e.Exact, 'f', 5, 64)
+		}
+		if n := len(e.Steered); n > 0 {
+			by = view.SteeredText(e.Steered[n-1])
+		}
+		t.Row(e.Name, state, spent, string(e.Submission), score, e.Medal, e.Node, e.Reason, by)
+	}
+	t.Fit(1, view.Width(a.Stdout))
+	a.Table(t)
+}
+
+// steerFlags are those of commands that steer attempts.
+type steerFlags struct{ run, reason string }
+
+func (o *steerFlags) register(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().StringVar(&o.run, "run", "", "steer only attempts of `RUN`")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "say why; the journal keeps the `TEXT`")
+	return cmd
+}
+
+func newExtend(a *app.App) *cobra.Command {
+	var o steerFlags
+	var by time.Duration
+	var budget string
+	cmd := a.Command("extend KEY...", "Give attempts more time, or their models more money", app.Takes(1, -1), func(cmd *cobra.Command, keys []string) error {
+		r := step.Request{Act: step.Extend, Reason: o.reason, ByMillis: by.Milliseconds()}
+		if budget != "" {
+			amount, err := gateway.ParseDollars(strings.TrimPrefix(strings.TrimSuffix(budget, "USD"), "+"))
+			if err != nil || amount <= 0 {
+				return app.Usagef("--budget %q is not an amount such as +5USD", budget)
+			}
+			r.Budget = int64(amount)
+		}
+		if (by > 0) == (r.Budget > 0) {
+			return app.Usagef("say by how much: --by 2h or --budget +5USD")
+		}
+		return o.steer(cmd.Context(), a, r, keys)
+	})
+	cmd.Flags().DurationVar(&by, "by", 0, "give them `TIME` more, such as 2h")
+	cmd.Flags().StringVar(&budget, "budget", "", "let each of their models cost `USD` more, such as +5USD")
+	return o.register(cmd)
+}
+
+func newSteer(a *app.App, act step.Act, short string) *cobra.Command {
+	var o steerFlags
+	cmd := a.Command(string(act)+" KEY...", short, app.Takes(1, -1), func(cmd *cobra.Command, keys []string) error {
+		return o.steer(cmd.Context(), a, step.Request{Act: act, Reason: o.reason}, keys)
+	})
+	return o.register(cmd)
+}
+
+// steer asks something of the attempts of live runs that keys name.
+func (o steerFlags) steer(ctx context.Context, a *app.App, r step.Request, keys []string) error {
+	live, err := o.live(a)
+	if err != nil {
+		return err
+	}
+	var asked []*asking
+	for _, key := range keys {
+		n := len(asked)
+		for _, past := range live {
+			list, _, err := attempts.Of(past)
+			if err != nil {
+				return err
+			}
+			found, err := attempts.Find(list, key)
+			if err != nil {
+				return app.Usagef("%w", err)
+			}
+			for _, one := range found {
+				r.Address = one.Address
+				if one.Address != "" && !slices.ContainsFunc(asked, func(q *asking) bool { return q.past == past && q.Address == r.Address }) {
+					asked = append(asked, &asking{past: past, name: attempts.Name(one), Request: r})
+				}
+			}
+		}
+		if len(asked) == n {
+			return app.Usagef("no attempt of a run that lives is called %q; write agent/competition/seed, with * for any, or an address: mleflow attempts list", key)
+		}
+	}
+	return ask(ctx, a, asked)
+}
+
+// live returns the runs that may be meant.
+func (o steerFlags) live(a *app.App) (list []*history.Past, err error) {
+	if o.run != "" {
+		past, err := a.FindRun([]string{o.run})
+		if err != nil {
+			return nil, err
+		}
+		own, err := steerable(past)
+		return []*history.Past{own}, err
+	}
+	l, err := a.OpenHistory()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := l.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if e.State == history.Running && !e.OfOthers() {
+			past, err := l.Open(e.ID)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, past)
+		}
+	}
+	if len(list) == 0 {
+		return nil, app.Usagef("no run of yours lives in this cache; mleflow runs lists them")
+	}
+	return list, nil
+}
+
+// steerable returns a run that can be steered.
+func steerable(past *history.Past) (*history.Past, error) {
+	own, err := app.OwnRun(past, "who started it can steer it")
+	if err == nil && own.Entry().State != history.Running {
+		err = app.Usagef("run %s is not running: %s", past.Info.ID, own.Entry().State)
+	}
+	return own, err
+}
+
+func newRunsDrain(a *app.App) *cobra.Command {
+	var reason string
+	cmd := a.RunCommand("drain [RUN]", "Start nothing new in a run, and finish what runs", app.Takes(0, 1),
+		func(cmd *cobra.Command, past *history.Past, _ []string) error {
+			return askRun(cmd.Context(), a, past, step.Request{Act: step.Drain, Reason: reason})
+		})
+	cmd.Flags().StringVar(&reason, "reason", "", "say why; the journal keeps the `TEXT`")
+	return cmd
+}
+
+// settings are what runs set changes.
+var settings = map[string]step.Act{"parallelism": step.SetParallelism, "gpus": step.SetGPUs}
+
+func newRunsSet(a *app.App) *cobra.Command {
+	return a.Command("set [RUN] NAME=VALUE...", "Change the limits of a run that lives: parallelism, gpus", app.Takes(1, -1),
+		func(cmd *cobra.Command, args []string) error {
+			var run []string
+			if !strings.Contains(args[0], "=") {
+				run, args = args[:1], args[1:]
+			}
+			var list []step.Request
+			for _, arg := range args {
+				name, value, _ := strings.Cut(arg, "=")
+				act, n := settings[name], 0
+				if act != "" {
+					n, _ = strconv.Atoi(value)
+				}
+				if n < 1 && (n < 0 || act != step.SetGPUs || value != "0") {
+					return app.Usagef("%q sets nothing; write parallelism=4 or gpus=2", arg)
+				}
+				list = append(list, step.Request{Act: act, Value: n})
+			}
+			if len(list) == 0 {
+				return app.Usagef("say what to set: parallelism=4 or gpus=2")
+			}
+			past, err := a.FindRun(run)
+			if err != nil {
+				return err
+			}
+			return askRun(cmd.Context(), a, past, list...)
+		})
+}
+
+func askRun(ctx context.Context, a *app.App, past *history.Past, list ...step.Request) error {
+	past, err := steerable(past)
+	if err != nil {
+		return err
+	}
+	return ask(ctx, a, lists.Of(list, func(r step.Request) *asking { return &asking{past: past, name: "run " + past.Info.ID, Request: r} }))
+}
+
+// asking is a request and, later, its answer.
+type asking struct {
+	past *history.Past
+	name string
+	step.Request
+	answer *event.Steered
+}
+
+// patience is how long a command waits for the answers of a run.
+const patience = 15 * time.Second
+
+// ask leaves requests and shows the answers.
+func ask(ctx context.Context, a *app.App, list []*asking) (err error) {
+	watches := map[*history.Past]*history.Watch{}
+	for _, q := range list {
+		watches[q.past] = q.past.Watch()
+	}
+	for _, q := range list {
+		if q.Request, err = q.past.Ask(q.Request); err != nil {
+			return err
+		}
+	}
+	answered := func() bool { return !slices.ContainsFunc(list, func(q *asking) bool { return q.answer == nil }) }
+	for until := time.Now().Add(patience); !answered() && time.Now().Before(until); {
+		if err := progress.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+		for past, w := range watches {
+			events, err := w.Next()
+			if err != nil {
+				return err
+			}
+			take(list, past, events)
+		}
+	}
+	return show(a, list)
+}
+
+// take enters answers.
+func take(list []*asking, past *history.Past, events []event.Event) {
+	for _, e := range events {
+		s, ok := e.(event.Steered)
+		for _, q := range list {
+			if ok && q.past == past && q.ID == s.Request.ID {
+				q.answer = &s
+			}
+		}
+	}
+}
+
+// show shows the answers. It is an error if one is a refusal.
+func show(a *app.App, list []*asking) error {
+	refused := 0
+	var answers []event.Steered
+	for _, q := range list {
+		s := event.Steered{At: event.Now(), Request: q.Request}
+		if q.answer != nil {
+			s = *q.answer
+		}
+		answers = append(answers, s)
+		text := cmp.Or(s.Effect, "the run has not answered yet; it keeps the request")
+		if s.Refused != "" {
+			refused++
+			text = "refused: " + s.Refused
+		}
+		if !a.JSON {
+			fmt.Fprintf(a.Stdout, "%s: %s\n", view.OneLine(q.name), view.OneLine(text))
+		}
+	}
+	if a.JSON {
+		if err := app.WriteJSON(a.Stdout, AnswersJSON{answers}); err != nil {
+			return err
+		}
+	}
+	if refused > 0 {
+		return fmt.Errorf("%w: %d refused", app.ErrSilent, refused)
+	}
+	return nil
+}

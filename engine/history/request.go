@@ -1,0 +1,137 @@
+package history
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
+	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// requestsDir is the folder of a run with what people ask of it, a file each: whole or
+// absent. The journal has the answers.
+const requestsDir = "requests"
+
+const (
+	maxRequests = 10_000
+	maxReason   = 500
+)
+
+// requestName is the syntax of a request's name: its time and random letters.
+var requestName = pattern.New(`^\d{8}T\d{6}\.\d{3}Z-[a-z2-7]{8}$`)
+
+// Ask leaves a request to a run. It fills in its ID, time and author.
+func (p *Past) Ask(r step.Request) (step.Request, error) {
+	if len(r.Reason) > maxReason || !shown(r.Reason, "") {
+		return r, fmt.Errorf("the reason cannot be shown: write at most %d bytes of text in one line", maxReason)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return r, err
+	}
+	r.Time = time.Now().UTC().Truncate(time.Millisecond)
+	r.ID = r.Time.Format("20060102T150405.000Z") + "-" + strings.ToLower(rand.Text()[:8])
+	r.Author = nolink.UserName(os.Geteuid()) + "@" + host
+	return r, writeRequest(filepath.Join(p.dir, requestsDir), r)
+}
+
+func writeRequest(dir string, r step.Request) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := nolink.WriteFile(filepath.Join(dir, r.ID+".json"), text, 0o444, true); err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	return nil
+}
+
+// Requests are the requests to a run of this process. It is not safe for concurrent use.
+type Requests struct {
+	dir  string
+	seen map[string]bool
+	at   time.Time
+}
+
+// Requests returns a reader of the requests to the run.
+func (r *Run) Requests() *Requests {
+	return &Requests{dir: filepath.Join(r.dir, requestsDir), seen: map[string]bool{}}
+}
+
+// New returns the requests since the last call, oldest first. refused has those of other
+// users and those that cannot be read, with the reasons.
+func (q *Requests) New() (list []step.Request, refused map[string]error) {
+	info, err := os.Stat(q.dir)
+	if err != nil || info.ModTime().Equal(q.at) && time.Since(q.at) > time.Second {
+		return nil, nil
+	}
+	q.at = info.ModTime()
+	return readRequests(q.dir, q.seen)
+}
+
+func readRequests(dir string, seen map[string]bool) (list []step.Request, refused map[string]error) {
+	entries, _ := os.ReadDir(dir)
+	refused = map[string]error{}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || !requestName.Regexp().MatchString(name) || seen[name] || len(seen) >= maxRequests {
+			continue
+		}
+		seen[name] = true
+		if r, err := readRequest(filepath.Join(dir, e.Name())); err != nil {
+			refused[name] = err
+		} else if r.ID != name {
+			refused[name] = errors.New("it is a copy")
+		} else {
+			list = append(list, r)
+		}
+	}
+	return list, refused
+}
+
+// readRequest reads a request of the user of this process.
+func readRequest(path string) (r step.Request, err error) {
+	text, err := (&Past{own: true}).read(path)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, err
+	}
+	if r.ByMillis < 0 || r.Budget < 0 || r.Value < 0 || !shown(r.Author+r.Reason+r.Address, "") {
+		return r, errors.New("it is not as mleflow writes it")
+	}
+	return r, nil
+}
+
+// Unmet returns the requests to attempts of a run that was interrupted before they had
+// their effect: the next run has them, too.
+func (p *Past) Unmet() (list []step.Request, err error) {
+	if _, err := os.Stat(filepath.Join(p.dir, requestsDir)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	over, again := map[string]bool{}, map[string]bool{}
+	for e, err := range p.Events() {
+		switch e := e.(type) {
+		case event.StepFinished:
+			over[e.Address] = e.Status != event.Cancelled || e.Error != "" // a person cancelled it
+		case event.Steered:
+			again[e.Request.ID] = e.Refused != "" || e.Request.Act == step.Requeue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	list, _ = readRequests(filepath.Join(p.dir, requestsDir), map[string]bool{})
+	return slices.DeleteFunc(list, func(r step.Request) bool { return r.Address == "" || over[r.Address] || again[r.ID] }), nil
+}

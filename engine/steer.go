@@ -1,0 +1,233 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/sched"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// steerEvery is the interval at which a run looks for requests.
+const steerEvery = 500 * time.Millisecond
+
+// steering passes what people ask of a run to its scheduler and its attempts.
+type steering struct {
+	r       *run
+	changes chan sched.Change
+	// places has the attempts of the run, with the names of the places where they run.
+	places map[string]string
+
+	mu sync.Mutex
+	// live has the attempts on this machine that take requests, begun those that are about
+	// to, ended those that have ended, and held what waits until they take it.
+	live         map[string]chan step.Asked
+	begun, ended map[string]bool
+	held         map[string][]step.Request
+	// extended is what every further try at an attempt gets again.
+	extended map[string][]step.Request
+}
+
+func newSteering(r *run) *steering {
+	return &steering{r: r, changes: make(chan sched.Change), live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]bool{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}}
+}
+
+// steer answers requests until the returned function is called.
+func (r *run) steer(ctx context.Context) (stop func()) {
+	if r.journal == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	requests := r.journal.Requests()
+	r.steering.survey(r.pl.nodes)
+	done := make(chan struct{})
+	look := func() {
+		list, refused := requests.New()
+		for id, err := range refused {
+			r.steering.answer(step.Request{ID: id, Time: time.Now().UTC()}, "", err)
+		}
+		for _, asked := range list {
+			r.steering.pass(ctx, asked)
+		}
+	}
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(steerEvery)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			look()
+			select {
+			case <-ctx.Done():
+			case <-tick.C:
+			}
+		}
+		look()
+	}()
+	return func() {
+		cancel(errOver)
+		<-done
+	}
+}
+
+// survey notes the attempts of a plan.
+func (s *steering) survey(nodes []*node) {
+	s.places = map[string]string{}
+	for _, n := range nodes {
+		if n.counted() {
+			s.places[n.plan.Name] = n.on()
+			s.ended[n.plan.Name] = n.cached()
+		}
+	}
+}
+
+var errOver = errors.New("the run is over")
+
+// answer records the answer to a request.
+func (s *steering) answer(asked step.Request, effect string, err error) {
+	e := event.Steered{At: event.Now(), Request: asked, Effect: effect}
+	if err != nil {
+		e.Effect, e.Refused = "", err.Error()
+	}
+	s.r.sink.Emit(e)
+}
+
+// pass passes a request on to whoever answers it.
+func (s *steering) pass(ctx context.Context, asked step.Request) {
+	var c sched.Change
+	effect := ""
+	switch {
+	case ctx.Err() != nil:
+		s.late(ctx, asked)
+		return
+	case asked.Address != "":
+		if !s.attempt(asked) {
+			return
+		}
+		c.Drop, effect = asked.Address, "it is cancelled before its start"
+	case asked.Act == step.Drain:
+		c.Drain, effect = true, "nothing new starts; what runs is finished"
+	case asked.Act == step.SetParallelism && asked.Value > 0:
+		c.Parallelism, effect = asked.Value, fmt.Sprintf("at most %d steps run at once", asked.Value)
+	case asked.Act == step.SetGPUs:
+		c.Devices, effect = &asked.Value, fmt.Sprintf("at most %d GPUs are leased at once", asked.Value)
+	default:
+		s.answer(asked, "", fmt.Errorf("a run knows no %q", asked.Act))
+		return
+	}
+	c.Done = func(err error) {
+		if errors.Is(err, sched.ErrRunning) { // it has just been started
+			s.begin(asked.Address)
+			s.attempt(asked)
+			return
+		}
+		s.answer(asked, effect, err)
+	}
+	select {
+	case s.changes <- c:
+	case <-ctx.Done():
+		s.late(ctx, asked)
+	}
+}
+
+// late answers a request that came too late for the run. What was asked of an attempt of
+// an interrupted run has no answer, so that the next run takes it.
+func (s *steering) late(ctx context.Context, asked step.Request) {
+	if cause := context.Cause(ctx); asked.Address == "" || errors.Is(cause, errOver) {
+		s.answer(asked, "", cause)
+	}
+}
+
+// attempt passes a request to an attempt that runs. It reports whether the attempt waits
+// and is to be cancelled.
+func (s *steering) attempt(asked step.Request) (drop bool) {
+	on, known := s.places[asked.Address]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to := s.live[asked.Address]
+	switch {
+	case !known:
+		s.answer(asked, "", errors.New("the run has no such attempt"))
+	case s.ended[asked.Address]:
+		s.answer(asked, "", errEnded)
+	case to != nil:
+		s.send(to, asked, false)
+	case on != "":
+		s.answer(asked, "", errors.New("it is on "+on+", where attempts cannot be steered"))
+	case s.begun[asked.Address] || asked.Time.Before(s.r.started):
+		s.held[asked.Address] = append(s.held[asked.Address], asked)
+	case asked.Act != step.Cancel:
+		s.answer(asked, "", errors.New("it has not started"))
+	default:
+		return true
+	}
+	return false
+}
+
+// send passes a request to a live attempt, perhaps again.
+func (s *steering) send(to chan<- step.Asked, asked step.Request, again bool) {
+	answer := func(effect string, err error) {
+		s.answer(asked, effect, err)
+		if err == nil && asked.Act == step.Extend {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.extended[asked.Address] = append(s.extended[asked.Address], asked)
+		}
+	}
+	select {
+	case to <- step.Asked{Request: asked, Again: again || asked.Time.Before(s.r.started), Answer: answer}:
+	default:
+		s.answer(asked, "", errors.New("it has not taken the requests before this one"))
+	}
+}
+
+// enter lets people ask something of an attempt until leave is called.
+func (s *steering) enter(address string) (requests <-chan step.Asked, leave func()) {
+	to := make(chan step.Asked, 64)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live[address] = to
+	for _, asked := range s.extended[address] {
+		s.send(to, asked, true)
+	}
+	for _, asked := range s.held[address] {
+		s.send(to, asked, false)
+	}
+	delete(s.extended, address)
+	delete(s.held, address)
+	return to, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.live, address)
+		delete(s.begun, address)
+		for range len(to) { // the next try takes them
+			s.held[address] = append(s.held[address], (<-to).Request)
+		}
+	}
+}
+
+// begin notes that an attempt was started and will take requests.
+func (s *steering) begin(address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun[address] = true
+}
+
+// over notes that an attempt has ended. If the run was interrupted, what waits has no
+// answer, so that the next run takes it.
+func (s *steering) over(address string, interrupted bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended[address] = true
+	for _, asked := range s.held[address] {
+		if !interrupted {
+			s.answer(asked, "", errEnded)
+		}
+	}
+	delete(s.held, address)
+}
+
+var errEnded = errors.New("it has ended")

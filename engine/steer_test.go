@@ -1,0 +1,295 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine"
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// steered is a kind of attempts that run until they are asked something, and answer what
+// the test says.
+func steered(answer func(env *step.Env, asked step.Asked) error) step.Kind {
+	k := shaky(nil)
+	k.Name = "steered"
+	k.Counted = func([]digest.Field) []string { return []string{"a", "b"} }
+	k.New = func(step.Args) (step.Step, error) { return waiter{answer}, nil }
+	return k
+}
+
+type waiter struct {
+	answer func(env *step.Env, asked step.Asked) error
+}
+
+func (waiter) Conditions() []string { return []string{"weather=sun"} }
+
+func (w waiter) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	patience := make(<-chan time.Time)
+	if w.answer == nil { // nobody may ask
+		patience = time.After(1200 * time.Millisecond)
+	}
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-patience:
+	case asked := <-env.Requests:
+		if w.answer == nil {
+			return nil, fmt.Errorf("asked %+v", asked.Request)
+		}
+		if err := w.answer(env, asked); err != nil {
+			return nil, err
+		}
+	}
+	env.Steered([]string{"stopped@1s"})
+	ref, err := cache.PutBytes(ctx, env.Store, []byte("out"))
+	return cache.Outputs{"content": {Ref: ref}}, err
+}
+
+const attemptsText = `
+step "steered" "a" { text = "a" }
+step "steered" "b" { text = "b" }
+step "mix" "grade" {
+  text   = "grade"
+  inputs = [step.steered.a.content]
+}
+`
+
+// asks leaves requests once a step has started, in the run that the events name.
+func (r *rig) asks(t *testing.T, address string, list ...step.Request) event.Sink {
+	run := ""
+	return event.SinkFunc(func(e event.Event) {
+		r.events = append(r.events, e)
+		if start, ok := e.(event.RunStarted); ok {
+			run = start.Run
+		}
+		if start, ok := e.(event.StepStarted); !ok || start.Address != address || start.Try > 1 {
+			return
+		}
+		past, err := r.history.Open(run)
+		for _, request := range list {
+			if err == nil {
+				_, err = past.Ask(request)
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// answers are those to requests, as text.
+func (r *rig) answers() (all []string) {
+	for _, e := range r.events {
+		if s, ok := e.(event.Steered); ok {
+			all = append(all, strings.TrimSpace(string(s.Request.Act)+" "+s.Request.Address)+": "+s.Effect+s.Refused)
+		}
+	}
+	return all
+}
+
+func TestSteer(t *testing.T) {
+	r := newRig(t)
+	tries, mu := map[string]int{}, sync.Mutex{}
+	r.more = []step.Kind{steered(func(env *step.Env, asked step.Asked) error {
+		mu.Lock()
+		tries[env.Address]++
+		mu.Unlock()
+		asked.Answer("as you say", nil)
+		switch asked.Act {
+		case step.Cancel:
+			return step.ErrCancelled
+		case step.Requeue:
+			return step.ErrRequeued
+		}
+		return nil
+	})}
+	a, b := "step.steered.a", "step.steered.b"
+	var last event.Status
+	o := engine.ApplyOptions{Parallelism: 1, Sink: r.asks(t, a,
+		step.Request{Act: step.Requeue, Address: a}, step.Request{Act: step.Stop, Address: b}, step.Request{Act: step.Stop, Address: "step.mix.grade"},
+		step.Request{Act: step.SetGPUs, Value: 3}, step.Request{Act: "dance"}, step.Request{Act: step.SetParallelism, Value: 2})}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	o.Sink = event.Multi(o.Sink, event.SinkFunc(func(e event.Event) {
+		if start, ok := e.(event.StepStarted); ok && start.Address == b {
+			r.askLater(t, step.Request{Act: step.Cancel, Address: b})
+		} else if ok && start.Try == 2 {
+			r.askLater(t, step.Request{Act: step.Stop, Address: a})
+		}
+		if end, ok := e.(event.RunFinished); ok {
+			last = end.Status
+		}
+	}))
+	res, diags := r.engine().Apply(ctx, r.program(attemptsText), o)
+	cancel(nil)
+	if diags.HasErrors() || res.Status != event.Cancelled || last != event.Cancelled || res.Counts[event.Ran] != 2 || res.Counts[event.Cancelled] != 1 {
+		t.Errorf("%v %+v", diags, res)
+	}
+	got := strings.Join(r.answers(), "\n") + "\n"
+	for _, want := range []string{
+		"requeue step.steered.a: as you say", "stop step.steered.b: it has not started", "stop step.mix.grade: the run has no such attempt",
+		"set gpus: the machine has 0 GPUs", `dance: a run knows no "dance"`, "set parallelism: at most 2 steps run at once", "cancel step.steered.b: as you say", "stop step.steered.a: as you say",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no answer %q in\n%s", want, got)
+		}
+	}
+	if tries[a] != 2 || tries[b] != 1 {
+		t.Errorf("asked %v", tries)
+	}
+	// What was cancelled runs again, and nobody cancels it again.
+	r.more = []step.Kind{steered(nil)}
+	if res, diags := r.engine().Apply(t.Context(), r.program(attemptsText), engine.ApplyOptions{}); diags.HasErrors() || res.Status != event.Ran || res.Counts[event.Ran] != 1 {
+		t.Errorf("the next apply: %v %+v", diags, res)
+	}
+	for _, e := range r.events {
+		if f, ok := e.(event.StepFinished); ok && f.Address == "step.mix.grade" && strings.Join(f.Conditions, " ") != "steered=stopped@1s weather=sun" {
+			t.Errorf("the grade has the conditions %q", f.Conditions)
+		}
+	}
+}
+
+// askLater asks something of the last run.
+func (r *rig) askLater(t *testing.T, request step.Request) {
+	past, err := r.history.Find("latest")
+	if err == nil {
+		_, err = past.Ask(request)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnmet lets a run end before an attempt did what was asked: the next run asks it
+// again, with the same request.
+func TestUnmet(t *testing.T) {
+	r := newRig(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r.more = []step.Kind{steered(func(_ *step.Env, asked step.Asked) error {
+		asked.Answer("soon", nil)
+		cancel(errors.New("the process is killed"))
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})}
+	stop := step.Request{Act: step.Stop, Address: "step.steered.a", Reason: "enough"}
+	o := engine.ApplyOptions{Sink: r.asks(t, stop.Address, stop, step.Request{Act: step.Drain})}
+	text := `step "steered" "a" { text = "a" }`
+	if res, diags := r.engine().Apply(ctx, r.program(text), o); diags.HasErrors() || res.Status != event.Cancelled {
+		t.Fatalf("%v %+v", diags, res)
+	}
+	before := r.answers()
+	ctx, cancel = context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var again step.Request
+	r.more = []step.Kind{steered(func(_ *step.Env, asked step.Asked) error {
+		again = asked.Request
+		asked.Answer("now", nil)
+		return nil
+	})}
+	r.events = nil
+	if res, diags := r.engine().Apply(ctx, r.program(text), engine.ApplyOptions{Sink: r.asks(t, "")}); diags.HasErrors() || res.Status != event.Ran {
+		t.Fatalf("%v %+v", diags, res)
+	}
+	if again.Act != step.Stop || again.Reason != "enough" || again.Author == "" {
+		t.Errorf("asked %+v after %q", again, before)
+	}
+	// Once it has its result, nobody is asked.
+	r.events = nil
+	if res, diags := r.engine().Apply(ctx, r.program(text), engine.ApplyOptions{Sink: r.asks(t, "")}); diags.HasErrors() || res.Status != event.Ran || len(r.answers()) > 0 {
+		t.Fatalf("%v %+v %q", diags, res, r.answers())
+	}
+}
+
+// TestExtendedTwice gives a second try what was added to the limit of the first.
+func TestExtendedTwice(t *testing.T) {
+	r := newRig(t)
+	var asked []string
+	r.more = []step.Kind{steered(func(env *step.Env, one step.Asked) error {
+		for ; one.Act == step.Extend; one = <-env.Requests {
+			asked = append(asked, fmt.Sprint(env.Try, one.Again))
+			one.Answer("longer", nil)
+		}
+		one.Answer("as you say", nil)
+		if one.Act == step.Requeue {
+			return step.ErrRequeued
+		}
+		return nil
+	})}
+	a := "step.steered.a"
+	o := engine.ApplyOptions{Sink: event.Multi(r.asks(t, a, step.Request{Act: step.Extend, Address: a, ByMillis: 1000}), event.SinkFunc(func(e event.Event) {
+		if s, ok := e.(event.Steered); ok && s.Request.Act == step.Extend {
+			next := step.Requeue
+			if len(asked) > 1 {
+				next = step.Stop
+			}
+			r.askLater(t, step.Request{Act: next, Address: a})
+		}
+	}))}
+	res, diags := r.engine().Apply(t.Context(), r.program(`step "steered" "a" { text = "a" }`), o)
+	if diags.HasErrors() || res.Status != event.Ran || strings.Join(asked, ", ") != "1 false, 2 true" {
+		t.Errorf("%v %+v asked %q", diags, res, asked)
+	}
+}
+
+// TestHostileRequests puts files into the folder of requests that mleflow did not write.
+func TestHostileRequests(t *testing.T) {
+	dir := t.TempDir()
+	store := history.New(dir)
+	run, err := store.Begin(history.Opening{Info: history.Info{Pipeline: "/x/y.hcl"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	folder := filepath.Join(dir, "runs", run.ID(), "requests")
+	name := func(last string) string { return "20261130T000000.000Z-aaaaaaa" + last + ".json" }
+	secret := filepath.Join(dir, "secret")
+	good := `{"id":"20261130T000000.000Z-aaaaaaaX","time":"2026-11-30T00:00:00Z","act":"drain","author":"me@here"}`
+	for path, text := range map[string]string{
+		secret: good, filepath.Join(folder, name("a")): good, filepath.Join(folder, name("b")): "{", filepath.Join(folder, name("c")): strings.Repeat(" ", 1<<20),
+		filepath.Join(folder, "other.json"): good, filepath.Join(folder, "..json"): good,
+		filepath.Join(folder, name("d")): strings.Replace(strings.Replace(good, "aaX", "aad", 1), "me@here", "me\\u001b[2J", 1),
+		filepath.Join(folder, name("e")): strings.Replace(strings.Replace(good, "aaX", "aae", 1), `"act"`, `"by_ms":-1,"act"`, 1),
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, make := range []func(string) error{
+		func(p string) error { return os.Symlink(secret, p) },
+		func(p string) error { return os.Mkdir(p, 0o700) },
+		func(p string) error { return mkfifo(p) },
+	} {
+		if err := make(filepath.Join(folder, name(string(rune('f'+i))))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	requests := run.Requests()
+	list, refused := requests.New()
+	if len(list) != 0 || len(refused) != 8 {
+		t.Errorf("%v, %v", list, refused)
+	}
+	past, err := store.Open(run.ID())
+	if err == nil {
+		_, err = past.Ask(step.Request{Act: step.Drain, Reason: "ok"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, refused := requests.New(); len(list) != 1 || len(refused) != 0 || list[0].Reason != "ok" || time.Since(list[0].Time) > time.Minute {
+		t.Errorf("%v, %v", list, refused)
+	}
+	if _, err := past.Ask(step.Request{Reason: "two\nlines"}); err == nil {
+		t.Error("a reason of two lines is taken")
+	}
+}

@@ -1,0 +1,119 @@
+package agentrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/models/gateway"
+)
+
+// errStopped ends an agent whose submission is graded as it stands.
+var errStopped = errors.New("stopped by hand")
+
+// obey answers what people ask of the attempt, and ends its agent by end, until the
+// returned function is called.
+func (p *place) obey(ctx context.Context, end context.CancelCauseFunc) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var obeying sync.WaitGroup
+	obeying.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case asked := <-p.env.Requests:
+				if asked.Again {
+					p.phases.await(ctx, step.Running)
+				}
+				effect, err := p.act(asked.Request, end)
+				if err == nil {
+					p.env.Note("%s asked to %s the attempt: %s", asked.Author, asked.Act, effect)
+				}
+				asked.Answer(effect, err)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		obeying.Wait()
+	}
+}
+
+// act does what a request asks and says what follows.
+func (p *place) act(r step.Request, end context.CancelCauseFunc) (effect string, err error) {
+	switch r.Act {
+	case step.Stop:
+		if !p.phases.in(step.Running) {
+			return "", errors.New("its agent does not run; it can be cancelled or requeued")
+		}
+		p.steered = append(p.steered, "stopped@"+p.used().Round(time.Second).String())
+		end(errStopped)
+		return "its agent is stopped, and what it submitted is graded", nil
+	case step.Cancel:
+		end(step.ErrCancelled)
+		return "it ends and keeps nothing; the next apply begins it again", nil
+	case step.Requeue:
+		end(step.ErrRequeued)
+		if p.durable.onLoss == onLossResume {
+			return "it ends, and goes on from its checkpoint when its turn comes again", nil
+		}
+		return "it ends, and begins again when its turn comes", nil
+	case step.Extend:
+		return p.extend(r)
+	}
+	return "", fmt.Errorf("an attempt knows no %q", r.Act)
+}
+
+// limited takes the function that replaces the time limit of the agent.
+func (p *place) limited(set func(time.Duration) error) { p.setLimit.Store(&set) }
+
+// extend gives the attempt more time, or each of its models more money.
+func (p *place) extend(r step.Request) (effect string, err error) {
+	if !p.phases.in(step.Running) {
+		return "", errors.New("its agent does not run")
+	}
+	if r.Budget > 0 {
+		if p.models == nil || !p.models.gateway.Extend(gateway.Dollars(r.Budget)) {
+			return "", errors.New("no model of its agent has a budget in money")
+		}
+		more := gateway.Dollars(r.Budget).String()
+		p.steered = append(p.steered, "budget+"+more+"usd")
+		return fmt.Sprintf("each of its models may cost %s USD more", more), nil
+	}
+	set := p.setLimit.Load()
+	switch {
+	case p.given == 0:
+		return "", errors.New("it has no time limit")
+	case set == nil:
+		return "", errors.New("its runtime cannot change a time limit")
+	case r.By() < time.Second:
+		return "", errors.New("it can be extended by a second or more")
+	}
+	p.more.Add(int64(r.By()))
+	if err := (*set)(p.hardLimit()); err != nil {
+		p.more.Add(-int64(r.By()))
+		return "", err
+	}
+	p.phases.note(step.Running, func(now *step.Phase) { now.LimitMillis = p.granted().Milliseconds() })
+	p.steered = append(p.steered, "time+"+conditions.Limit(r.By()))
+	return fmt.Sprintf("its time limit is %s now; what it read of its limit before stays", conditions.Limit(p.granted())), nil
+}
+
+// decided returns the error of an attempt that a person ended so that it has no result,
+// nil if nobody did.
+func (p *place) decided(ctx, steered context.Context) error {
+	switch why := context.Cause(steered); {
+	case errors.Is(why, step.ErrRequeued):
+		p.points.last(steered)
+		return why
+	case errors.Is(why, step.ErrCancelled):
+		p.done = true
+		p.points.end(ctx, nil)
+		return why
+	}
+	return nil
+}
