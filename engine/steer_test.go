@@ -117,9 +117,10 @@ func TestSteer(t *testing.T) {
 	})}
 	a, b := "step.steered.a", "step.steered.b"
 	var last event.Status
+	// The run takes them in this order: b waits until the limit is 2.
 	o := engine.ApplyOptions{Parallelism: 1, Sink: r.asks(t, a,
-		step.Request{Act: step.Requeue, Address: a}, step.Request{Act: step.Stop, Address: b}, step.Request{Act: step.Stop, Address: "step.mix.grade"},
-		step.Request{Act: step.SetGPUs, Value: 3}, step.Request{Act: "dance"}, step.Request{Act: step.SetParallelism, Value: 2})}
+		step.Request{Act: step.Stop, Address: b}, step.Request{Act: step.Stop, Address: "step.mix.grade"}, step.Request{Act: step.SetGPUs, Value: 3},
+		step.Request{Act: "dance"}, step.Request{Act: step.SetParallelism, Value: 2}, step.Request{Act: step.Requeue, Address: a})}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	o.Sink = event.Multi(o.Sink, event.SinkFunc(func(e event.Event) {
 		if start, ok := e.(event.StepStarted); ok && start.Address == b {
@@ -252,9 +253,9 @@ func TestHostileRequests(t *testing.T) {
 	}
 	defer run.Close()
 	folder := filepath.Join(dir, "runs", run.ID(), "requests")
-	name := func(last string) string { return "20261130T000000.000Z-aaaaaaa" + last + ".json" }
+	name := func(last string) string { return "20261130T000000.000000Z-aaaaaaa" + last + ".json" }
 	secret := filepath.Join(dir, "secret")
-	good := `{"id":"20261130T000000.000Z-aaaaaaaX","time":"2026-11-30T00:00:00Z","act":"drain","author":"me@here"}`
+	good := `{"id":"20261130T000000.000000Z-aaaaaaaX","time":"2026-11-30T00:00:00Z","act":"drain","author":"me@here"}`
 	for path, text := range map[string]string{
 		secret: good, filepath.Join(folder, name("a")): good, filepath.Join(folder, name("b")): "{", filepath.Join(folder, name("c")): strings.Repeat(" ", 1<<20),
 		filepath.Join(folder, "other.json"): good, filepath.Join(folder, "..json"): good,

@@ -28,7 +28,7 @@ const (
 )
 
 // requestName is the syntax of a request's name: its time and random letters.
-var requestName = pattern.New(`^\d{8}T\d{6}\.\d{3}Z-[a-z2-7]{8}$`)
+var requestName = pattern.New(`^\d{8}T\d{6}\.\d{6}Z-[a-z2-7]{8}$`)
 
 // Ask leaves a request to a run. It fills in its ID, time and author.
 func (p *Past) Ask(r step.Request) (step.Request, error) {
@@ -39,8 +39,8 @@ func (p *Past) Ask(r step.Request) (step.Request, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Time = time.Now().UTC().Truncate(time.Millisecond)
-	r.ID = r.Time.Format("20060102T150405.000Z") + "-" + strings.ToLower(rand.Text()[:8])
+	r.Time = time.Now().UTC().Truncate(time.Microsecond)
+	r.ID = r.Time.Format("20060102T150405.000000Z") + "-" + strings.ToLower(rand.Text()[:8])
 	r.Author = nolink.UserName(os.Geteuid()) + "@" + host
 	return r, writeRequest(filepath.Join(p.dir, requestsDir), r)
 }

@@ -244,8 +244,8 @@ func testOtherLimit(t *testing.T, b bench) {
 	for _, c := range []struct {
 		first, then time.Duration
 		want        executor.Reason
-	}{{2 * time.Second, 2 * time.Minute, executor.Exited}, {2 * time.Minute, 2 * time.Second, executor.TimedOut}} {
-		spec := b.spec("hold", "1", "4s")
+	}{{8 * time.Second, 2 * time.Minute, executor.Exited}, {2 * time.Minute, 2 * time.Second, executor.TimedOut}} {
+		spec := b.spec("hold", "1", "10s")
 		spec.Limits.Timeout = c.first
 		var limit func(time.Duration) error
 		spec.OnLimit = func(set func(time.Duration) error) { limit = set }
