@@ -46,7 +46,8 @@ func (r *run) open() error {
 	if err != nil {
 		return err
 	}
-	if past := r.e.opts.History.Unfinished(r.pl.memory); past != nil {
+	past := r.e.opts.History.Unfinished(r.pl.memory)
+	if past != nil {
 		if past.Entry().State == history.Interrupted {
 			r.resumed = past.Info.ID
 		}
@@ -69,8 +70,13 @@ func (r *run) open() error {
 		r.sink = serial(r.sink)
 		return nil
 	}
+	if past != nil { // asked meanwhile
+		if err := r.journal.Take(past); err != nil {
+			return errors.Join(err, r.close())
+		}
+	}
 	r.result.RunID = r.journal.ID()
-	r.sink = serial(event.Multi(r.journal, r.sink))
+	r.sink = serial(event.Multi(r.journal, &r.steering.watch, r.sink))
 	return nil
 }
 

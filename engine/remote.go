@@ -212,6 +212,9 @@ type Job struct {
 	// Sink receives events. Log receives the step's output.
 	Sink event.Sink
 	Log  io.Writer
+	// Requests delivers what people ask of an attempt; nil for other steps. Do puts back
+	// what another try is to be asked.
+	Requests chan step.Asked
 }
 
 // Outcome is the outcome of a step that ran elsewhere.
@@ -357,11 +360,17 @@ func (r *run) elsewhere(ctx context.Context, n *node, l sched.Lease) error {
 	if err := try.StoreLocal(ctx, r.e.opts.Cache, c.args); err != nil {
 		return err
 	}
+	var requests chan step.Asked
+	if n.counted() {
+		var leave func()
+		requests, leave = r.steering.enter(n.plan.Name)
+		defer leave()
+	}
 	var err error
 	log := try.Lines(r.sink, n.plan.Name, r.openLog(n.plan.Name, l.Try))
 	n.outcome, err = r.e.opts.Elsewhere.Do(ctx, Job{
 		Place: n.place.Name, Address: n.plan.Name, Kind: n.Step.Kind, Args: c.args, Action: n.decision.id, Fields: n.decision.fields,
-		Try: l.Try, RunID: r.result.RunID, Fresh: n.fresh(), Tries: r.e.tries(ctx, n, c.Step), Sink: r.sink, Log: log,
+		Try: l.Try, RunID: r.result.RunID, Fresh: n.fresh(), Tries: r.e.tries(ctx, n, c.Step), Sink: r.sink, Log: log, Requests: requests,
 	})
 	if err = errors.Join(err, log.Close()); err != nil {
 		return err

@@ -19,12 +19,17 @@ const steerEvery = 500 * time.Millisecond
 type steering struct {
 	r       *run
 	changes chan sched.Change
-	// places has the attempts of the run, with the names of the places where they run.
-	places map[string]string
+	// attempts are those of the run.
+	attempts map[string]bool
+	watch    spending
+	// budget and deadline are the limits that people set, nil without. closing has what was
+	// asked of attempts to keep them.
+	budget, deadline *step.Request
+	closing          map[string]step.Act
 
 	mu sync.Mutex
-	// live has the attempts on this machine that take requests, begun those that are about
-	// to, ended those that have ended, and held what waits until they take it.
+	// live has the attempts that take requests, begun those that are about to, ended those
+	// that have ended, and held what waits until they take it.
 	live         map[string]chan step.Asked
 	begun, ended map[string]bool
 	held         map[string][]step.Request
@@ -33,7 +38,7 @@ type steering struct {
 }
 
 func newSteering(r *run) *steering {
-	return &steering{r: r, changes: make(chan sched.Change), live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]bool{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}}
+	return &steering{r: r, changes: make(chan sched.Change), closing: map[string]step.Act{}, watch: spending{phases: map[string]step.PhaseName{}, cost: map[string]int64{}}, live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]bool{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}}
 }
 
 // steer answers requests until the returned function is called.
@@ -60,6 +65,7 @@ func (r *run) steer(ctx context.Context) (stop func()) {
 		defer tick.Stop()
 		for ctx.Err() == nil {
 			look()
+			r.steering.keepLimits(ctx)
 			select {
 			case <-ctx.Done():
 			case <-tick.C:
@@ -75,10 +81,10 @@ func (r *run) steer(ctx context.Context) (stop func()) {
 
 // survey notes the attempts of a plan.
 func (s *steering) survey(nodes []*node) {
-	s.places = map[string]string{}
+	s.attempts = map[string]bool{}
 	for _, n := range nodes {
 		if n.counted() {
-			s.places[n.plan.Name] = n.on()
+			s.attempts[n.plan.Name] = true
 			s.ended[n.plan.Name] = n.cached()
 		}
 	}
@@ -112,6 +118,10 @@ func (s *steering) pass(ctx context.Context, asked step.Request) {
 		c.Drain, effect = true, "nothing new starts; what runs is finished"
 	case asked.Act == step.SetParallelism && asked.Value > 0:
 		c.Parallelism, effect = asked.Value, fmt.Sprintf("at most %d steps run at once", asked.Value)
+	case asked.Act == step.SetBudget && asked.Budget > 0, asked.Act == step.SetDeadline:
+		effect, err := s.limit(asked)
+		s.answer(asked, effect, err)
+		return
 	case asked.Act == step.SetGPUs:
 		c.Devices, effect = &asked.Value, fmt.Sprintf("at most %d GPUs are leased at once", asked.Value)
 	default:
@@ -144,19 +154,16 @@ func (s *steering) late(ctx context.Context, asked step.Request) {
 // attempt passes a request to an attempt that runs. It reports whether the attempt waits
 // and is to be cancelled.
 func (s *steering) attempt(asked step.Request) (drop bool) {
-	on, known := s.places[asked.Address]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	to := s.live[asked.Address]
 	switch {
-	case !known:
+	case !s.attempts[asked.Address]:
 		s.answer(asked, "", errors.New("the run has no such attempt"))
 	case s.ended[asked.Address]:
 		s.answer(asked, "", errEnded)
 	case to != nil:
 		s.send(to, asked, false)
-	case on != "":
-		s.answer(asked, "", errors.New("it is on "+on+", where attempts cannot be steered"))
 	case s.begun[asked.Address] || asked.Time.Before(s.r.started):
 		s.held[asked.Address] = append(s.held[asked.Address], asked)
 	case asked.Act != step.Cancel:
@@ -185,7 +192,7 @@ func (s *steering) send(to chan<- step.Asked, asked step.Request, again bool) {
 }
 
 // enter lets people ask something of an attempt until leave is called.
-func (s *steering) enter(address string) (requests <-chan step.Asked, leave func()) {
+func (s *steering) enter(address string) (requests chan step.Asked, leave func()) {
 	to := make(chan step.Asked, 64)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +211,12 @@ func (s *steering) enter(address string) (requests <-chan step.Asked, leave func
 		delete(s.live, address)
 		delete(s.begun, address)
 		for range len(to) { // the next try takes them
-			s.held[address] = append(s.held[address], (<-to).Request)
+			next := s.held
+			asked := <-to
+			if asked.Again && asked.Act == step.Extend {
+				next = s.extended
+			}
+			next[address] = append(next[address], asked.Request)
 		}
 	}
 }

@@ -56,6 +56,26 @@ func writeRequest(dir string, r step.Request) error {
 	return nil
 }
 
+// Take takes over the unmet requests to the run that this one continues.
+func (r *Run) Take(past *Past) error {
+	list, err := past.Unmet()
+	for _, request := range list {
+		err = errors.Join(err, writeRequest(filepath.Join(r.dir, requestsDir), request))
+	}
+	return err
+}
+
+// Continues reports whether the next run of the pipeline takes the requests to a run: it is the
+// newest one, and was interrupted, paused or cancelled.
+func (l *Store) Continues(past *Past) bool {
+	s, err := l.Pipeline(past.Info.Pipeline)
+	if err != nil {
+		return false
+	}
+	next := l.Unfinished(s)
+	return next != nil && next.Info.ID == past.Info.ID
+}
+
 // Requests are the requests to a run of this process. It is not safe for concurrent use.
 type Requests struct {
 	dir  string

@@ -33,6 +33,10 @@ const (
 	// SetParallelism and SetGPUs limit how many steps run and GPUs are leased at once.
 	SetParallelism Act = "set parallelism"
 	SetGPUs        Act = "set gpus"
+	// SetBudget and SetDeadline end the run, as by Drain and by Stop of its attempts, once
+	// its models have cost so much, or at a time.
+	SetBudget   Act = "set budget"
+	SetDeadline Act = "set deadline"
 )
 
 // Request is a person's wish to change a run that lives, or one of its attempts.
@@ -43,14 +47,27 @@ type Request struct {
 	// Address is the attempt's, "" for the run.
 	Address string `json:"address,omitempty"`
 	// ByMillis and Budget, in billionths of a US dollar, are what Extend adds to the time
-	// limit and to each budget of money.
+	// limit and to each budget of money. Budget is also that of SetBudget.
 	ByMillis int64 `json:"by_ms,omitempty"`
 	Budget   int64 `json:"budget_nanodollars,omitempty"`
 	// Value is what a limit of the run is set to.
 	Value int `json:"value,omitempty"`
+	// Until is the time of SetDeadline.
+	Until time.Time `json:"until,omitzero"`
 	// Author is the user and machine that asked, Reason what they said.
 	Author string `json:"author"`
 	Reason string `json:"reason,omitempty"`
+}
+
+// Ended returns the act by which an error of Run says that the step was ended, or "".
+func Ended(err error) Act {
+	switch {
+	case errors.Is(err, ErrCancelled):
+		return Cancel
+	case errors.Is(err, ErrRequeued):
+		return Requeue
+	}
+	return ""
 }
 
 // By is what the time limit is extended by.

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -47,6 +48,9 @@ type Order struct {
 	// Folders are folders that the step's kind needs besides its arguments,
 	// such as competitions that do not ship with the program.
 	Folders []Folder `json:"folders,omitempty"`
+	// Steer is the public key of the requests that the worker obeys; without it, it obeys
+	// none.
+	Steer ed25519.PublicKey `json:"steer,omitempty"`
 }
 
 // Folder is a folder of the ordering machine.
@@ -184,6 +188,8 @@ type Result struct {
 	Mismatch    bool   `json:"mismatch,omitempty"`
 	Retryable   bool   `json:"retryable,omitempty"`
 	AfterMillis int64  `json:"after_ms,omitempty"`
+	// Steered is the act, Cancel or Requeue, by which a person ended the step.
+	Steered step.Act `json:"steered,omitempty"`
 	// Refused explains why no worker like this one can run the action.
 	Refused string `json:"refused,omitempty"`
 	// FetchedBytes and StoredBytes are the amounts that the worker transferred

@@ -84,6 +84,10 @@ func (s *stream) Emit(e event.Event) {
 			e.Line = fmt.Sprintf("mleflow: more than %d MiB were printed; the rest is not streamed", mostLog>>20)
 		}
 		s.write(e)
+	case event.Steered: // somebody waits for it
+		s.write(e)
+		s.cut()
+		s.wake()
 	default:
 		s.write(e)
 	}
@@ -98,10 +102,15 @@ func (s *stream) write(e event.Event) {
 	s.buf.Write(append(line, '\n'))
 	if s.buf.Len() >= chunkBytes {
 		s.cut()
-		select {
-		case s.full <- struct{}{}:
-		default:
-		}
+		s.wake()
+	}
+}
+
+// wake makes run write what is cut.
+func (s *stream) wake() {
+	select {
+	case s.full <- struct{}{}:
+	default:
 	}
 }
 

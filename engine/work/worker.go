@@ -260,6 +260,9 @@ func (s *shift) try(ctx context.Context, kind *step.Kind, args step.Args, fields
 		Kind: kind, Args: args, Action: s.o.Action, Fields: fields, Address: s.o.Address, Number: s.o.Try, RunID: s.o.Run, Tries: s.o.Tries,
 		Cache: s.w.Cache, Sink: s.out,
 	}
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	t.Requests = s.listen(listening)
 	rec, failure, err := s.w.lease(ctx, kind, &t)
 	if ctx.Err() != nil {
 		return nil, errors.Join(context.Cause(ctx), failure)
@@ -271,6 +274,7 @@ func (s *shift) try(ctx context.Context, kind *step.Kind, args step.Args, fields
 	if err := failure; err != nil {
 		s.w.Say(fmt.Sprintf("%s failed: %v", s.o.Address, err))
 		after, retryable := step.IsRetryable(err)
+		r.Steered = step.Ended(err)
 		r.Error, r.Mismatch, r.Retryable, r.AfterMillis = err.Error(), errors.Is(err, step.ErrMismatch), retryable, after.Milliseconds()
 	} else if r.Record, err = s.store(ctx, rec); err != nil {
 		return nil, err

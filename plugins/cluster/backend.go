@@ -37,6 +37,9 @@ const Late = "it reached its deadline, the timeout of its step and spare; write 
 // more jobs of this user for now, or does not answer.
 var ErrLater = errors.New("not now")
 
+// ErrFixed marks an error of Backend.Extend: the cluster lets this user raise no deadline.
+var ErrFixed = errors.New("the time limit of a job cannot be raised")
+
 // Backend is a system that runs jobs on a cluster's nodes. Its methods are safe
 // for concurrent use.
 type Backend interface {
@@ -53,6 +56,9 @@ type Backend interface {
 	// Cancel ends the named jobs: workers get SIGTERM and the grace period of their
 	// job, then SIGKILL. A job that does not exist is no error.
 	Cancel(ctx context.Context, names ...string) error
+	// Extend raises the Deadline of a job to at least this. A job that does not exist is no
+	// error.
+	Extend(ctx context.Context, name string, deadline time.Duration) error
 	// Remove removes the remains of ended jobs. A job that does not exist is no
 	// error.
 	Remove(ctx context.Context, names ...string) error

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,7 +52,9 @@ func (p *place) act(r step.Request, end context.CancelCauseFunc) (effect string,
 		if !p.phases.in(step.Running) {
 			return "", errors.New("its agent does not run; it can be cancelled or requeued")
 		}
-		p.steered = append(p.steered, "stopped@"+p.used().Round(time.Second).String())
+		if !slices.ContainsFunc(p.steered, func(word string) bool { return strings.HasPrefix(word, "stopped@") }) {
+			p.steered = append(p.steered, "stopped@"+p.used().Round(time.Second).String())
+		}
 		end(errStopped)
 		return "its agent is stopped, and what it submitted is graded", nil
 	case step.Cancel:

@@ -89,6 +89,11 @@ func (b *Backend) Cancel(ctx context.Context, names ...string) error {
 	return b.each(ctx, "cancel", names, metav1.DeletePropagationForeground)
 }
 
+// Extend implements cluster.Backend.
+func (b *Backend) Extend(context.Context, string, time.Duration) error {
+	return fmt.Errorf("%w: Kubernetes only lowers the activeDeadlineSeconds of a pod", cluster.ErrFixed)
+}
+
 // Remove deletes ended Jobs with their pods, see cluster.Backend.
 func (b *Backend) Remove(ctx context.Context, names ...string) error {
 	return b.each(ctx, "remove", names, metav1.DeletePropagationBackground)

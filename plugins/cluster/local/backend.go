@@ -135,6 +135,18 @@ func (b *Backend) Cancel(_ context.Context, names ...string) error {
 	})
 }
 
+// Extend implements cluster.Backend.
+func (b *Backend) Extend(_ context.Context, name string, deadline time.Duration) error {
+	return b.change(func() error {
+		j := b.load(name)
+		if j == nil || j.Spec.Deadline >= deadline {
+			return nil
+		}
+		j.Spec.Deadline = deadline
+		return j.save()
+	})
+}
+
 // Remove implements cluster.Backend.
 func (b *Backend) Remove(_ context.Context, names ...string) error {
 	return b.change(func() error {

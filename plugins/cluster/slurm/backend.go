@@ -11,7 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/nolink"
@@ -173,6 +175,28 @@ func terminate(ctx context.Context, ids ...string) error {
 	var silent *exec.ExitError
 	if errors.As(err, &silent) || err != nil && strings.Contains(err.Error(), "Invalid job id") {
 		return nil
+	}
+	return err
+}
+
+// Extend implements cluster.Backend. Slurm lets its operators raise the limit of a job.
+func (b *Backend) Extend(ctx context.Context, name string, deadline time.Duration) error {
+	known, err := b.queue(ctx)
+	e, job := known[name], b.noted(name)
+	if err != nil || !e.active() || job == nil {
+		return err
+	}
+	has, err := call(ctx, "", "squeue", "--noheader", "--jobs="+e.id, "--format=%l")
+	if err != nil {
+		return err
+	}
+	want := minutes(deadline + job.Grace)
+	if limit := span(strings.TrimSpace(has)); limit == 0 || minutes(limit) >= want { // 0 is UNLIMITED
+		return nil
+	}
+	_, err = call(ctx, "", "scontrol", "update", "JobId="+e.id, "TimeLimit="+strconv.Itoa(want))
+	if _, away := errors.AsType[unreachableError](err); err != nil && !away {
+		err = fmt.Errorf("%w, except by an operator of Slurm: %w", cluster.ErrFixed, err)
 	}
 	return err
 }

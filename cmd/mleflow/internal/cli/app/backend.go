@@ -266,8 +266,12 @@ func (a *App) AttachFleet(ctx context.Context, b *Backend, flags *ClusterFlags, 
 	if err != nil {
 		return err
 	}
+	key, err := orderKey(b.Cache.Dir())
+	if err != nil && !b.Cache.ReadOnly() {
+		return err
+	}
 	b.Fleet = fleet.New(f, fleet.Options{
-		Cache: b.Remote, Address: address, Version: ThisVersion().Version, Folders: folders, Warn: a.Warn,
+		Key: key, Cache: b.Remote, Address: address, Version: ThisVersion().Version, Folders: folders, Warn: a.Warn,
 		Interrupted: func(jobs int) bool { return a.cancelJobs(errors.Is(context.Cause(ctx), executor.ErrLeave), jobs) },
 	})
 	count := b.Fleet.Jobs

@@ -44,7 +44,7 @@ type AttemptEntry struct {
 	Medal  string   `json:"medal,omitempty"`
 	Node   string   `json:"node,omitempty"`
 	Reason string   `json:"reason,omitempty"`
-	// Steered are the answers to what people asked of it.
+	// Steered are the answers to what people asked of it, and what the next apply is asked.
 	Steered []event.Steered `json:"steered,omitempty"`
 }
 
@@ -70,6 +70,11 @@ func newAttemptsList(a *app.App) *cobra.Command {
 					one.Log, _ = view.Excerpt(a.Tail(cmp.Or(one.MadeIn, one.RunID), one.Address, view.TailLines))
 				}
 			}
+			asked, err := unmet(a, past)
+			if err != nil {
+				return err
+			}
+			sum.Steered = append(sum.Steered, asked...)
 			entries := lists.Of(list, func(one *results.Attempt) AttemptEntry { return entryOf(one, sum) })
 			return a.Show(AttemptsJSON{entries}, func() { showAttempts(a, entries) })
 		})
@@ -198,6 +203,9 @@ func (o steerFlags) live(a *app.App) (list []*history.Past, err error) {
 			return nil, err
 		}
 		own, err := steerable(past)
+		if err != nil && waits(a, past) {
+			own, err = app.OwnRun(past, "who started it can steer it")
+		}
 		return []*history.Past{own}, err
 	}
 	l, err := a.OpenHistory()
@@ -216,6 +224,9 @@ func (o steerFlags) live(a *app.App) (list []*history.Past, err error) {
 			}
 			list = append(list, past)
 		}
+	}
+	if len(list) == 0 {
+		list = interrupted(l, entries)
 	}
 	if len(list) == 0 {
 		return nil, app.Usagef("no run of yours lives in this cache; mleflow runs lists them")
@@ -242,11 +253,8 @@ func newRunsDrain(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// settings are what runs set changes.
-var settings = map[string]step.Act{"parallelism": step.SetParallelism, "gpus": step.SetGPUs}
-
 func newRunsSet(a *app.App) *cobra.Command {
-	return a.Command("set [RUN] NAME=VALUE...", "Change the limits of a run that lives: parallelism, gpus", app.Takes(1, -1),
+	return a.Command("set [RUN] NAME=VALUE...", "Change the limits of a run that lives: parallelism, gpus, budget, deadline", app.Takes(1, -1),
 		func(cmd *cobra.Command, args []string) error {
 			var run []string
 			if !strings.Contains(args[0], "=") {
@@ -254,18 +262,14 @@ func newRunsSet(a *app.App) *cobra.Command {
 			}
 			var list []step.Request
 			for _, arg := range args {
-				name, value, _ := strings.Cut(arg, "=")
-				act, n := settings[name], 0
-				if act != "" {
-					n, _ = strconv.Atoi(value)
+				r, err := setting(arg)
+				if err != nil {
+					return err
 				}
-				if n < 1 && (n < 0 || act != step.SetGPUs || value != "0") {
-					return app.Usagef("%q sets nothing; write parallelism=4 or gpus=2", arg)
-				}
-				list = append(list, step.Request{Act: act, Value: n})
+				list = append(list, r)
 			}
 			if len(list) == 0 {
-				return app.Usagef("say what to set: parallelism=4 or gpus=2")
+				return app.Usagef("say what to set: " + settings)
 			}
 			past, err := a.FindRun(run)
 			if err != nil {
@@ -301,8 +305,12 @@ func ask(ctx context.Context, a *app.App, list []*asking) (err error) {
 		watches[q.past] = q.past.Watch()
 	}
 	for _, q := range list {
+		lives := q.past.Entry().State == history.Running
 		if q.Request, err = q.past.Ask(q.Request); err != nil {
 			return err
+		}
+		if !lives {
+			q.answer = left(a, q)
 		}
 	}
 	answered := func() bool { return !slices.ContainsFunc(list, func(q *asking) bool { return q.answer == nil }) }

@@ -1,15 +1,11 @@
 package runs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net"
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,8 +15,6 @@ import (
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
-	"github.com/mleflow/mleflow/cache/leaf/wholefile"
-	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
@@ -126,26 +120,9 @@ func proxyURL(text string) (at url.URL, err error) {
 // keptToken returns the token in a file that only this user can read, which is made if it does
 // not exist.
 func keptToken(path string) (string, error) {
-	err := wholefile.Create(path, 0o600, wholefile.Bytes([]byte(ui.Secret()+"\n")))
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", err
-	}
-	f, err := nolink.Open(filepath.Join(nolink.Folder(filepath.Dir(path)), filepath.Base(path)))
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, 1<<10))
-	token := strings.TrimSpace(string(text))
-	switch why := cmp.Or(nolink.Writers(info), view.When(info.Mode().Perm()&0o077 != 0, "can be read by other users")); {
-	case why != "":
-		return "", app.Usagef("%s %s; make it yours alone (chmod 600), or remove it so that a new token is made", path, why)
-	case err == nil && !tokenText.Regexp().MatchString(token):
-		return "", app.Usagef("%s does not hold a token of 32 to 200 letters, digits, hyphens and underscores; remove it so that one is made", path)
+	token, err := app.KeptSecret(path, ui.Secret())
+	if err == nil && !tokenText.Regexp().MatchString(token) {
+		err = app.Usagef("%s does not hold a token of 32 to 200 letters, digits, hyphens and underscores; remove it so that one is made", path)
 	}
 	return token, err
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"time"
@@ -29,19 +30,26 @@ const (
 // Do implements engine.Elsewhere.
 func (f *Fleet) Do(ctx context.Context, j engine.Job) (engine.Outcome, error) {
 	y := f.byName[j.Place]
-	w := &watched{f: f, y: y, j: j, phase: starting, name: cluster.JobName(j.Action.String())}
-	release, err := y.slot(ctx, func() {
+	w := &watched{f: f, y: y, j: j, phase: starting, name: cluster.JobName(j.Action.String()), steered: steered{open: map[string]step.Asked{}, acts: map[step.Act]bool{}}}
+	begin, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	begun := w.early(end)
+	defer begun()
+	release, err := y.slot(begin, func() {
 		w.emit(event.StepJob{State: event.JobQueued, Reason: "MaxJobs", Message: fmt.Sprintf("%d jobs run, as many as max_jobs allows", y.MaxJobs)})
 	})
 	if err != nil {
-		return w.out, err
+		begun()
+		return w.out, w.settle(ctx, nil, err)
 	}
 	defer release()
-	y.start(ctx)
+	y.start(begin)
 	news, stop := y.follow(w.name)
 	defer stop()
-	r, err := w.do(ctx, news)
-	if err != nil {
+	r, err := w.do(ctx, begin, begun, news)
+	begun()
+	err = w.settle(ctx, r, err)
+	if r == nil {
 		return w.out, err
 	}
 	defer w.clear()
@@ -50,7 +58,7 @@ func (f *Fleet) Do(ctx context.Context, j engine.Job) (engine.Outcome, error) {
 		w.out.Node = r.Node
 		w.showRan()
 	}
-	if err := r.Err(); err != nil {
+	if err != nil {
 		return w.out, err
 	}
 	if r.Record == nil {
@@ -88,11 +96,13 @@ type watched struct {
 	told   event.StepJob
 	// never is since when the cluster says that the job can never start.
 	never time.Time
+	steered
 }
 
-// do places the order, starts the job, and returns what came of it.
-func (w *watched) do(ctx context.Context, news <-chan struct{}) (*work.Result, error) {
-	if err := w.y.settled(ctx, w.name); err != nil {
+// do places the order, starts the job until begin ends, calls begun, and returns what came of
+// it.
+func (w *watched) do(ctx, begin context.Context, begun func(), news <-chan struct{}) (*work.Result, error) {
+	if err := w.y.settled(begin, w.name); err != nil {
 		return nil, err
 	}
 	before, err := w.y.status(w.name)
@@ -101,18 +111,31 @@ func (w *watched) do(ctx context.Context, news <-chan struct{}) (*work.Result, e
 	}
 	w.before = before.ID
 	live := before.State == cluster.Pending || before.State == cluster.Running
-	if err := w.place(ctx, live); err != nil {
-		return nil, w.interrupted(ctx, err)
+	if live { // its worker may have to be asked
+		begun()
+	}
+	if err := w.place(begin, live); err != nil {
+		return nil, w.interrupted(begin, err)
 	}
 	if live && !w.adopted { // its worker is about to end, and answers another order
-		if err := w.y.over(ctx, w.name); err != nil {
-			return nil, w.interrupted(ctx, err)
+		if err := w.y.over(begin, w.name); err != nil {
+			return nil, w.interrupted(begin, err)
 		}
 	}
-	if err := w.submit(ctx); err != nil {
-		return nil, w.interrupted(ctx, fmt.Errorf("backend %s: start job: %w; mleflow doctor --on says what the cluster refuses", w.y.Name, err))
+	if err := w.submit(begin); err != nil {
+		return nil, w.interrupted(begin, fmt.Errorf("backend %s: start job: %w; mleflow doctor --on says what the cluster refuses", w.y.Name, err))
 	}
 	w.started = time.Now()
+	if begun(); begin.Err() != nil {
+		return nil, w.interrupted(begin, context.Cause(begin))
+	}
+	asked := w.later
+	w.later = nil
+	for _, asked := range asked {
+		if w.obey(ctx, asked) {
+			return nil, w.withdraw(ctx)
+		}
+	}
 	return w.follow(ctx, news)
 }
 
@@ -127,6 +150,9 @@ func (w *watched) place(ctx context.Context, live bool) error {
 	if err != nil {
 		return err
 	}
+	if w.f.opts.Key != nil && j.Requests != nil {
+		o.Steer = w.f.opts.Key.Public().(ed25519.PublicKey)
+	}
 	o.Version, o.Address, o.Run, o.Try, o.Fresh, o.Tries, o.Folders = w.f.opts.Version, j.Address, j.RunID, j.Try, j.Fresh, j.Tries, w.f.opts.Folders
 	if w.task, w.adopted, err = work.Place(ctx, w.f.opts.Cache, work.Placement{Order: o, Refs: j.Args.Refs(), Live: live, Emit: j.Sink.Emit}); err != nil {
 		return step.Retryable(fmt.Errorf("place the order of %s: %w", j.Address, err), 0)
@@ -136,6 +162,9 @@ func (w *watched) place(ctx context.Context, live bool) error {
 
 func (w *watched) job() cluster.Job {
 	job := w.y.ask(w.j.Args.Limits)
+	if job.Deadline > 0 {
+		job.Deadline += w.more
+	}
 	job.Name, job.Action, job.Address = w.name, w.j.Action.String(), w.j.Address
 	job.Args = []string{"worker", job.Action, w.task.Order().String()}
 	job.Env = map[string]string{"MLEFLOW_REMOTE_CACHE": w.f.opts.Address}
@@ -208,10 +237,14 @@ func (w *watched) follow(ctx context.Context, news <-chan struct{}) (*work.Resul
 				}
 			}
 		}
-		timer.Reset(wait)
+		timer.Reset(w.pause(wait))
 		select {
 		case <-ctx.Done():
 			return nil, w.interrupted(ctx, context.Cause(ctx))
+		case asked := <-w.j.Requests:
+			if w.obey(ctx, asked) {
+				return nil, w.withdraw(ctx)
+			}
 		case <-news:
 			wait = firstPoll
 		case <-timer.C:
@@ -265,6 +298,8 @@ func (w *watched) pass(e event.Event) {
 	switch e := e.(type) {
 	case event.StepLog:
 		fmt.Fprintln(w.j.Log, e.Line)
+	case event.Steered:
+		w.answered(e)
 	case event.StepProgress, event.StepPhase, event.StepWaiting, event.Warning:
 		w.j.Sink.Emit(event.Readdressed(e, func(string) string { return w.j.Address }))
 	}
@@ -344,6 +379,9 @@ func (w *watched) emit(e event.StepJob) {
 
 // interrupted decides what becomes of the job when the run is interrupted.
 func (w *watched) interrupted(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), step.ErrCancelled) {
+		return w.withdraw(ctx)
+	}
 	if ctx.Err() == nil || w.task == nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,6 +35,8 @@ type Options struct {
 	// Folders are what workers need besides the arguments of a step; their content
 	// is in the cache.
 	Folders []work.Folder
+	// Key signs requests to workers; nil sends none.
+	Key ed25519.PrivateKey
 	// Interrupted decides whether so many jobs are to be cancelled when the run is
 	// interrupted; otherwise they go on. It is called at most once.
 	Interrupted func(jobs int) (cancel bool)
