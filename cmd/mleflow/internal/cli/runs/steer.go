@@ -90,7 +90,7 @@ func entryOf(one *results.Attempt, sum *history.Summary) AttemptEntry {
 	if one.Made.WallSeconds != nil {
 		e.Seconds = *one.Made.WallSeconds
 	}
-	if t := sum.Running[e.Address]; t != nil {
+	if t := sum.Running[e.Address]; t != nil && sum.State == history.Running {
 		e.Part, e.Submission = t.Phase.Name, t.Phase.Submission
 	}
 	e.Steered = lists.Where(sum.Steered, func(s event.Steered) bool { return s.Request.Address == e.Address })
