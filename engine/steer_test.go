@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -293,4 +294,75 @@ func TestHostileRequests(t *testing.T) {
 	if _, err := past.Ask(step.Request{Reason: "two\nlines"}); err == nil {
 		t.Error("a reason of two lines is taken")
 	}
+}
+
+// TestLimits ends a run whose budget is used up, or whose deadline has passed: what spends is
+// stopped, what has no agent yet is cancelled, and what waits does not start.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  step.Request
+		want string
+	}{
+		{"budget", step.Request{Act: step.SetBudget, Budget: 2e9}, "stop step.steered.a: as you say (budget of the run)"},
+		{"deadline", step.Request{Act: step.SetDeadline}, "cancel step.steered.b: as you say (deadline of the run)\nstop step.steered.a: as you say (deadline of the run)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			spent := make(chan bool, 1)
+			kind := steered(nil)
+			kind.New = func(step.Args) (step.Step, error) {
+				return spender{waiter{func(env *step.Env, asked step.Asked) error {
+					asked.Answer("as you say", nil)
+					if asked.Act == step.Cancel {
+						return step.ErrCancelled
+					}
+					spent <- true
+					return nil
+				}}, spent, c.set.Act == step.SetBudget}, nil
+			}
+			r.more = []step.Kind{kind}
+			sink := event.SinkFunc(func(e event.Event) {
+				start, _ := e.(event.StepStarted)
+				late, _ := e.(event.Steered)
+				if start.Address == "step.steered.a" || late.Refused != "" && late.Request.Act == c.set.Act {
+					c.set.Until = time.Now().Add(2 * time.Second)
+					r.askLater(t, c.set)
+				}
+			})
+			res, diags := r.engine().Apply(t.Context(), r.program(attemptsText), engine.ApplyOptions{KeepGoing: true, Sink: event.Multi(r.asks(t, ""), sink)})
+			if diags.HasErrors() || res.Counts[event.Ran] == 0 {
+				t.Fatalf("%v %+v", diags, res)
+			}
+			var got []string
+			for _, e := range r.events {
+				if s, ok := e.(event.Steered); ok && s.Request.Address != "" {
+					got = append(got, fmt.Sprintf("%s %s: %s (%s)", s.Request.Act, s.Request.Address, s.Effect+s.Refused, s.Request.Reason))
+				}
+			}
+			slices.Sort(got)
+			if strings.Join(got, "\n") != c.want {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
+// spender is an attempt that reports what it costs; that of b has no agent.
+type spender struct {
+	waiter
+	stopped chan bool
+	ends    bool
+}
+
+func (s spender) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	if strings.HasSuffix(env.Address, ".a") {
+		env.Phase(step.Phase{Name: step.Running, Spent: step.Spent{Cost: 15e8}})
+		env.Phase(step.Phase{Name: step.Running, Spent: step.Spent{Cost: 25e8}, Submission: step.SubmissionValid})
+	} else if s.ends { // nobody asks it
+		<-s.stopped
+		ref, err := cache.PutBytes(ctx, env.Store, []byte("out"))
+		return cache.Outputs{"content": {Ref: ref}}, err
+	}
+	return s.waiter.Run(ctx, env)
 }

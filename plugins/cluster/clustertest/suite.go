@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -58,6 +59,7 @@ func Run(t *testing.T, bed Bed) {
 		{"Cancel", true, (*bench).cancel},
 		{"CancelStubborn", true, (*bench).cancelStubborn},
 		{"CancelWaiting", true, (*bench).cancelWaiting},
+		{"Extend", true, (*bench).extend},
 		{"Unknown", true, (*bench).unknown},
 		{"Near", true, (*bench).near},
 		{"ServerRestarts", bed.Restart != nil, (*bench).serverRestarts},
@@ -380,6 +382,25 @@ func (b *bench) cancelStubborn() {
 	if s := b.ended(job.Name); s.State == cluster.Succeeded || s.Starts > 1 {
 		b.Errorf("status %+v", s)
 	}
+}
+
+// extend raises the deadline of a job that runs, unless the cluster lets nobody do that. A
+// lower one changes nothing.
+func (b *bench) extend() {
+	job := b.job("sleep", "12s", "0")
+	job.Deadline = 10 * time.Second
+	b.start(job)
+	b.running(job.Name)
+	for _, name := range []string{job.Name, cluster.JobName(strings.Repeat("1", 64))} {
+		for _, deadline := range []time.Duration{time.Hour, time.Second} {
+			if err := b.backend.Extend(b.Context(), name, deadline); errors.Is(err, cluster.ErrFixed) {
+				b.Skip(err)
+			} else if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.want(job.Name, cluster.Succeeded)
 }
 
 // cancelWaiting fills the cluster, so that a job has to wait.
