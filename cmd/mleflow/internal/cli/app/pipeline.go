@@ -63,7 +63,7 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 		}
 		return engine.AskRepeats
 	}
-	cmd.Flags().StringVar(&f.attempt, "attempt", "", "run one attempt again, grade it, and do nothing else: the `KEY` AGENT/COMPETITION/SEED or its address")
+	cmd.Flags().StringVar(&f.attempt, "attempt", "", "run one attempt again, grade it, and do nothing else: `KEY` is AGENT/COMPETITION/SEED or an address")
 }
 
 // Options are what the flags say of a pipeline.

@@ -61,10 +61,16 @@ type AnswersJSON struct {
 
 func newAttemptsList(a *app.App) *cobra.Command {
 	return a.RunCommand("list [RUN]", "List the attempts of a run, with state, time and score", app.Takes(0, 1),
-		func(_ *cobra.Command, past *history.Past, _ []string) error {
+		func(cmd *cobra.Command, past *history.Past, _ []string) error {
 			list, sum, err := attempts.Of(past)
 			if err != nil {
 				return err
+			}
+			if cmd.Flags().NArg() == 0 {
+				others, _ := steerFlags{}.live(a) // without any, nothing is to be said
+				for _, other := range slices.DeleteFunc(others, func(other *history.Past) bool { return other.Info.ID == past.Info.ID }) {
+					fmt.Fprintf(a.Stderr, "Run %s lives, too: mleflow attempts list %s\n", other.Info.ID, other.Info.ID)
+				}
 			}
 			for _, one := range list {
 				if one.LogTells() {
