@@ -186,14 +186,18 @@ func (r *run) counted(ctx context.Context, n *node, attempt int, do func() error
 	err := do()
 	l.Type, l.Why, l.Status = history.Ended, "", history.StatusRan
 	switch {
-	case err != nil && (ctx.Err() != nil || errors.Is(err, step.ErrCancelled) || errors.Is(err, step.ErrRequeued)):
+	case errors.Is(err, step.ErrCancelled):
+		l.Status, l.Steered = history.StatusCancelled, step.CancelledWord
+	case errors.Is(err, step.ErrRequeued):
+		l.Status, l.Steered = history.StatusCancelled, step.RequeuedWord
+	case err != nil && ctx.Err() != nil:
 		l.Status = history.StatusCancelled
 	case err != nil:
 		l.Status = history.StatusFailed
 	case n.found:
 		l.Status = history.StatusFound
 	default:
-		l.Result = ResultID(n.decision.record.Outputs)
+		l.Result, l.Steered = ResultID(n.decision.record.Outputs), n.decision.record.Tries.Steered
 		if n.decision.record.Final() == nil {
 			l.Status = history.StatusNotFinal
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -142,6 +143,28 @@ func steered(sets [][]string) (acts []string) {
 	}
 	slices.Sort(acts)
 	return slices.Compact(acts)
+}
+
+// ByHand says how a person steered an attempt with these conditions: "stopped early by hand
+// at 3h12m0s", "time 26h by hand"; "" of one that nobody steered.
+func ByHand(set []string) string {
+	var ways []string
+	var more time.Duration
+	for _, v := range step.ConditionValues(set, step.Steered) {
+		if at, ok := strings.CutPrefix(v, "stopped@"); ok {
+			ways = append(ways, "stopped early by hand at "+at)
+		} else if by, err := time.ParseDuration(strings.TrimPrefix(v, Time+"+")); err == nil {
+			more += by
+		} else {
+			ways = append(ways, v+" by hand")
+		}
+	}
+	if limit, err := time.ParseDuration(strings.TrimSuffix(valuesOf(Time, [][]string{set}), "+waits")); more > 0 && err == nil {
+		ways = append(ways, Time+" "+Limit(limit+more)+" by hand")
+	} else if more > 0 {
+		ways = append(ways, Time+"+"+Limit(more)+" by hand")
+	}
+	return strings.Join(ways, ", ")
 }
 
 // largest is the largest of the numbers that sets have under a key; 0 without any.

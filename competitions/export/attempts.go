@@ -109,6 +109,7 @@ func settingColumns(r *rows[*results.Attempt]) {
 	tries("attempts_published", func(t results.Tries) int { return t.Published })
 	tries("attempts_thrown_away", func(t results.Tries) int { return t.ThrownAway })
 	r.text("tries_not_provable", func(r *results.Attempt) string { return r.Unproven })
+	r.text("by_hand", func(r *results.Attempt) string { return conditions.ByHand(r.Report.Conditions) })
 	r.text("conditions", func(r *results.Attempt) string { return strings.Join(r.Report.Conditions, " ") })
 	r.whole("snapshots", func(r *results.Attempt) int { return len(r.Snapshots) })
 }

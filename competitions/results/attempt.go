@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -44,6 +45,9 @@ type Attempt struct {
 	// Failure is the error of a step that failed, which no result of an agent is, and
 	// Log what the end of the attempt's log tells; see Attempt.Reason.
 	Failure, Log string
+	// Acts are what people asked of it that was done, in words, oldest first; empty unless
+	// they come from the journal of its run.
+	Acts []string
 	// Standing is the degree to which the score was checked; see docs/export.md.
 	Standing string
 
@@ -104,6 +108,15 @@ type Snapshot = grading.Moment
 // runs is one. It is empty for a report in a file, which nothing identifies.
 func (a *Attempt) Key() string {
 	return cmp.Or(a.AttemptAction, a.GradeAction)
+}
+
+// ByHand says how people steered the attempt: by its conditions, then each act.
+func (a *Attempt) ByHand() string {
+	ways := a.Acts
+	if text := conditions.ByHand(a.Report.Conditions); text != "" {
+		ways = append([]string{text}, ways...)
+	}
+	return strings.Join(ways, "; ")
 }
 
 // Competition is the ID of the competition.

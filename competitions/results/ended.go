@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -143,6 +144,8 @@ func (a *Attempt) Reason() string {
 		if worked != nil {
 			why = "stopped after " + rounded(*worked)
 		}
+	case outcome.StoppedEarly:
+		why = cmp.Or(strings.TrimPrefix(conditions.ByHand(a.Report.Conditions), "stopped early "), why)
 	case outcome.OutOfMemory:
 		if p := a.PeakMemoryBytes; p != nil {
 			why += fmt.Sprintf(", used %.0f MiB", *p/(1<<20))

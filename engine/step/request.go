@@ -2,6 +2,7 @@ package step
 
 import (
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -25,6 +26,25 @@ const (
 	// Extend gives it more time or money.
 	Extend Act = "extend"
 )
+
+// The words of a chain for attempts that people ended without a result; see ActOf.
+const (
+	CancelledWord = "cancelled"
+	RequeuedWord  = "requeued"
+)
+
+// ActOf is the act that a word such as "stopped@3h12m0s" or "time+2h" tells of.
+func ActOf(word string) Act {
+	switch {
+	case word == CancelledWord:
+		return Cancel
+	case word == RequeuedWord:
+		return Requeue
+	case strings.HasPrefix(word, "stopped@"):
+		return Stop
+	}
+	return Extend
+}
 
 // The acts on a run.
 const (

@@ -1,12 +1,17 @@
 package attempts
 
 import (
+	"cmp"
 	"fmt"
-	"path"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/addr"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/history"
 )
 
@@ -30,17 +35,60 @@ func Of(past *history.Past) ([]*results.Attempt, *history.Summary, error) {
 	return j.List(), sum, nil
 }
 
-// Find returns the attempts that a key names: agent/competition/seed, in each part of
-// which * stands for anything, or the address of a step, with * for its keys.
-func Find(list []*results.Attempt, key string) (found []*results.Attempt, err error) {
-	if _, err := path.Match(key, ""); err != nil {
-		return nil, fmt.Errorf("%q is not a pattern: %w", key, err)
+// Find returns the attempts that a key names, at least one: agent/competition/seed or the
+// address of a step, with * for anything. The address of a block names all its attempts. Of
+// several lists the first counts in which the key names any. The error of a key that names
+// none says what there is.
+func Find(key string, among ...[]*results.Attempt) ([]*results.Attempt, error) {
+	like, err := regexp.Compile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(key), `\*`, ".*") + "$")
+	if err != nil {
+		return nil, fmt.Errorf("%.80q names no attempt: %w", key, err)
 	}
-	for _, a := range list {
-		named, _ := path.Match(key, Name(a))
-		if named || slices.Contains([]string{a.Address, a.GradeAddress}, key) {
-			found = append(found, a)
+	address := key
+	if parsed, err := addr.Parse(key); err == nil {
+		address = parsed.String()
+	}
+	for _, list := range among {
+		for _, is := range []func(string) bool{
+			func(s string) bool { return s != "" && s == address },
+			func(s string) bool { return strings.HasPrefix(s, address+"[") || s != "" && like.MatchString(s) },
+		} {
+			found := lists.Where(list, func(a *results.Attempt) bool { return is(Name(a)) || is(a.Address) || is(a.GradeAddress) })
+			if len(found) > 0 {
+				return found, nil
+			}
 		}
 	}
-	return found, nil
+	if len(among[0]) == 0 {
+		return nil, fmt.Errorf("%.80q names no attempt: there is none", key)
+	}
+	near := diag.DidYouMean(key, names(among[0]))
+	return nil, fmt.Errorf("no attempt is called %.80q.%s Write AGENT/COMPETITION/SEED or an address, with * for anything; there is %s", key, near, listed(among[0]))
+}
+
+// One returns the attempt that a key names; see Find. It is an error if there are several.
+func One(key string, among ...[]*results.Attempt) (*results.Attempt, error) {
+	found, err := Find(key, among...)
+	if err == nil && len(found) > 1 {
+		err = fmt.Errorf("%q names %d attempts, and one is needed: write %s", key, len(found), listed(found))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// mostListed is the most attempts that an error lists.
+const mostListed = 10
+
+func names(list []*results.Attempt) []string { return lists.Of(list, Name) }
+
+// listed lists attempts by name, or by address if several have the same name.
+func listed(list []*results.Attempt) string {
+	of := names(list)
+	if sorted := slices.Sorted(slices.Values(of)); len(slices.Compact(sorted)) < len(of) {
+		of = lists.Of(list, func(a *results.Attempt) string { return cmp.Or(a.Address, a.GradeAddress) })
+	}
+	text := strings.Join(of[:min(len(of), mostListed)], ", ")
+	return view.OneLine(text) + view.When(len(of) > mostListed, fmt.Sprintf(" and %d more", len(of)-mostListed))
 }

@@ -68,7 +68,7 @@ func Unplanned(sum *history.Summary) []Pair {
 // JournalOf is the journal of a run that was read as a whole, with the pairs and names of its
 // plan. Without a plan, p is nil, and steps with the same key belong together.
 func JournalOf(p *plan.Plan, sum *history.Summary) Journal {
-	j := Journal{Run: sum.Info, Live: sum.State == history.Running, Last: sum.Last, Step: StepsOf(sum)}
+	j := Journal{Run: sum.Info, Live: sum.State == history.Running, Last: sum.Last, Step: StepsOf(sum), Steered: sum.Steered}
 	if p == nil {
 		j.Pairs = Unplanned(sum)
 		return j
@@ -107,6 +107,8 @@ type Journal struct {
 	Step func(address string) *history.StepSummary
 	// Reports are the grading reports that can be read, by the addresses of their steps.
 	Reports map[string]grading.Graded
+	// Steered are the answers to what people asked.
+	Steered []event.Steered
 	Catalog *competitions.Catalog
 }
 
@@ -114,6 +116,8 @@ type Journal struct {
 func (j *Journal) List() []*results.Attempt {
 	out := make([]*results.Attempt, len(j.Pairs))
 	names := j.naming()
+	done := lists.Where(j.Steered, func(s event.Steered) bool { return s.Refused == "" && s.Request.Address != "" })
+	acts := lists.By(done, func(s event.Steered) string { return s.Request.Address })
 	for i, p := range j.Pairs {
 		a := &results.Attempt{Address: p.Attempt, GradeAddress: p.Grade, RunID: j.Run.ID, Pipeline: j.Run.Pipeline, Mleflow: j.Run.Version, Started: j.Run.Started.UTC().Format(time.RFC3339)}
 		out[i] = a
@@ -122,6 +126,7 @@ func (j *Journal) List() []*results.Attempt {
 		} else {
 			a.Agent, a.Report.CompetitionID, a.Seed = j.named(p, names)
 		}
+		a.Acts = lists.Of(acts[p.Attempt], view.ActText)
 		attempt, grade := j.Step(p.Attempt), j.Step(p.Grade)
 		read(a, attempt, grade)
 		if a.Phase = j.phase(p, attempt, grade); a.Phase == results.Interrupted {

@@ -91,7 +91,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		{atMost(1, suffixed("hcl")), "init"},
 		{suffixed("hcl"), "fmt"},
 		{atMost(1, pipelineFiles), "validate, plan, doctor, apply, rehearse, lock, graph"},
-		{inTurn(orFiles(c.completeSteps), c.completeSteps), "explain"},
+		{inTurn(orFiles(c.completeKeys), c.completeKeys), "explain"},
 		{atMost(1, c.completeRuns), "show, attempts list, runs drain, runs pause, runs continue, runs name, runs note, runs tag, bundle, report, export run-group, export inspect, export otel"},
 		{inTurn(c.completeRuns, c.completeRunSteps), "attempts fork, logs, export atif"},
 		{atMost(1, c.completeOutputs), "output"},
@@ -121,7 +121,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 }
 
 // anyValue are the keys of values that nothing completes.
-const anyValue = "--url, --image, --images, --title, --attempt, KEY@TIME, --model, IMAGE, GLOB, --experiment-id, --common, --power, ATTEMPTS, " +
+const anyValue = "--url, --image, --images, --title, KEY@TIME, --model, IMAGE, GLOB, --experiment-id, --common, --power, ATTEMPTS, " +
 	"AGE, N, NAME, USD, GROUP, KEY=VALUE, TEXT, SIZE, SEED, TIME, TIMES, MODELS, HOURS, DATE, DIGEST"
 
 // valueCompleters are those of flags; see completerOf for the keys. A value that
@@ -138,7 +138,8 @@ func (c *completion) valueCompleters() map[string]completer {
 		{words("any", "time=24h", "gpus=1"), "mleflow leaderboard --class"},
 		{words("v1", "v1m", "v2", "v2m"), "mleflow leaderboard --version, --against-version"},
 		{words("agent"), "--fail-on"},
-		{c.completeRetry, "--retry"},
+		{both(words(outcome.RetryWords()...), c.completeKeys), "--retry"},
+		{c.completeKeys, "--attempt"},
 		{words(leaderboard.RuleNames()...), "--exclude-rule"},
 		{suffixed("hcl"), "--on, mleflow lock --output"},
 		{words(string(app.AskFirst), string(app.LeaveThem), string(app.StopThem)), "--on-interrupt"},
@@ -282,26 +283,31 @@ func (c *completion) summary(cmd *cobra.Command, args []string) *history.Summary
 	return sum
 }
 
+// attempts are the names of the attempts of a run; a run that cannot be read has none.
+func (c *completion) attempts(run []string) []string {
+	past, err := c.FindRun(run)
+	if err != nil {
+		return nil
+	}
+	list, _, _ := attempts.Of(past)
+	return lists.Of(list, attempts.Name)
+}
+
 // completeLive completes the names of the attempts of the latest run.
-func (c *completion) completeLive(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+func (c *completion) completeLive(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var run []string
 	if f := cmd.Flag("run"); f.Changed {
 		run = []string{f.Value.String()}
 	}
-	past, err := c.FindRun(run)
-	if err != nil {
-		return nil, offered
-	}
-	list, _, _ := attempts.Of(past) // a run that cannot be read has no names
-	return lists.Of(list, attempts.Name), offered
+	return c.attempts(run), offered
 }
 
-// completeRunSteps completes the addresses of a run.
-func (c *completion) completeRunSteps(cmd *cobra.Command, args []string, _ string) (addresses []string, _ cobra.ShellCompDirective) {
+// completeRunSteps completes the attempts of a run, then the addresses of its steps.
+func (c *completion) completeRunSteps(cmd *cobra.Command, args []string, _ string) (named []string, _ cobra.ShellCompDirective) {
 	if sum := c.summary(cmd, args); sum != nil {
-		addresses = view.InOrder(lists.Of(sum.Steps, view.StepAddress), func(a string) string { return a })
+		named = append(c.attempts([]string{sum.ID}), view.InOrder(lists.Of(sum.Steps, view.StepAddress), func(a string) string { return a })...)
 	}
-	return addresses, offered
+	return named, offered
 }
 
 // completeContent completes the addresses of a run, and the outputs of one that
@@ -473,8 +479,13 @@ func (c *completion) completeSteps(_ *cobra.Command, args []string, _ string) (a
 	return addresses, offered
 }
 
-// completeRetry completes the values of -retry: its words, then addresses.
-func (c *completion) completeRetry(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+// completeKeys completes the attempts of a pipeline, then the addresses of its steps.
+func (c *completion) completeKeys(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	p := c.glance(args)
+	if p == nil {
+		return nil, offered
+	}
 	steps, directive := c.completeSteps(cmd, args, start)
-	return slices.Concat(outcome.RetryWords(), steps), directive
+	list, _ := app.AttemptsIn(p)
+	return append(lists.Of(list, attempts.Name), steps...), directive
 }

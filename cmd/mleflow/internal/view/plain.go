@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -209,6 +210,25 @@ func SteeredText(e event.Steered) string {
 		return text + ", refused: " + OneLine(e.Refused)
 	}
 	return text + ": " + OneLine(e.Effect)
+}
+
+// actsShown is the most acts that a list shows.
+const actsShown = 20
+
+// Acts lists what people asked of a run and its attempts, the latest of many, oldest first.
+func Acts(list []event.Steered) (texts []string) {
+	if more := len(list) - actsShown; more > 0 {
+		texts, list = []string{"by hand: " + Plural(more, "earlier act")}, list[more:]
+	}
+	for _, e := range list {
+		texts = append(texts, "by hand: "+cmp.Or(OneLine(e.Request.Address), "the run")+": "+ActText(e))
+	}
+	return texts
+}
+
+// ActText says when a person asked something, what it was, and what followed.
+func ActText(e event.Steered) string {
+	return e.Time.UTC().Format("2006-01-02 15:04:05 UTC ") + SteeredText(e)
 }
 
 // WarningText writes a warning with the step it belongs to, if any.

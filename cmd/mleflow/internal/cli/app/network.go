@@ -17,7 +17,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine"
-	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -257,18 +256,18 @@ func (s *Store) WithRemote(address string, run func(*remote.Tier) error) error {
 	})
 }
 
-// WithRecord opens the results of a run with the record of one of its steps.
-func (s *Store) WithRecord(ctx context.Context, past *history.Past, address string, use func(ResultCache, *cache.Record) error) error {
-	parsed, err := addr.Parse(address)
+// WithRecord opens the results of a run with the record of one of its steps or attempts.
+func (s *Store) WithRecord(ctx context.Context, past *history.Past, named string, use func(ResultCache, *cache.Record) error) error {
+	address, err := AddressIn(past, named)
 	if err != nil {
-		return Wrong(err)
+		return err
 	}
 	sum, err := past.Summary()
 	if err != nil {
 		return err
 	}
 	return s.WithResults(past, func(c ResultCache) error {
-		rec, err := (&outputs.Source{Store: c, Index: c, Run: sum}).Record(ctx, parsed.String())
+		rec, err := (&outputs.Source{Store: c, Index: c, Run: sum}).Record(ctx, address)
 		if errors.Is(err, outputs.ErrNone) {
 			return Wrong(err)
 		}

@@ -15,9 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
@@ -50,7 +52,7 @@ type SelectFlags struct {
 func (f *SelectFlags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.targets, "target", nil, "only the step or instance `ADDRESS` and what it needs; repeatable")
 	cmd.Flags().StringArrayVar(&f.forced, "force", nil, "run the step or instance `ADDRESS` even if cached; repeatable")
-	cmd.Flags().StringArrayVar(&f.retried, "retry", nil, "run cached attempts again: `WHICH` is failed, invalid, no-submission, another outcome such as timed-out, or an address; repeatable. Boards say how often each was tried")
+	cmd.Flags().StringArrayVar(&f.retried, "retry", nil, "run cached attempts again: `WHICH` is failed, invalid, no-submission, another outcome such as timed-out, or attempts as AGENT/COMPETITION/SEED, with * for anything, or an address; repeatable. Boards say how often each was tried")
 	rerun := cmd.Flags().Bool("rerun", false, "repeat attempts that have results although nothing that you wrote differs; --rerun=false uses these results")
 	f.rerun = func() engine.Repeats {
 		switch {
@@ -61,7 +63,7 @@ func (f *SelectFlags) Register(cmd *cobra.Command) {
 		}
 		return engine.AskRepeats
 	}
-	cmd.Flags().StringVar(&f.attempt, "attempt", "", "run one attempt again, grade it, and do nothing else: `AGENT/COMPETITION/SEED` or its address")
+	cmd.Flags().StringVar(&f.attempt, "attempt", "", "run one attempt again, grade it, and do nothing else: `KEY` is AGENT/COMPETITION/SEED or an address")
 }
 
 // Options are what the flags say of a pipeline.
@@ -71,16 +73,25 @@ func (f *SelectFlags) Options(p *engine.Program) (opts engine.PlanOptions, err e
 	}
 	var errTargets, errRetry error
 	opts.Targets, errTargets = Addresses("target", f.targets)
-	opts.Retry, errRetry = retryOf(f.retried)
+	opts.Retry, errRetry = retryOf(p, f.retried)
 	if opts.Force, err = Addresses("force", f.forced); f.attempt == "" || cmp.Or(errTargets, err) != nil {
 		return opts, cmp.Or(errTargets, err, errRetry)
 	}
 	if len(f.targets)+len(f.retried) > 0 {
 		return opts, Usagef("--attempt says what runs; leave --target and --retry out")
 	}
-	again, targets, err := namedAttempt(p, f.attempt)
-	opts.Targets, opts.Retry = targets, &engine.Retry{Named: []addr.Instance{again}, Choose: chooser(nil).choose}
-	return opts, err
+	at, err := attemptIn(p, f.attempt)
+	if err != nil {
+		return opts, Usagef("--attempt: %w", err)
+	}
+	again := p.Instances[at].Addr
+	opts.Targets, opts.Retry = []addr.Instance{again}, &engine.Retry{Named: []addr.Instance{again}, Choose: chooser(nil).choose}
+	for _, inst := range p.Instances {
+		if inst.Step.Kind.Name == conditions.GradeKind && slices.Contains(inst.Deps, at) {
+			opts.Targets = append(opts.Targets, inst.Addr)
+		}
+	}
+	return opts, nil
 }
 
 // Addresses reads the addresses that a flag was given.
@@ -214,44 +225,8 @@ func PipelineFile(args []string) (string, error) {
 // UsePipeline notes the competitions that a pipeline names.
 func (a *App) UsePipeline(path string) { a.Interrupts.Reading(func() { a.Library.UsePipeline(path) }) }
 
-// namedAttempt finds the attempt that the value of --attempt names in a pipeline. It
-// returns its address, and those of it and its grades.
-func namedAttempt(p *engine.Program, named string) (attempt addr.Instance, targets []addr.Instance, err error) {
-	var all, found []string
-	at := -1
-	for i, inst := range p.Instances {
-		if inst.Step.Kind.Name != conditions.AttemptKind {
-			continue
-		}
-		args, diags := p.Args(i)
-		if diags.HasErrors() {
-			continue // the plan tells it
-		}
-		parts := lists.Of(inst.Step.Kind.Names(args), func(part string) string { return cmp.Or(part, "?") }) // not known yet
-		name := strings.Join(parts, "/")
-		all = append(all, name)
-		if name == named || inst.Addr.String() == named {
-			at, found = i, append(found, inst.Addr.String())
-		}
-	}
-	switch {
-	case len(found) > 1:
-		return attempt, nil, Usagef("--attempt: %q is several: %s; choose with --target ADDRESS --retry ADDRESS", named, strings.Join(found[:min(len(found), 10)], ", "))
-	case at < 0:
-		return attempt, nil, Usagef("--attempt: there is no %q; write an address or AGENT/COMPETITION/SEED, one of: %s", named, strings.Join(all[:min(len(all), 10)], ", "))
-	}
-	attempt = p.Instances[at].Addr
-	targets = []addr.Instance{attempt}
-	for _, inst := range p.Instances {
-		if inst.Step.Kind.Name == conditions.GradeKind && slices.Contains(inst.Deps, at) {
-			targets = append(targets, inst.Addr)
-		}
-	}
-	return attempt, targets, nil
-}
-
 // retryOf reads the values of -retry; nil without any.
-func retryOf(texts []string) (*engine.Retry, error) {
+func retryOf(p *engine.Program, texts []string) (*engine.Retry, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
@@ -260,10 +235,17 @@ func retryOf(texts []string) (*engine.Retry, error) {
 	for _, text := range texts {
 		list := outcome.Retried(text)
 		switch {
-		case strings.Contains(text, "."):
+		case strings.HasPrefix(text, "step.") && !strings.Contains(text, "*"):
 			named = append(named, text)
+		case list == nil && !strings.ContainsAny(text, "/*"):
+			return nil, Usagef("--retry: %q is neither an attempt nor one of %s", text, strings.Join(outcome.RetryWords(), ", "))
 		case list == nil:
-			return nil, Usagef("--retry: %q is neither an address nor one of %s", text, strings.Join(outcome.RetryWords(), ", "))
+			all, own := AttemptsIn(p)
+			found, err := attempts.Find(text, all, own)
+			if err != nil {
+				return nil, Usagef("--retry: %w", err)
+			}
+			named = append(named, lists.Of(found, func(a *results.Attempt) string { return a.Address })...)
 		default:
 			c = append(c, list...)
 		}

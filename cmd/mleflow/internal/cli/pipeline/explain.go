@@ -21,14 +21,14 @@ import (
 func NewExplain(a *app.App) *cobra.Command {
 	var in app.InputFlags
 	var on app.ClusterFlags
-	return a.Command("explain [FILE.hcl] ADDRESS", "Explain one step: why it would run and what its key is made of", app.Takes(1, 2),
+	return a.Command("explain [FILE.hcl] KEY", "Explain one step: why it would run and what its key is made of", app.Takes(1, 2),
 		func(cmd *cobra.Command, args []string) error {
 			last := len(args) - 1
-			address, err := addr.Parse(args[last])
-			if err != nil {
-				return app.Wrong(err)
-			}
 			return a.WithProgram(cmd.Context(), args[:last], in, &on, func(b *app.Backend, p *engine.Program) error {
+				address, err := app.AddressOf(p, args[last])
+				if err != nil {
+					return err
+				}
 				x, diags := b.Engine.Explain(cmd.Context(), p, address)
 				if err := a.Settle(diags, p); err != nil {
 					return err

@@ -118,7 +118,7 @@ const codeOutput = "code"
 
 func newFingerprintCompare(a *app.App) *cobra.Command {
 	var all bool
-	cmd := a.Command("compare DATABASE (CODE | RUN ADDRESS)",
+	cmd := a.Command("compare DATABASE (CODE | RUN KEY)",
 		"Show what code has in common with a database of fingerprints", app.Takes(2, 3),
 		func(cmd *cobra.Command, args []string) error {
 			db, sum, err := readFingerprints(args[0])
@@ -172,14 +172,14 @@ func readFingerprints(path string) (*winnow.Database, string, error) {
 }
 
 // attemptCode reads the code that an attempt left.
-func attemptCode(ctx context.Context, a *app.App, run, address string) (sources []*pysource.Source, skipped []pysource.Skipped, err error) {
+func attemptCode(ctx context.Context, a *app.App, run, key string) (sources []*pysource.Source, skipped []pysource.Skipped, err error) {
 	past, err := a.FindRun([]string{run})
 	if err != nil {
 		return nil, nil, err
 	}
-	err = a.WithRecord(ctx, past, address, func(c app.ResultCache, rec *cache.Record) error {
+	err = a.WithRecord(ctx, past, key, func(c app.ResultCache, rec *cache.Record) error {
 		if rec.Outputs[codeOutput].Ref.IsZero() {
-			return app.Usagef("%s has no output code: it is no attempt of an agent", view.OneLine(address))
+			return app.Usagef("%s has no output code: it is no attempt of an agent", view.OneLine(rec.Address))
 		}
 		sources, skipped, err = pysource.ReadDir(tree.NewFS(ctx, c, rec.Outputs[codeOutput].Ref))
 		return err

@@ -235,7 +235,7 @@ func (v verdict) flags() (list view.Parts) {
 		list.If(r.Others > 0, fmt.Sprintf("%s: %s in its place or of the same agent before it", r.Address, view.Plural(r.Others, "other attempt")))
 		list.If(r.Attempt == "" && r.Standing != verify.Refused, r.Address+": no attempt made the submission")
 	}
-	return list
+	return append(list, view.Acts(v.Acts)...)
 }
 
 func keysText(x *bundle.Examined) string {

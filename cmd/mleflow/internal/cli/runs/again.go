@@ -136,17 +136,21 @@ type forkOptions struct {
 
 func newFork(a *app.App) *cobra.Command {
 	var o forkOptions
-	cmd := a.RunCommand("fork RUN ADDRESS", "Start an attempt from a checkpoint of another one", app.Takes(2, 2),
+	cmd := a.RunCommand("fork RUN KEY", "Start an attempt from a checkpoint of another one", app.Takes(2, 2),
 		func(cmd *cobra.Command, past *history.Past, args []string) error {
 			past, err := repeatable(past)
 			if err != nil {
 				return err
 			}
-			fork, err := o.choose(cmd.Context(), a, past, args[1])
+			address, err := app.AddressIn(past, args[1])
 			if err != nil {
 				return err
 			}
-			more, err := o.args(args[1], fork)
+			fork, err := o.choose(cmd.Context(), a, past, address)
+			if err != nil {
+				return err
+			}
+			more, err := o.args(address, fork)
 			if err != nil {
 				return err
 			}

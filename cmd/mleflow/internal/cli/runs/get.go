@@ -15,7 +15,6 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
-	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
@@ -30,7 +29,7 @@ type getOptions struct {
 // NewGet returns the command get.
 func NewGet(a *app.App) *cobra.Command {
 	var o getOptions
-	cmd := a.RunCommand("get RUN [ADDRESS[.OUTPUT]] -o DIR", "Copy results of a run out of the cache", app.Takes(1, 2),
+	cmd := a.RunCommand("get RUN [KEY[.OUTPUT]] -o DIR", "Copy results of a run out of the cache", app.Takes(1, 2),
 		func(cmd *cobra.Command, past *history.Past, args []string) error {
 			switch {
 			case o.dir == "":
@@ -75,9 +74,9 @@ func copyResults(ctx context.Context, a *app.App, c app.ResultCache, past *histo
 		}
 		return showGot(t, done, o.dir)
 	}
-	address, output, err := splitOutput(o.what[0])
+	address, output, err := splitOutput(past, o.what[0])
 	if err != nil {
-		return app.Wrong(err)
+		return err
 	}
 	parts, err := a.Concretes()
 	if err != nil {
@@ -96,21 +95,16 @@ func copyResults(ctx context.Context, a *app.App, c app.ResultCache, past *histo
 	})
 }
 
-// splitOutput takes ADDRESS or ADDRESS.OUTPUT apart.
-func splitOutput(text string) (address, output string, err error) {
-	whole, err := addr.Parse(text)
-	if err == nil {
-		return whole.String(), "", nil
+// splitOutput takes KEY or KEY.OUTPUT apart, and returns the address of the step.
+func splitOutput(past *history.Past, text string) (address, output string, err error) {
+	if address, err = app.AddressIn(past, text); err == nil {
+		return address, "", nil
 	}
-	cut := strings.LastIndexByte(text, '.')
-	if cut < 0 {
-		return "", "", err
+	cut := max(0, strings.LastIndexByte(text, '.'))
+	if of, short := app.AddressIn(past, text[:cut]); short == nil {
+		return of, text[cut+1:], nil
 	}
-	parsed, short := addr.Parse(text[:cut])
-	if short != nil {
-		return "", "", err
-	}
-	return parsed.String(), text[cut+1:], nil
+	return "", "", err
 }
 
 func showGot(t *app.Terminal, done *outputs.Written, dir string) error {

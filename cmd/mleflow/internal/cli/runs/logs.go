@@ -20,7 +20,6 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
-	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -32,13 +31,13 @@ import (
 func NewLogs(a *app.App) *cobra.Command {
 	var attempt int
 	var raw, follow, asTranscript, full bool
-	cmd := a.RunCommand("logs RUN [ADDRESS]", "Print what the steps of a run printed", app.Takes(1, 2),
+	cmd := a.RunCommand("logs RUN [KEY]", "Print what the steps of a run printed", app.Takes(1, 2),
 		func(cmd *cobra.Command, past *history.Past, args []string) error {
 			switch {
 			case full && !asTranscript:
 				return app.Usagef("--full goes with --transcript")
 			case asTranscript && (len(args) == 1 || follow || raw || attempt != 0):
-				return app.Usagef("--transcript takes RUN and ADDRESS, and neither -f, --raw nor --attempt")
+				return app.Usagef("--transcript takes RUN and KEY, and neither -f, --raw nor --attempt")
 			case asTranscript:
 				return printTranscript(cmd.Context(), a, past, args[1], full)
 			case len(args) == 1 && follow:
@@ -46,14 +45,14 @@ func NewLogs(a *app.App) *cobra.Command {
 			case len(args) == 1:
 				return allLogs(a.Terminal, past, raw)
 			}
-			address, err := addr.Parse(args[1])
+			address, err := app.AddressIn(past, args[1])
 			if err != nil {
-				return app.Wrong(err)
+				return err
 			}
 			if follow {
-				return (&logFollower{app: a, past: past, only: address.String(), attempt: attempt, raw: raw}).follow(cmd.Context())
+				return (&logFollower{app: a, past: past, only: address, attempt: attempt, raw: raw}).follow(cmd.Context())
 			}
-			return oneLog(a, past, address.String(), attempt, raw)
+			return oneLog(a, past, address, attempt, raw)
 		})
 	cmd.Flags().BoolVar(&raw, "raw", false, "print the bytes as they are, control characters included")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the step ends")
@@ -375,11 +374,11 @@ const (
 )
 
 // WithTranscript opens the transcript of an attempt.
-func WithTranscript(ctx context.Context, a *app.App, past *history.Past, address string, use func(*cache.Record, *transcript.Reader) error) error {
-	return a.WithRecord(ctx, past, address, func(c app.ResultCache, rec *cache.Record) error {
+func WithTranscript(ctx context.Context, a *app.App, past *history.Past, named string, use func(*cache.Record, *transcript.Reader) error) error {
+	return a.WithRecord(ctx, past, named, func(c app.ResultCache, rec *cache.Record) error {
 		ref := cmp.Or(rec.Outputs[transcriptOutput].Ref, rec.Outputs[judgedOutput].Ref)
 		if ref.IsZero() {
-			return app.Usagef("%s has no transcript: it is no attempt of an agent that uses model blocks", view.OneLine(address))
+			return app.Usagef("%s has no transcript: it is no attempt of an agent that uses model blocks", view.OneLine(rec.Address))
 		}
 		r, err := transcript.OpenReader(tree.NewFS(ctx, c, ref))
 		if err != nil {
@@ -390,8 +389,8 @@ func WithTranscript(ctx context.Context, a *app.App, past *history.Past, address
 }
 
 // printTranscript writes the conversations of an attempt.
-func printTranscript(ctx context.Context, a *app.App, past *history.Past, address string, full bool) error {
-	return WithTranscript(ctx, a, past, address, func(_ *cache.Record, r *transcript.Reader) error {
+func printTranscript(ctx context.Context, a *app.App, past *history.Past, named string, full bool) error {
+	return WithTranscript(ctx, a, past, named, func(_ *cache.Record, r *transcript.Reader) error {
 		if a.JSON {
 			return writeTurns(json.NewEncoder(a.Stdout), r)
 		}

@@ -100,6 +100,9 @@ func showRun(st *app.Store, sum *history.Summary, now *view.State) {
 	for _, text := range view.Warnings(sum.Warnings) {
 		fmt.Fprintf(st.Stdout, "%s %s\n", style.Warn("Warning:"), text)
 	}
+	for _, text := range view.Acts(sum.Steered) {
+		fmt.Fprintln(st.Stdout, view.Capital(text))
+	}
 	state := view.NewState()
 	state.Start.Run = sum.ID
 	state.Outcomes, state.Attempts = outcomes(st, sum), app.AttemptsOf(sum)
@@ -157,6 +160,8 @@ type RunJSON struct {
 	// Evaluation is the state of the pipeline's evaluation.
 	Evaluation *plan.Evaluation `json:"evaluation,omitempty"`
 	Warnings   []event.Warning  `json:"warnings"`
+	// Acts are the answers to what people asked of the run and its attempts.
+	Acts []event.Steered `json:"acts,omitempty"`
 	// Outcomes are how attempts and their grading ended.
 	Outcomes view.Outcomes `json:"outcomes"`
 	// Nodes are what it used of the nodes of a cluster.
@@ -187,7 +192,7 @@ type nodeJSON struct {
 }
 
 func showJSON(sum *history.Summary, outcomes view.Outcomes) RunJSON {
-	out := RunJSON{Entry: sum.Entry, Outputs: append([]event.OutputValue{}, sum.Outputs...), Warnings: append([]event.Warning{}, sum.Warnings...), Outcomes: outcomes, Evaluation: sum.Evaluation}
+	out := RunJSON{Entry: sum.Entry, Outputs: append([]event.OutputValue{}, sum.Outputs...), Warnings: append([]event.Warning{}, sum.Warnings...), Outcomes: outcomes, Evaluation: sum.Evaluation, Acts: sum.Steered}
 	out.Steps = lists.Of(sum.Steps, func(s history.StepSummary) stepJSON {
 		return stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, Attempts: s.LastTry,
 			DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node}

@@ -44,8 +44,10 @@ type AttemptEntry struct {
 	Medal  string   `json:"medal,omitempty"`
 	Node   string   `json:"node,omitempty"`
 	Reason string   `json:"reason,omitempty"`
-	// Steered are the answers to what people asked of it, and what the next apply is asked.
+	// Steered are the answers to what people asked of it, and what the next apply is asked;
+	// ByHand is how that shows.
 	Steered []event.Steered `json:"steered,omitempty"`
+	ByHand  string          `json:"by_hand,omitempty"`
 }
 
 // AttemptsJSON is the output of attempts list in JSON.
@@ -60,10 +62,16 @@ type AnswersJSON struct {
 
 func newAttemptsList(a *app.App) *cobra.Command {
 	return a.RunCommand("list [RUN]", "List the attempts of a run, with state, time and score", app.Takes(0, 1),
-		func(_ *cobra.Command, past *history.Past, _ []string) error {
+		func(cmd *cobra.Command, past *history.Past, _ []string) error {
 			list, sum, err := attempts.Of(past)
 			if err != nil {
 				return err
+			}
+			if cmd.Flags().NArg() == 0 {
+				others, _ := steerFlags{}.live(a) // without any, nothing is to be said
+				for _, other := range slices.DeleteFunc(others, func(other *history.Past) bool { return other.Info.ID == past.Info.ID }) {
+					fmt.Fprintf(a.Stderr, "Run %s lives, too: mleflow attempts list %s\n", other.Info.ID, other.Info.ID)
+				}
 			}
 			for _, one := range list {
 				if one.LogTells() {
@@ -83,7 +91,7 @@ func newAttemptsList(a *app.App) *cobra.Command {
 func entryOf(one *results.Attempt, sum *history.Summary) AttemptEntry {
 	text, _ := one.Ended()
 	e := AttemptEntry{Run: one.RunID, Name: attempts.Name(one), Address: cmp.Or(one.Address, one.GradeAddress), Agent: one.Agent, Competition: one.Competition(),
-		Seed: one.Seed, Phase: one.Phase, Ended: text, Exact: (*float64)(one.Report.ExactScore), Medal: results.Medal(one.Report), Reason: one.Reason()}
+		Seed: one.Seed, Phase: one.Phase, Ended: text, Exact: (*float64)(one.Report.ExactScore), Medal: results.Medal(one.Report), Reason: one.Reason(), ByHand: one.ByHand()}
 	if s := sum.Step(e.Address); s != nil {
 		e.Seconds, e.Node = sum.Took(s, time.Now()).Seconds(), s.Node
 	}
@@ -104,7 +112,7 @@ func showAttempts(a *app.App, entries []AttemptEntry) {
 	}
 	t := view.NewTable("Attempt", "State", ">Time", "Submission", ">Score", "Medal", "Node", "Reason", "By hand")
 	for _, e := range entries {
-		state, spent, score, by := e.Ended, "", "", ""
+		state, spent, score := e.Ended, "", ""
 		if e.Part != "" {
 			state = string(e.Part)
 		}
@@ -114,10 +122,7 @@ func showAttempts(a *app.App, entries []AttemptEntry) {
 		if e.Exact != nil {
 			score = strconv.FormatFloat(*e.Exact, 'f', 5, 64)
 		}
-		if n := len(e.Steered); n > 0 {
-			by = view.SteeredText(e.Steered[n-1])
-		}
-		t.Row(e.Name, state, spent, string(e.Submission), score, e.Medal, e.Node, e.Reason, by)
+		t.Row(e.Name, state, spent, string(e.Submission), score, e.Medal, e.Node, e.Reason, e.ByHand)
 	}
 	t.Fit(1, view.Width(a.Stdout))
 	a.Table(t)
@@ -169,27 +174,27 @@ func (o steerFlags) steer(ctx context.Context, a *app.App, r step.Request, keys 
 	if err != nil {
 		return err
 	}
+	var all []*results.Attempt
+	runs := map[string]*history.Past{}
+	for _, past := range live {
+		list, _, err := attempts.Of(past)
+		if err != nil {
+			return err
+		}
+		runs[past.Info.ID], all = past, append(all, lists.Where(list, func(one *results.Attempt) bool { return one.Address != "" })...)
+	}
 	var asked []*asking
 	for _, key := range keys {
-		n := len(asked)
-		for _, past := range live {
-			list, _, err := attempts.Of(past)
-			if err != nil {
-				return err
-			}
-			found, err := attempts.Find(list, key)
-			if err != nil {
-				return app.Usagef("%w", err)
-			}
-			for _, one := range found {
-				r.Address = one.Address
-				if one.Address != "" && !slices.ContainsFunc(asked, func(q *asking) bool { return q.past == past && q.Address == r.Address }) {
-					asked = append(asked, &asking{past: past, name: attempts.Name(one), Request: r})
-				}
-			}
+		found, err := attempts.Find(key, all)
+		if err != nil {
+			return app.Usagef("among the runs of yours that live, %w", err)
 		}
-		if len(asked) == n {
-			return app.Usagef("no attempt of a run that lives is called %q; write agent/competition/seed, with * for any, or an address: mleflow attempts list", key)
+		for _, one := range found {
+			r.Address = one.Address
+			past := runs[one.RunID]
+			if !slices.ContainsFunc(asked, func(q *asking) bool { return q.past == past && q.Address == r.Address }) {
+				asked = append(asked, &asking{past: past, name: attempts.Name(one), Request: r})
+			}
 		}
 	}
 	return ask(ctx, a, asked)

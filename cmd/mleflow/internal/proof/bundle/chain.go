@@ -91,6 +91,8 @@ type Tried struct {
 	Cancelled   int `json:"cancelled"`
 	// Unended attempts were killed.
 	Unended int `json:"unended"`
+	// Steered attempts were stopped, extended, cancelled or requeued by a person.
+	Steered int `json:"steered,omitempty"`
 	// Elsewhere of these began in other caches, as the records of attempts from there say.
 	Elsewhere int `json:"elsewhere,omitempty"`
 	// Keys is the number of different keys. The files of an agent, its seed and its
@@ -119,7 +121,7 @@ func (t Tried) String() string {
 		n    int
 		what string
 	}{
-		{t.Unpublished, "%d with another result"}, {t.NotFinal, "%d ended by the environment"}, {t.Failed, "%d failed"}, {t.Cancelled, "%d cancelled"}, {t.Unended, "%d without an end"},
+		{t.Unpublished, "%d with another result"}, {t.NotFinal, "%d ended by the environment"}, {t.Failed, "%d failed"}, {t.Cancelled, "%d cancelled"}, {t.Unended, "%d without an end"}, {t.Steered, "%d steered by hand"},
 		{t.Elsewhere, "%d by the word of the records only"}, {t.Keys, "%d different keys"}, {t.Beside, "%d at the competition by other agents, with other data or as forks"},
 	} {
 		if n.n > 0 {
@@ -257,6 +259,8 @@ func (c *Chain) compare(text []byte, run string, records []record) error {
 			lacking = append(lacking, r.Address)
 		case t.made() && t.end.Result != engine.ResultID(r.outputs()):
 			return damage(chainFile, "it has another result for %s", r.Address)
+		case t.made() && t.end.Steered != r.Steered:
+			return damage(chainFile, "it has %q as how people steered %s, and its record %q", t.end.Steered, r.Address, r.Steered)
 		case len(r.Masked) == 0 && !t.tries(r):
 			return damage(chainFile, "it says that %s tried another agent or competition", r.Address)
 		default:
@@ -449,6 +453,9 @@ func (c *Chain) count(r record, w *walk, records []record) {
 		history.StatusRan: &t.Unpublished, history.StatusNotFinal: &t.NotFinal, history.StatusFailed: &t.Failed, history.StatusCancelled: &t.Cancelled,
 	}
 	for _, one := range w.tried {
+		if one.end != nil && one.end.Steered != "" && one.began.Subjects[1] == t.agent {
+			t.Steered++
+		}
 		switch {
 		case one.began.Subjects[0] != t.at || one.went || one.end != nil && one.end.Status == history.StatusFound && !one.published:
 			continue
@@ -471,6 +478,9 @@ func (c *Chain) count(r record, w *walk, records []record) {
 	for _, other := range records {
 		if !w.found[other.Address] && c.agents[other.Address] == t.agent {
 			strange, t.Elsewhere = strange+1, max(t.Elsewhere, other.Begun, strange+1)
+			if other.Steered != "" {
+				t.Steered++
+			}
 		}
 	}
 	t.Began, t.Published = t.Began+t.Elsewhere, t.Published+strange

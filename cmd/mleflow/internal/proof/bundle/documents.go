@@ -206,6 +206,9 @@ func environmentOf(info history.Info) Environment {
 	return e
 }
 
+// nobody stands for the author of an act.
+const nobody = "(withheld)"
+
 // redacted returns an event as it may be published; nil leaves it out.
 func redacted(e event.Event, by map[string]rule, open bool) event.Event {
 	switch e := e.(type) {
@@ -227,7 +230,7 @@ func redacted(e event.Event, by map[string]rule, open bool) event.Event {
 		}
 		return e
 	case event.Steered:
-		e.Request.Author = withheld // a user of a machine
+		e.Request.Author = nobody // a user of a machine
 		return e
 	case event.StepProgress:
 		if !by[e.Address].logs() {

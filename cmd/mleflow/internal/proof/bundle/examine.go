@@ -39,6 +39,8 @@ type Examined struct {
 	Untrusted bool `json:"untrusted"`
 	// Chain counts the attempts that were made; nil if there are none.
 	Chain *Chain `json:"chain,omitempty"`
+	// Acts are the answers to what people asked of the run and its attempts while it ran.
+	Acts []event.Steered `json:"acts,omitempty"`
 
 	// Summary is the run as the run history would tell it.
 	Summary *history.Summary `json:"-"`
@@ -108,6 +110,7 @@ func (b *Bundle) Examine(ctx context.Context, key *PublicKey) (*Examined, error)
 		func() error { return b.derives(competitionsFile, recordsFile, x.definitions()) },
 		func() error { return x.checkEvents(b) },
 		func() error { return x.checkChain(b) },
+		x.checkActs,
 		func() error { return x.checkContent(ctx, b, omitted) },
 		func() error { return b.derives(statementFile, "the bundle's content", x.statement(b.listing)) },
 		func() error { return x.checkSignature(b, key) },
@@ -220,8 +223,11 @@ func (x *Examined) checkEvents(b *Bundle) error {
 		if err != nil {
 			return damage(eventsFile, "%w", err)
 		}
-		if state, ok := e.(event.Evaluated); ok {
-			x.Summary.Evaluation = &state.Evaluation
+		switch e := e.(type) {
+		case event.Evaluated:
+			x.Summary.Evaluation = &e.Evaluation
+		case event.Steered:
+			x.Acts = append(x.Acts, e)
 		}
 		f, ok := e.(event.StepFinished)
 		if ok && f.Status == event.Unneeded {
@@ -240,6 +246,35 @@ func (x *Examined) checkEvents(b *Bundle) error {
 	for _, r := range x.records {
 		if !finished[r.Address] {
 			return damage(recordsFile, "the run did not run %s", r.Address)
+		}
+	}
+	return nil
+}
+
+// checkActs refuses a journal that lacks an act by which an attempt of the run was steered.
+func (x *Examined) checkActs() error {
+	done := map[string]bool{}
+	for _, e := range x.Acts {
+		if e.Refused == "" {
+			done[history.Mark(e.Request.Address)+string(e.Request.Act)] = true
+		}
+	}
+	check := func(run, mark, words string) error {
+		for word := range strings.FieldsSeq(words) {
+			if act := step.ActOf(word); run == x.Run.ID && !done[mark+string(act)] {
+				return damage(eventsFile, "it lacks the request to %s an attempt that was steered: %s", act, word)
+			}
+		}
+		return nil
+	}
+	for _, r := range x.records {
+		if err := check(r.Run, history.Mark(r.Address), r.Steered); err != nil {
+			return err
+		}
+	}
+	for _, l := range x.Chain.Links() {
+		if err := check(l.Run, l.Step, l.Steered); err != nil {
+			return err
 		}
 	}
 	return nil

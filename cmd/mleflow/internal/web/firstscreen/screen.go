@@ -37,9 +37,11 @@ type Screen struct {
 	Note string
 	// Rehearsal means that the data were those of a rehearsal. Notes are the caveats of the
 	// leaderboards, NotesMore the number of those left out.
-	Rehearsal   bool
-	Notes       []string
-	NotesMore   int
+	Rehearsal bool
+	Notes     []string
+	NotesMore int
+	// Acts are what people asked of the run and its attempts.
+	Acts        []string
 	Comparisons []Comparison
 	// Evaluation is the answer of the pipeline's evaluation, if any.
 	Evaluation string
@@ -59,7 +61,7 @@ func (s *Source) New(ctx context.Context, problems []view.Problem) Screen {
 	made := slices.DeleteFunc(outputs.Boards(ctx, s.Store, s.Summary), func(b outputs.Board) bool {
 		return b.Data == nil || len(b.Data.Agents) == 0 // its text is among the outputs
 	})
-	screen := Screen{Agents: view.Names(all, agentOf), Matrix: s.matrix(all), Outputs: others(s.Summary.Outputs, made)}
+	screen := Screen{Agents: view.Names(all, agentOf), Matrix: s.matrix(all), Outputs: others(s.Summary.Outputs, made), Acts: view.Acts(s.Summary.Steered)}
 	boards := lists.Of(made, func(b outputs.Board) *aggregate.Board { return b.Data })
 	if len(boards) == 0 {
 		boards, screen.Note = s.partial()

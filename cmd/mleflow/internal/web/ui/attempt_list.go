@@ -53,6 +53,7 @@ func (t *attemptTable) columns(sofar func(*results.Attempt) string) []page.Colum
 		{Key: "medal", Title: "Medal", Kind: page.Medals, Of: medalCell},
 		{Key: "rank", Title: "Rank among people", Kind: page.Amounts, Within: "competition", Of: rankCell},
 		{Key: "reason", Title: "Reason", Text: func(a *results.Attempt) string { return brief(a.Reason()) }},
+		{Key: "by_hand", Title: "By hand", Text: func(a *results.Attempt) string { return brief(a.ByHand()) }},
 		{Key: "time", Title: "Time", Kind: page.Spells, Of: func(a *results.Attempt) cell { return timeCell(a, sofar) }},
 		{Key: "tokens", Title: "Tokens", Kind: page.Amounts, Value: func(a *results.Attempt) float64 { return valueOf(a.Made.Usage.Tokens()) }},
 		{Key: "cost", Title: "Cost (USD)", Kind: page.Dollars, Of: costCell},

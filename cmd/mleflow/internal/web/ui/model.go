@@ -186,7 +186,7 @@ func (m *model) readPlan() {
 
 // journal reads the attempts of the run as they are now.
 func (m *model) journal(sum *history.Summary, catalog *competitions.Catalog) attempts.Journal {
-	return attempts.Journal{Run: sum.Info, Live: sum.State == history.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names}
+	return attempts.Journal{Run: sum.Info, Live: sum.State == history.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names, Steered: sum.Steered}
 }
 
 // addresses are the steps of the run by block, in the order of the plan, or, without

@@ -89,6 +89,7 @@ func storyFacts(a *shownAttempt) (facts page.Facts) {
 		spent = view.Duration(view.Seconds(*s))
 	}
 	facts.Add("agent's time", spent, "")
+	facts.Add("by hand", a.result.ByHand(), "warn")
 	if a.stats == nil {
 		return facts
 	}
