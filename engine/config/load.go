@@ -142,7 +142,7 @@ func explainBlocks(body hcl.Body, diags diag.List) diag.List {
 		if !slices.ContainsFunc(fileSchema.Blocks, func(s hcl.BlockHeaderSchema) bool {
 			return s.Type == b.Type || diag.Nearest(b.Type, []string{s.Type}) != ""
 		}) {
-			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, model, agent, step, evaluate and output blocks.")
+			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, model, agent, step, evaluate, output and notify blocks.")
 		}
 	}
 	return diags
@@ -167,7 +167,7 @@ type loader struct {
 // blockReaders read the blocks of a file, by their type.
 var blockReaders = map[string]func(*loader, *hcl.Block){
 	"mleflow": (*loader).settings, "variable": (*loader).variable, "locals": (*loader).locals, "model": (*loader).model,
-	"agent": (*loader).agent, "step": (*loader).step, "evaluate": (*loader).evaluate, "output": (*loader).output,
+	"agent": (*loader).agent, "step": (*loader).step, "evaluate": (*loader).evaluate, "output": (*loader).output, "notify": (*loader).notify,
 }
 
 func (l *loader) add(diags diag.List) { l.diags = append(l.diags, diags...) }

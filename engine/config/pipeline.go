@@ -42,6 +42,7 @@ type Pipeline struct {
 	Evaluate *Block
 	// Outputs are in the same order.
 	Outputs []*Output
+	Notify  []Notify
 
 	// named are the local values, models, agents and outputs by root and name.
 	named  map[string]map[string]*node

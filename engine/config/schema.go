@@ -131,6 +131,9 @@ var Blocks = []BlockDoc{
 		optional("description", "What the value is."),
 		nested("publish", schemaOf(PublishArgs...), "Block: after the run, content, or any other value as text, is written to a path; see [publishing](#publishing)."),
 	}},
+	{Type: "notify", Labels: []string{"name"}, Doc: "Who is told about the runs of this pipeline: a receiver that the configuration of the user who applies it defines under this name. A pipeline cannot name an address or a command. See [notifications](notify.md). Not in the key of any step.", Args: []ArgDoc{
+		optional("on", "List of the kinds of messages, such as [\"failed\", \"budget 80%\"]. By default those of the receiver."),
+	}},
 }
 
 // metaArgs are the arguments every step block takes besides those of its kind.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/gocty"
@@ -192,20 +193,34 @@ func (a Args) Refs() (refs []cache.Ref) {
 // RunBudgets returns the names of the models in the arguments with a budget for
 // all attempts of an apply together.
 func (a Args) RunBudgets() (names []string) {
-	_ = cty.Walk(a.Object(), func(_ cty.Path, v cty.Value) (bool, error) {
-		if !v.Type().Equals(ModelType) || v.IsNull() {
-			return true, nil
+	for name, b := range a.ModelBudgets() {
+		if b.Run != (ModelBudget{}) {
+			names = append(names, name)
 		}
-		if !v.GetAttr("run_budget").RawEquals(emptyBudget) {
-			names = append(names, v.GetAttr("name").AsString())
-		}
-		return false, nil
-	})
+	}
+	slices.Sort(names)
 	return names
 }
 
-// emptyBudget is a budget without any limit.
-var emptyBudget, _ = gocty.ToCtyValue(ModelBudget{}, ModelBudgetType)
+// Budgets are those of a model: for one attempt, and for all attempts of an apply
+// together.
+type Budgets struct{ Attempt, Run ModelBudget }
+
+// ModelBudgets returns the budgets of the models in the arguments by name.
+func (a Args) ModelBudgets() map[string]Budgets {
+	all := map[string]Budgets{}
+	_ = cty.Walk(a.Object(), func(_ cty.Path, v cty.Value) (bool, error) {
+		if !v.Type().Equals(ModelType) || v.IsNull() || !v.IsKnown() {
+			return true, nil
+		}
+		var b Budgets
+		_ = gocty.FromCtyValue(v.GetAttr("budget"), &b.Attempt) // none if it is not known
+		_ = gocty.FromCtyValue(v.GetAttr("run_budget"), &b.Run)
+		all[v.GetAttr("name").AsString()] = b
+		return false, nil
+	})
+	return all
+}
 
 // EachArtifact calls fn for all content in the arguments until it fails.
 func (a Args) EachArtifact(fn func(*Artifact) error) error {

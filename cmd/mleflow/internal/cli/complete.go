@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/notify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
@@ -112,6 +113,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		{both(c.completePins, c.completeCached), "cache push, cache pull"},
 		{atMost(1, c.completeIDs), "competition show, mask data"},
 		{inTurn(cobra.NoFileCompletions, suffixed("csv")), "competition rank"},
+		{c.completeReceivers, "notify test"},
 		{cobra.NoFileCompletions, "competition new, worker, grade"},
 		{inTurn(files, c.completeIDs), "grade-sample, mask submission"},
 		{atMost(1, files), "mask salt"},
@@ -143,6 +145,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		{words(leaderboard.RuleNames()...), "--exclude-rule"},
 		{suffixed("hcl"), "--on, mleflow lock --output"},
 		{words(string(app.AskFirst), string(app.LeaveThem), string(app.StopThem)), "--on-interrupt"},
+		{c.completeReceivers, "RECEIVER"},
 		{words("seccomp", "pod"), "--print"},
 		{words("kubernetes"), "KIND"},
 		{words("figures", "runs"), "--table"},
@@ -300,6 +303,12 @@ func (c *completion) completeLive(cmd *cobra.Command, _ []string, _ string) ([]s
 		run = []string{f.Value.String()}
 	}
 	return c.attempts(run), offered
+}
+
+// completeReceivers completes the receivers of the user's configuration.
+func (c *completion) completeReceivers(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	list, _, _ := pipeline.Configured(c.App) // one that cannot be read has no names
+	return lists.Of(list, func(r notify.Receiver) string { return r.Name }), offered
 }
 
 // completeRunSteps completes the attempts of a run, then the addresses of its steps.

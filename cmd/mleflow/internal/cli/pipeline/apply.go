@@ -30,7 +30,6 @@ import (
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
 type applyOptions struct {
@@ -44,6 +43,7 @@ type applyOptions struct {
 	on        app.ClusterFlags
 	about     runs.AboutFlags
 	otel      otelFlags
+	notify    notifyFlags
 }
 
 // NewApply returns the command apply.
@@ -66,7 +66,7 @@ func NewApply(a *app.App) *cobra.Command {
 			return a.WithProgram(cmd.Context(), args, o.in, &o.on, func(b *app.Backend, p *engine.Program) error {
 				return runApply(cmd.Context(), a, o, b, p)
 			})
-		}, &o.in, &o.sel, &o.otel, &o.on, &a.Network)
+		}, &o.in, &o.sel, &o.otel, &o.notify, &o.on, &a.Network)
 	o.about.Register(cmd.Flags(), "call the run `NAME`", "tag the run with `KEY=VALUE`; repeatable")
 	cmd.Flags().StringVar(&o.about.Note, "note", "", "write the note `TEXT` on the run")
 	o.on.RegisterInterrupt(cmd)
@@ -134,6 +134,10 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	if err != nil {
 		return nil, nil, err
 	}
+	sink, endMessages, err := o.notify.start(a, p, sink)
+	if err != nil {
+		return nil, nil, err
+	}
 	planned := sync.OnceFunc(app.FewCollections()) // a run of which nothing has to run ends before
 	sink = event.Multi(sink, event.SinkFunc(func(e event.Event) {
 		if _, starts := e.(event.StepStarted); starts {
@@ -145,11 +149,12 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	}
 	res, diags := b.Engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
-		RequireCached: o.requireCached, AskRepeats: asking(ctx, a), Lock: lock, Sink: sink, About: about, Args: lists.Of(os.Args, source.RedactText), Fetching: app.Fetching(a.Terminal, b),
+		RequireCached: o.requireCached, AskRepeats: asking(ctx, a), Lock: lock, Sink: sink, About: about, Args: lists.Of(os.Args, o.notify.hide), Fetching: app.Fetching(a.Terminal, b),
 	})
 	stopGrades()
 	display.Close()
 	endSpans()
+	endMessages()
 	return res, display, a.Settle(diags, p)
 }
 
@@ -310,7 +315,7 @@ func NewRehearse(a *app.App) *cobra.Command {
 			return a.WithProgram(cmd.Context(), args, o.apply.in, &o.apply.on, func(b *app.Backend, p *engine.Program) error {
 				return runRehearsal(cmd.Context(), a, o, b, p)
 			})
-		}, &o.apply.in, &o.apply.sel, &o.apply.on, &a.Network)
+		}, &o.apply.in, &o.apply.sel, &o.apply.notify, &o.apply.on, &a.Network)
 	o.apply.keepGoing, o.apply.rehearsal = true, true
 	o.apply.on.RegisterInterrupt(cmd)
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "limit each attempt of the rehearsal to `TIME`, by -var timeout; the report counts with the pipeline's own limit")

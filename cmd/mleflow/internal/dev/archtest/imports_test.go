@@ -160,6 +160,7 @@ var homes = []struct {
 	{"k8s.io", []string{"plugins/cluster/kubernetes"}},
 	{"sigs.k8s.io/yaml", []string{"engine/sched"}},
 	{"go.opentelemetry.io", []string{"cmd/mleflow/internal/telemetry"}},
+	{"github.com/nicholas-fedor/shoutrrr", []string{"cmd/mleflow/internal/notify"}},
 	{"github.com/go-logr", []string{"cmd/mleflow/internal/telemetry"}},
 	{"github.com/hashicorp/hcl", []string{"engine", "competitions", "cmd", "steps"}},
 	{"github.com/zclconf/go-cty", []string{"engine", "competitions", "cmd", "steps"}},

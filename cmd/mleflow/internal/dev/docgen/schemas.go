@@ -120,6 +120,7 @@ func printed() map[string][]any {
 		"graph":        {pipeline.GraphJSON{}},
 		"lock":         {pipeline.LockJSON{}},
 		"logs":         {runs.ShownTurn{}},
+		"notify test":  {pipeline.NotifiedJSON{}},
 		"output":       {new(any)},
 		"plan": {struct {
 			*plan.Plan
