@@ -70,7 +70,7 @@ func (r *run) open() error {
 		return nil
 	}
 	r.result.RunID = r.journal.ID()
-	r.sink = serial(event.Multi(r.journal, r.sink))
+	r.sink = serial(event.Multi(r.journal, r.sink, event.SinkFunc(r.steering.stall)))
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -138,6 +139,10 @@ func (a *Attempt) Reason() string {
 	case "":
 		if a.Phase == Interrupted && worked != nil {
 			why = "its run ended " + rounded(*worked) + " after it began"
+		}
+	case outcome.StoppedEarly:
+		if slices.ContainsFunc(step.ConditionValues(a.Report.Conditions, step.Steered), step.ByStall) {
+			why = step.Stalled
 		}
 	case outcome.TimedOut:
 		if worked != nil {
