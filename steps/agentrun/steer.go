@@ -50,7 +50,11 @@ func (p *place) act(r step.Request, end context.CancelCauseFunc) (effect string,
 		if !p.phases.in(step.Running) {
 			return "", errors.New("its agent does not run; it can be cancelled or requeued")
 		}
-		p.steered = append(p.steered, "stopped@"+p.used().Round(time.Second).String())
+		how := "stopped"
+		if r.Author == step.OnStall {
+			how = step.Stalled
+		}
+		p.steered = append(p.steered, how+"@"+p.used().Round(time.Second).String())
 		end(errStopped)
 		return "its agent is stopped, and what it submitted is graded", nil
 	case step.Cancel:
