@@ -36,8 +36,8 @@ type StepSummary struct {
 	Spans []Span
 	// Times is where the time of an agent's attempt went, nil of other steps.
 	Times *Times
-	// first is the start of the first try.
-	first time.Time
+	// First is the start of the first try.
+	First time.Time
 }
 
 // Took is the time from the start of an instance's last try to its end or, of one

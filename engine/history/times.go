@@ -58,8 +58,8 @@ func (s *StepSummary) times() *Times {
 	if s.Times != nil {
 		return s.Times
 	}
-	s.Times = &Times{at: s.first, now: Placing, gpus: len(s.Devices)}
-	if s.Started.After(s.first) {
+	s.Times = &Times{at: s.First, now: Placing, gpus: len(s.Devices)}
+	if s.Started.After(s.First) {
 		s.Times.died(s.Started)
 	}
 	if n := len(s.Spans); n > 0 {
@@ -77,8 +77,8 @@ func (s *StepSummary) addTime(e event.Event) {
 		s.times().phase(e)
 		return
 	case event.StepStarted:
-		if s.first.IsZero() {
-			s.first = e.Time
+		if s.First.IsZero() {
+			s.First = e.Time
 		}
 	}
 	t := s.Times
