@@ -76,7 +76,7 @@ func (r *run) open() error {
 		}
 	}
 	r.result.RunID = r.journal.ID()
-	r.sink = serial(event.Multi(r.journal, &r.steering.watch, r.sink))
+	r.sink = serial(event.Multi(r.journal, &r.steering.watch, r.sink, event.SinkFunc(r.steering.stall)))
 	return nil
 }
 

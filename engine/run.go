@@ -226,6 +226,7 @@ func (r *run) try(ctx context.Context, n *node, l sched.Lease) error {
 		var leave func()
 		t.Requests, leave = r.steering.enter(n.plan.Name)
 		defer leave()
+		t.Tries.Steered = r.steering.stalls(n.plan.Name)
 	}
 	return r.counted(ctx, n, l.Try, func() error { return r.complete(ctx, n, &t) })
 }

@@ -35,10 +35,29 @@ type steering struct {
 	held         map[string][]step.Request
 	// extended is what every further try at an attempt gets again.
 	extended map[string][]step.Request
+	// requeued counts how often a stall has put attempts back.
+	requeued map[string]int
 }
 
 func newSteering(r *run) *steering {
-	return &steering{r: r, changes: make(chan sched.Change), closing: map[string]step.Act{}, watch: spending{phases: map[string]step.PhaseName{}, cost: map[string]int64{}}, live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]bool{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}}
+	return &steering{r: r, changes: make(chan sched.Change), closing: map[string]step.Act{}, watch: spending{phases: map[string]step.PhaseName{}, cost: map[string]int64{}}, live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]bool{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}, requeued: map[string]int{}}
+}
+
+// stall asks for what follows from a stall. It emits no event.
+func (s *steering) stall(e event.Event) {
+	if e, ok := e.(event.Stalled); ok && e.Act != "" && !e.Over {
+		s.r.journal.Ask(step.Request{Act: e.Act, Address: e.Address, Author: step.OnStall, Reason: "no sign of work since " + e.Since.Format(time.RFC3339)}) //nolint:errcheck // a full disk: the stall is shown, and a person can act
+	}
+}
+
+// stalls returns how the stalls of earlier tries steered an attempt; see step.Env.Steered.
+func (s *steering) stalls(address string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.requeued[address] > 0 {
+		return step.RequeuedStalled
+	}
+	return ""
 }
 
 // steer answers requests until the returned function is called.
@@ -160,6 +179,8 @@ func (s *steering) attempt(asked step.Request) (drop bool) {
 	switch {
 	case !s.attempts[asked.Address]:
 		s.answer(asked, "", errors.New("the run has no such attempt"))
+	case asked.Author == step.OnStall && asked.Act == step.Requeue && s.requeued[asked.Address] >= step.MostRequeued:
+		s.answer(asked, "", fmt.Errorf("stalls have put it back %d times; stop or cancel it, or wait", step.MostRequeued))
 	case s.ended[asked.Address]:
 		s.answer(asked, "", errEnded)
 	case to != nil:
@@ -178,10 +199,14 @@ func (s *steering) attempt(asked step.Request) (drop bool) {
 func (s *steering) send(to chan<- step.Asked, asked step.Request, again bool) {
 	answer := func(effect string, err error) {
 		s.answer(asked, effect, err)
-		if err == nil && asked.Act == step.Extend {
-			s.mu.Lock()
-			defer s.mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch {
+		case err != nil:
+		case asked.Act == step.Extend:
 			s.extended[asked.Address] = append(s.extended[asked.Address], asked)
+		case asked.Act == step.Requeue && asked.Author == step.OnStall:
+			s.requeued[asked.Address]++
 		}
 	}
 	select {

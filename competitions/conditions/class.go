@@ -95,9 +95,7 @@ func Class(sets ...[]string) string {
 	if n := Resumes(sets...); n > 0 {
 		words = append(words, fmt.Sprintf("%s %d", step.Resumes, n))
 	}
-	for _, act := range steered(sets) {
-		words = append(words, act+" by hand")
-	}
+	words = append(words, steered(sets)...)
 	return strings.Join(words, ", ")
 }
 

@@ -18,8 +18,10 @@ type Repeats struct {
 	Tries    int `json:"tries,omitempty"`
 	NotFinal int `json:"not_final,omitempty"`
 	Forked   int `json:"forked,omitempty"`
-	// Steered counts those that people steered while they ran.
+	// Steered counts those that people steered while they ran, and Stalled those that were
+	// stopped or put back because they stood still.
 	Steered int `json:"steered,omitempty"`
+	Stalled int `json:"stalled,omitempty"`
 	// Leaked counts the attempts with the value of a secret in an output.
 	Leaked int `json:"secret_found,omitempty"`
 }
@@ -39,8 +41,12 @@ func RepeatsOf(sets ...[]string) (r Repeats) {
 		if len(step.ConditionValues(set, step.SecretIn)) > 0 {
 			r.Leaked++
 		}
-		if len(step.ConditionValues(set, step.Steered)) > 0 {
+		byHand, byStall := steerings(set)
+		if len(byHand) > 0 {
 			r.Steered++
+		}
+		if len(byStall) > 0 {
+			r.Stalled++
 		}
 	}
 	return r
@@ -60,6 +66,9 @@ func (r Repeats) String() (text string) {
 	if r.Steered > 0 {
 		text += fmt.Sprintf(", %d steered by hand", r.Steered)
 	}
+	if r.Stalled > 0 {
+		text += fmt.Sprintf(", %d stalled", r.Stalled)
+	}
 	if r.Leaked > 0 {
 		text += fmt.Sprintf(", %d with a secret in what was left", r.Leaked)
 	}
@@ -75,9 +84,12 @@ func (r Repeats) notes(a Attempts) (notes []string) {
 	if r.Forked > 0 {
 		notes = append(notes, fmt.Sprintf("Forked: %d of %d attempts of %s began from a checkpoint of another attempt. They do not count.", r.Forked, len(a.Sets), a.Agent))
 	}
+	byHand, byStall := steerings(step.UnionConditions(a.Sets...))
 	if r.Steered > 0 {
-		how := strings.Join(step.ConditionValues(step.UnionConditions(a.Sets...), step.Steered), ", ")
-		notes = append(notes, fmt.Sprintf("Steered by hand: %d of %d attempts of %s (%s). Their class says so.", r.Steered, len(a.Sets), a.Agent, how))
+		notes = append(notes, fmt.Sprintf("Steered by hand: %d of %d attempts of %s (%s). Their class says so.", r.Steered, len(a.Sets), a.Agent, strings.Join(byHand, ", ")))
+	}
+	if r.Stalled > 0 {
+		notes = append(notes, fmt.Sprintf("Stalled: %d of %d attempts of %s were stopped or put back because they stood still (%s). Their class says so.", r.Stalled, len(a.Sets), a.Agent, strings.Join(byStall, ", ")))
 	}
 	if r.Leaked > 0 {
 		outputs := strings.Join(step.ConditionValues(step.UnionConditions(a.Sets...), step.SecretIn), ", ")
@@ -135,10 +147,32 @@ func Tries(set []string) int {
 // checkpoint.
 func Resumes(sets ...[]string) int { return largest(step.Resumes, sets...) }
 
-// steered returns how attempts were steered, each way once: "stopped" of "stopped@3h12m0s".
+// steerings returns the words of a set that say how people, and how stalls, steered an
+// attempt.
+func steerings(set []string) (byHand, byStall []string) {
+	for _, v := range step.ConditionValues(set, step.Steered) {
+		if step.ByStall(v) {
+			byStall = append(byStall, v)
+		} else {
+			byHand = append(byHand, v)
+		}
+	}
+	return byHand, byStall
+}
+
+// steered returns how attempts were steered, each way once: "stopped by hand" of
+// "stopped@3h12m0s".
 func steered(sets [][]string) (acts []string) {
 	for _, v := range step.ConditionValues(slices.Concat(sets...), step.Steered) {
 		act, _, _ := strings.Cut(v, "@")
+		switch act {
+		case step.Stalled:
+			act = "stopped early: stalled"
+		case step.RequeuedStalled:
+			act = "requeued: stalled"
+		default:
+			act += " by hand"
+		}
 		acts = append(acts, act)
 	}
 	slices.Sort(acts)
@@ -150,7 +184,8 @@ func steered(sets [][]string) (acts []string) {
 func ByHand(set []string) string {
 	var ways []string
 	var more time.Duration
-	for _, v := range step.ConditionValues(set, step.Steered) {
+	words, _ := steerings(set)
+	for _, v := range words {
 		if at, ok := strings.CutPrefix(v, "stopped@"); ok {
 			ways = append(ways, "stopped early by hand at "+at)
 		} else if by, err := time.ParseDuration(strings.TrimPrefix(v, Time+"+")); err == nil {

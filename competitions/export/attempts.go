@@ -46,6 +46,7 @@ func Attempts(records []*results.Attempt, stops ...time.Duration) (*table.Table,
 	scoreColumns(&r)
 	settingColumns(&r)
 	originColumns(&r)
+	hourColumns(&r)
 	checkColumns(&r)
 	saidColumns(&r)
 	for _, at := range stops {
@@ -129,6 +130,19 @@ func originColumns(r *rows[*results.Attempt]) {
 	r.text("submission_digest", func(r *results.Attempt) string { return r.Submission })
 	r.text("report_digest", func(r *results.Attempt) string { return r.ReportDigest })
 	r.text("definition_digest", func(r *results.Attempt) string { return r.Definition })
+}
+
+// hourColumns say where the attempt's time went.
+func hourColumns(r *rows[*results.Attempt]) {
+	for _, part := range []string{"waiting", "placing", "model", "processor", "gpu", "idle", "lost", "not measured"} {
+		r.number(strings.ReplaceAll(part, " ", "_")+"_seconds", func(r *results.Attempt) *float64 { return r.Hours.Part(part).Seconds })
+	}
+	r.number("gpu_hours", func(r *results.Attempt) *float64 {
+		if r.Hours == nil {
+			return nil
+		}
+		return &r.Hours.GPUHours
+	})
 }
 
 // stopColumns hold the results of stopping at a given time.

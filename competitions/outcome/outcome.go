@@ -54,7 +54,7 @@ var ends = []about{
 	{End: Finished, Doc: "The agent exited with status 0 and left a submission."},
 	{End: NoSubmission, Word: true, Doc: "The agent exited with status 0 and left no submission.", Reason: "the agent ended with exit status 0 and left no submission"},
 	{End: TimedOut, Word: true, Doc: "The agent was stopped at its time limit.", Reason: "stopped at its time limit"},
-	{End: StoppedEarly, Word: true, Doc: "A person stopped the agent before its time limit.", Reason: "by hand"},
+	{End: StoppedEarly, Word: true, Doc: "A person, or on_stall, stopped the agent before its time limit.", Reason: "by hand"},
 	{End: OutOfMemory, Failed: true, Word: true, Doc: "The agent was killed at its memory limit.", Reason: "killed at its memory limit", Advice: "raise memory in the step's resources, or read the data in parts"},
 	{End: OutOfDisk, Failed: true, Word: true, Doc: "The agent exceeded its disk limit where the runtime cannot enforce it, or filled the disk that agents share.", Reason: "stored more than its disk limit, or filled the disk", Advice: "raise disk_limit of the agent-run step"},
 	{End: OutOfBudget, Failed: true, Word: true, Doc: "The agent failed or left no submission after a request to a model had been refused because a budget was exhausted.", Reason: "a budget of its models was exhausted", Advice: "raise budget in the model block"},

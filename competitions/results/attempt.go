@@ -36,6 +36,8 @@ type Attempt struct {
 	// Margins are the differences between the score and the thresholds.
 	Margins map[grading.Threshold]grading.Margin
 	Made    Made
+	// Hours is where its time went in the run that made it; nil if that is not known.
+	Hours *Hours
 	// Labels are the labels of the step grade.
 	Labels map[string]string
 	// ExitCode is the exit status of the agent, Exhausted the limits of its models that

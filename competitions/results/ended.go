@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,12 +141,16 @@ func (a *Attempt) Reason() string {
 		if a.Phase == Interrupted && worked != nil {
 			why = "its run ended " + rounded(*worked) + " after it began"
 		}
+	case outcome.StoppedEarly:
+		if slices.ContainsFunc(step.ConditionValues(a.Report.Conditions, step.Steered), step.ByStall) {
+			why = step.Stalled
+		} else {
+			why = cmp.Or(strings.TrimPrefix(conditions.ByHand(a.Report.Conditions), "stopped early "), why)
+		}
 	case outcome.TimedOut:
 		if worked != nil {
 			why = "stopped after " + rounded(*worked)
 		}
-	case outcome.StoppedEarly:
-		why = cmp.Or(strings.TrimPrefix(conditions.ByHand(a.Report.Conditions), "stopped early "), why)
 	case outcome.OutOfMemory:
 		if p := a.PeakMemoryBytes; p != nil {
 			why += fmt.Sprintf(", used %.0f MiB", *p/(1<<20))

@@ -67,9 +67,16 @@ func Distinct(list []*Attempt) []*Attempt {
 			runs[i] = append(runs[i], a.RunID)
 		}
 	}
+	hours := map[string]*Hours{}
+	for _, a := range list {
+		hours[a.Key()] = cmp.Or(hours[a.Key()], a.Hours)
+	}
 	copies := make([]Attempt, len(out))
 	for i, a := range out {
 		copies[i] = *a
+		if a.Key() != "" {
+			copies[i].Hours = hours[a.Key()]
+		}
 		out[i], copies[i].Runs = &copies[i], unique(runs[i])
 	}
 	uniteProgram(out)
@@ -124,7 +131,7 @@ func Rows(list []*Attempt) (rows []*Attempt) {
 			}
 			seen[at] = true
 			one := *a
-			one.Runs, one.Program, a = d.Runs, d.Program, &one
+			one.Runs, one.Program, one.Hours, a = d.Runs, d.Program, d.Hours, &one
 		}
 		rows = append(rows, a)
 	}

@@ -364,6 +364,13 @@ type Steered struct {
 	Refused string `json:"refused,omitempty"`
 }
 
+// Stalled means that an attempt stands still, or that it works again.
+type Stalled struct {
+	At
+	Address string `json:"address"`
+	step.Stall
+}
+
 // Warning is a problem that people should know but that does not stop the run.
 type Warning struct {
 	At

@@ -77,6 +77,7 @@ var types = map[string]Event{
 	"publishing":         Publishing{},
 	"published":          Published{},
 	"steered":            Steered{},
+	"stalled":            Stalled{},
 	"warning":            Warning{},
 }
 

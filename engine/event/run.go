@@ -53,6 +53,8 @@ type Execution struct {
 	Job *StepJob
 	// Retry is set if the try failed and the next one is due.
 	Retry *StepRetry
+	// Stalled is set while it stands still.
+	Stalled *step.Stall
 }
 
 // Done returns the number of instances that are done; see the function Done.
@@ -91,7 +93,13 @@ func (r *Run) Apply(e Event) {
 		}
 	case StepRetry:
 		if t := r.Running[e.Address]; t != nil {
-			t.Retry = &e
+			t.Retry, t.Stalled = &e, nil
+		}
+	case Stalled:
+		if t := r.Running[e.Address]; t.works() {
+			if t.Stalled = &e.Stall; e.Over {
+				t.Stalled = nil
+			}
 		}
 	case StepFinished:
 		if r.Counts == nil {
@@ -135,7 +143,7 @@ func (r *Run) applyOwn(e Event) {
 // worker.
 func (t *Execution) job(e StepJob) {
 	if last := t.Job; last != nil && (e.State != JobRunning || e.Node != last.Node || e.Starts != last.Starts) {
-		t.Phase, t.Progress, t.Space = step.Phase{}, StepProgress{}, nil
+		t.Phase, t.Progress, t.Space, t.Stalled = step.Phase{}, StepProgress{}, nil, nil
 	}
 	t.Job = &e
 }

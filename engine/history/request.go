@@ -39,10 +39,21 @@ func (p *Past) Ask(r step.Request) (step.Request, error) {
 	if err != nil {
 		return r, err
 	}
+	r.Author = nolink.UserName(os.Geteuid()) + "@" + host
+	return ask(p.dir, r)
+}
+
+// Ask leaves a request of the program itself to the run, whose author is set. It fills in
+// its ID and time.
+func (r *Run) Ask(request step.Request) error {
+	_, err := ask(r.dir, request)
+	return err
+}
+
+func ask(dir string, r step.Request) (step.Request, error) {
 	r.Time = time.Now().UTC().Truncate(time.Microsecond)
 	r.ID = r.Time.Format("20060102T150405.000000Z") + "-" + strings.ToLower(rand.Text()[:8])
-	r.Author = nolink.UserName(os.Geteuid()) + "@" + host
-	return r, writeRequest(filepath.Join(p.dir, requestsDir), r)
+	return r, writeRequest(filepath.Join(dir, requestsDir), r)
 }
 
 func writeRequest(dir string, r step.Request) error {
@@ -135,7 +146,8 @@ func readRequest(path string) (r step.Request, err error) {
 }
 
 // Unmet returns the requests to attempts of a run that was interrupted before they had
-// their effect: the next run has them, too.
+// their effect: the next run has them, too. Those that followed from a stall are not among
+// them: the next run looks itself whether the attempt stands still.
 func (p *Past) Unmet() (list []step.Request, err error) {
 	if _, err := os.Stat(filepath.Join(p.dir, requestsDir)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -153,5 +165,7 @@ func (p *Past) Unmet() (list []step.Request, err error) {
 		}
 	}
 	list, _ = readRequests(filepath.Join(p.dir, requestsDir), map[string]bool{})
-	return slices.DeleteFunc(list, func(r step.Request) bool { return r.Address == "" || over[r.Address] || again[r.ID] }), nil
+	return slices.DeleteFunc(list, func(r step.Request) bool {
+		return r.Address == "" || r.Author == step.OnStall || over[r.Address] || again[r.ID]
+	}), nil
 }

@@ -34,6 +34,10 @@ type StepSummary struct {
 	Retries        []event.StepRetry
 	// Spans are the periods in which its workers ran.
 	Spans []Span
+	// Times is where the time of an agent's attempt went, nil of other steps.
+	Times *Times
+	// First is the start of the first try.
+	First time.Time
 }
 
 // Took is the time from the start of an instance's last try to its end or, of one
@@ -134,15 +138,24 @@ func (b *Summariser) Add(e event.Event) {
 		b.sum.Steps = slices.Grow(b.sum.Steps, min(max(0, e.Steps), 1<<16))
 	case event.StepStarted:
 		s := b.step(e.Address, e.Kind)
+		s.addTime(e)
 		s.Started, s.LastTry, s.Devices = e.Time, e.Try, e.Devices
+	case event.StepPhase:
+		b.step(e.Address, "").addTime(e)
+	case event.StepWaiting:
+		b.step(e.Address, "").addTime(e)
 	case event.StepJob:
-		b.step(e.Address, "").job(e)
+		s := b.step(e.Address, "")
+		s.addTime(e)
+		s.job(e)
 	case event.StepRetry:
 		s := b.step(e.Address, "")
+		s.addTime(e)
 		s.stop(e.Time)
 		s.Retries = append(s.Retries, e)
 	case event.StepFinished:
 		s := b.step(e.Address, e.Kind)
+		s.addTime(e)
 		s.end(e)
 	}
 }

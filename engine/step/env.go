@@ -67,6 +67,8 @@ type Env struct {
 	// the result.
 	Requests <-chan Asked
 	Steered  func(words []string)
+	// Stalled reports that the attempt stands still, or works again.
+	Stalled func(Stall)
 	// Limits are the instance's limits. Devices are the names of the GPUs
 	// leased to it.
 	Limits  Limits
@@ -190,6 +192,8 @@ type Spent struct {
 	Requests int64 `json:"requests,omitempty"`
 	Tokens   int64 `json:"tokens,omitempty"`
 	Cost     int64 `json:"cost_nanodollars,omitempty"`
+	// ModelMillis is the time of this try in which a request was under way.
+	ModelMillis int64 `json:"model_ms,omitempty"`
 }
 
 // PhaseName names a phase.

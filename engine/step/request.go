@@ -38,9 +38,9 @@ func ActOf(word string) Act {
 	switch {
 	case word == CancelledWord:
 		return Cancel
-	case word == RequeuedWord:
+	case word == RequeuedWord, word == RequeuedStalled:
 		return Requeue
-	case strings.HasPrefix(word, "stopped@"):
+	case strings.HasPrefix(word, "stopped@"), ByStall(word):
 		return Stop
 	}
 	return Extend

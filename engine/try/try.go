@@ -76,8 +76,13 @@ func (t *Try) Run(ctx context.Context) (rec *cache.Record, err error) {
 		Provisional: tries.End,
 		Resumed:     func(times int) { tries.Resumes = times },
 		Requests:    t.Requests,
-		Steered:     func(words []string) { tries.Steered = strings.Join(words, " ") },
-		SecretIn:    func(outputs []string) { tries.SecretIn = strings.Join(outputs, " ") },
+		Steered: func(words []string) {
+			tries.Steered = strings.TrimSpace(t.Tries.Steered + " " + strings.Join(words, " "))
+		},
+		Stalled: func(s step.Stall) {
+			t.Sink.Emit(event.Stalled{At: event.Now(), Address: t.Address, Stall: s})
+		},
+		SecretIn: func(outputs []string) { tries.SecretIn = strings.Join(outputs, " ") },
 	})
 	if err != nil {
 		return nil, err

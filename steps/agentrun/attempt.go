@@ -141,6 +141,7 @@ type arguments struct {
 	Shim  bool    `cty:"shim"`
 	Every *string `cty:"snapshot_every" group:"limits"`
 	durableArguments
+	stallArguments
 	Network *network `cty:"network" group:"limits" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
 }
 
@@ -166,6 +167,8 @@ type attempt struct {
 	every time.Duration
 	// durable are the parsed arguments of the checkpoints.
 	durable durable
+	// stalledAfter is the time without a sign of work after which the agent stands still.
+	stalledAfter time.Duration
 }
 
 // python is the Python environment of an attempt whose agent has packages.

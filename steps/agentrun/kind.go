@@ -58,11 +58,12 @@ func Kind(deps Deps) step.Kind {
 		runtimeArguments: runtimeArguments{Runtime: Auto, Required: conditions.None},
 		sandboxArguments: sandboxArguments{Processes: 16384, Disk: defaultDisk}, Setup: "30m",
 		durableArguments: durableArguments{PointEvery: "10m", PointLimit: "20GiB", Fork: optional(deps.Fork)},
+		stallArguments:   stallArguments{After: "30m", OnStall: onStallNotify},
 		Network:          &network{Allow: []string{}},
 	}
 	oneOf := step.OneOf{
 		"task": competitions.Tasks(), "runtime": append([]string{Auto}, deps.Runtimes.Names()...), "required_isolation": conditions.Isolations(),
-		"on_loss": {onLossResume, onLossRestart, onLossFail},
+		"on_loss": {onLossResume, onLossRestart, onLossFail}, "on_stall": {onStallNotify, onStallStop, onStallRequeue},
 	}
 	kind := step.Kind{
 		Name:        conditions.AttemptKind,
@@ -185,7 +186,7 @@ func newAttempt(args step.Args, deps Deps) (step.Step, error) {
 	if a.def, err = conditions.Definition(deps.Catalog, a.args.Competition, a.args.Version, nil); err != nil {
 		return nil, err
 	}
-	err = errors.Join(step.WrongArg("agent", errors.Join(a.checkAgent(), a.checkPython())), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkDisk(), a.checkTimes(), a.checkDurable(), a.checkTask())
+	err = errors.Join(step.WrongArg("agent", errors.Join(a.checkAgent(), a.checkPython())), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkDisk(), a.checkTimes(), a.checkDurable(), a.checkStall(), a.checkTask())
 	if err != nil {
 		return nil, err
 	}

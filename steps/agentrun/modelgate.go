@@ -144,7 +144,16 @@ func (m *modelGate) serve(ctx context.Context, g *gates) error {
 
 // spent reports the attempt's use of its models so far.
 func (m *modelGate) spent(used, paid gateway.Amount) {
-	m.phases.spent(step.Spent{Requests: used.Requests, Tokens: used.Tokens, Cost: int64(paid.Cost)})
+	m.phases.spent(step.Spent{Requests: used.Requests, Tokens: used.Tokens, Cost: int64(paid.Cost), ModelMillis: m.busy()})
+}
+
+// busy is the time in which the agent had a request under way, in milliseconds.
+func (m *modelGate) busy() int64 {
+	if m == nil || m.gateway == nil {
+		return 0
+	}
+	_, busy := m.gateway.Calls()
+	return busy.Milliseconds()
 }
 
 // earlier returns the folders with the recordings of earlier tries. If the agent

@@ -61,6 +61,8 @@ type place struct {
 	opened []func(keep bool) error
 	// room is the space on the disk for the harvest.
 	room int64
+	// lastOutput is when the agent last printed something.
+	lastOutput lastWrite
 	// steered says how people steered it; see step.Env.
 	steered []string
 	// setLimit replaces the time limit of the agent; nil before its start.

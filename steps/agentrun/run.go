@@ -198,7 +198,7 @@ func (r *running) execute(ctx, steered context.Context, secrets map[string]strin
 	if err != nil {
 		return nil, fmt.Errorf("keep output: %w", err)
 	}
-	masked := secret.NewWriter(io.MultiWriter(printed, r.env.Log), r.mask)
+	masked := secret.NewWriter(io.MultiWriter(printed, r.env.Log, &r.lastOutput), r.mask)
 	exit, err := r.watched(steered, r.spec(secrets), masked)
 	r.makeSpace()
 	if err := errors.Join(err, masked.Flush(), r.notStarted(exit)); err != nil {
@@ -225,6 +225,7 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 		func() { r.watchDisk(watched, endWith) },
 		func() { r.deps.guard.watch(watched, r) },
 		func() { r.gates.watchSubmission(watched) },
+		func() { r.watchStall(watched) },
 		func() { r.models.watch(watched, endWith) },
 	} {
 		watching.Go(func() {
@@ -335,7 +336,7 @@ func (r *running) spec(secrets map[string]string) executor.Spec {
 		Sandbox:   r.sandbox,
 		Resume:    r.runtime.Resumes,
 		OnStart:   r.began,
-		OnUse:     r.phases.use,
+		OnUse:     func(u executor.Use) { r.phases.use(u, r.models.busy()) },
 		OnFreezer: r.points.freezer,
 		OnLimit:   r.limited,
 		Work:      &r.imageWork,

@@ -52,8 +52,12 @@ func (p *place) act(r step.Request, end context.CancelCauseFunc) (effect string,
 		if !p.phases.in(step.Running) {
 			return "", errors.New("its agent does not run; it can be cancelled or requeued")
 		}
-		if !slices.ContainsFunc(p.steered, func(word string) bool { return strings.HasPrefix(word, "stopped@") }) {
-			p.steered = append(p.steered, "stopped@"+p.used().Round(time.Second).String())
+		how := "stopped"
+		if r.Author == step.OnStall {
+			how = step.Stalled
+		}
+		if !slices.ContainsFunc(p.steered, func(word string) bool { return strings.Contains(word, "@") }) {
+			p.steered = append(p.steered, how+"@"+p.used().Round(time.Second).String())
 		}
 		end(errStopped)
 		return "its agent is stopped, and what it submitted is graded", nil

@@ -31,6 +31,8 @@ type phases struct {
 
 	mu  sync.Mutex
 	now step.Phase
+	// measuredAt is when the use of the agent was last measured.
+	measuredAt time.Time
 }
 
 // spent reports the use of the models so far.
@@ -81,17 +83,32 @@ func (p *phases) enter(now step.Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now.Spent, now.Kept = p.now.Spent, p.now.Kept
+	if now.Name == step.Harvesting { // what the agent has used in all
+		now.CPUMillis, now.GPUPercent, now.GPUMemoryBytes = p.now.CPUMillis, p.now.GPUPercent, p.now.GPUMemoryBytes
+	}
 	p.now = now
 	p.tell(now)
 }
 
-func (p *phases) use(u executor.Use) {
+// use reports what the agent uses, and the time in which it had a request to a model under
+// way.
+func (p *phases) use(u executor.Use, model int64) {
 	if p.gpus != nil {
 		p.gpus.measure(func(percent, bytes int64) {
 			p.note(step.Running, func(now *step.Phase) { now.GPUPercent, now.GPUMemoryBytes = percent, bytes })
 		})
 	}
-	p.note(step.Running, func(now *step.Phase) { now.MemoryBytes, now.CPUMillis = u.MemoryBytes, u.CPU.Milliseconds() })
+	p.note(step.Running, func(now *step.Phase) {
+		p.measuredAt = time.Now()
+		now.MemoryBytes, now.CPUMillis, now.ModelMillis = u.MemoryBytes, u.CPU.Milliseconds(), max(now.ModelMillis, model)
+	})
+}
+
+// measured is the last measurement.
+func (p *phases) measured() measured {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return measured{p.measuredAt, time.Duration(p.now.CPUMillis) * time.Millisecond, p.now.GPUPercent}
 }
 
 func (p *phases) submission(state step.Submission, reason string) {

@@ -34,6 +34,8 @@ type Bench struct {
 	Phase func(step.Phase)
 	// Requests is what people ask of the steps that run.
 	Requests chan step.Asked
+	// Stalled, if set, is called when a step that runs stands still, or works again.
+	Stalled func(step.Stall)
 
 	mu       sync.Mutex
 	log      bytes.Buffer
@@ -195,6 +197,11 @@ func (b *Bench) env(dir string) *step.Env {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.steered = words
+		},
+		Stalled: func(s step.Stall) {
+			if b.Stalled != nil {
+				b.Stalled(s)
+			}
 		},
 		SecretIn: func(outputs []string) {
 			b.mu.Lock()

@@ -52,6 +52,7 @@ type exchange struct {
 
 func (g *Gateway) exchange(w http.ResponseWriter, r *http.Request, b *block, path string) {
 	now := time.Now()
+	defer g.calls.begin()()
 	x := &exchange{block: b, gateway: g, w: w, r: r, start: now, event: transcript.Event{
 		Time: now.UTC(), Model: b.Name, Provider: b.Dialect.Name(), Method: r.Method, Path: b.Secrets.Mask(path),
 	}}
@@ -88,6 +89,9 @@ func (x *exchange) try(path string) (err error) {
 		return x.failed(err)
 	}
 	defer answer.Body.Close()
+	if asked, ok := retryAfter(answer.Header); ok && answer.Status >= http.StatusBadRequest && answer.Recorded == nil {
+		x.gateway.calls.wait(asked)
+	}
 	x.event.Attempts, x.event.Diverged = answer.Attempts, answer.Diverged
 	if e := answer.Recorded; e != nil {
 		x.event.Replayed, x.event.Recording, x.event.Normalised, x.event.Masked = true, e.Sequence, answer.Normalised, e.Masked

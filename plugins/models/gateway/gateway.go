@@ -74,6 +74,7 @@ type Gateway struct {
 	record *transcript.Writer
 	spent  func(used, paid Amount)
 	waits  waits
+	calls  calls
 	futile futile
 	// bodies bounds the total bytes of request bodies in memory.
 	bodies *semaphore.Weighted
@@ -218,6 +219,11 @@ func (g *Gateway) Extend(more Dollars) (some bool) {
 // least one request to a block with PauseClock waited for a failing provider.
 func (g *Gateway) Paused() time.Duration { return g.waits.total() }
 
+// Calls says when the last request to a model was under way, and for how long at least one
+// was since the gateway was opened. While one is, and until the time at which a provider
+// asked to be asked again, the last is now.
+func (g *Gateway) Calls() (last time.Time, busy time.Duration) { return g.calls.now() }
+
 // ServeHTTP implements http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.busy.Add(1)
@@ -242,6 +248,58 @@ func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) // the client has gone
+}
+
+// calls measures the time in which at least one request was under way. It is safe for
+// concurrent use.
+type calls struct {
+	mu   sync.Mutex
+	open int
+	// since is the start of the requests under way, last the end of the last one, later
+	// the time until which a provider asked to wait, and busy the time of those that ended.
+	since, last, later time.Time
+	busy               time.Duration
+}
+
+// begin starts a request.
+func (c *calls) begin() (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open++; c.open == 1 {
+		c.since = time.Now()
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.last = time.Now()
+		if c.open--; c.open == 0 {
+			c.busy += c.last.Sub(c.since)
+		}
+	}
+}
+
+// wait notes that a provider asked to wait, which counts for at most a day.
+func (c *calls) wait(asked time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if until := time.Now().Add(min(asked, 24*time.Hour)); until.After(c.later) {
+		c.later = until
+	}
+}
+
+func (c *calls) now() (last time.Time, busy time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	switch {
+	case c.open > 0:
+		return now, c.busy + now.Sub(c.since)
+	case c.later.After(now):
+		return now, c.busy
+	case c.later.After(c.last):
+		return c.later, c.busy
+	}
+	return c.last, c.busy
 }
 
 // waits measures the time in which at least one request waited for a failing

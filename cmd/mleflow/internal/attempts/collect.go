@@ -70,12 +70,17 @@ type collector struct {
 	left []Left
 	// checks are what the rules found, by the address of the attempt.
 	checks map[string]*results.Check
+	// journal has the steps, and ready says when one could start.
+	journal func(address string) *history.StepSummary
+	ready   func(address string) time.Time
 }
 
 // Collect returns the records of a run by agent, competition and seed, and the
 // steps that have no result.
 func Collect(ctx context.Context, run Run) ([]*results.Attempt, []Left, error) {
 	c := &collector{Run: run, recs: map[string]*cache.Record{}, checks: map[string]*results.Check{}}
+	c.journal = StepsOf(&history.Summary{Steps: run.Steps})
+	c.ready = Readiness(run.Plan, run.Started, c.journal)
 	if err := errors.Join(c.lookup(ctx), c.check(ctx)); err != nil {
 		return nil, nil, err
 	}
@@ -248,6 +253,7 @@ func (c *collector) attempt(ctx context.Context, r *results.Attempt, address str
 	if r.Agent == board.Unlabelled && a.Agent != "" {
 		r.Agent = a.Agent
 	}
+	enterHours(r, c.journal(address), c.ready(address), time.Time{})
 	r.Seed = cmp.Or(a.Seed, r.Seed) // the label is anybody's word
 	r.AgentVersion, r.Image, r.ImageDigest, r.Network = a.AgentVersion, a.Image, a.ImageDigest, a.Network.Policy
 	if reached := step.ConditionValues(r.Report.Conditions, conditions.Network); len(reached) > 0 {

@@ -78,6 +78,7 @@ func JournalOf(p *plan.Plan, sum *history.Summary) Journal {
 		names[p.Steps[i].Name] = p.Steps[i].Names
 	}
 	j.Pairs, j.Names = planned(p), func(address string) []string { return names[address] }
+	j.Ready = Readiness(p, sum.Started, j.Step)
 	return j
 }
 
@@ -105,6 +106,8 @@ type Journal struct {
 	Names func(address string) []string
 	// Step returns what happened to a step; nil for nothing.
 	Step func(address string) *history.StepSummary
+	// Ready says when a step could start. It may be nil.
+	Ready func(address string) time.Time
 	// Reports are the grading reports that can be read, by the addresses of their steps.
 	Reports map[string]grading.Graded
 	// Steered are the answers to what people asked.
@@ -132,6 +135,11 @@ func (j *Journal) List() []*results.Attempt {
 		if a.Phase = j.phase(p, attempt, grade); a.Phase == results.Interrupted {
 			j.interrupted(a, attempt)
 		}
+		var ready time.Time
+		if j.Ready != nil {
+			ready = j.Ready(p.Attempt)
+		}
+		enterHours(a, attempt, ready, j.Last)
 	}
 	return out
 }

@@ -203,6 +203,7 @@ type runningJSON struct {
 	// Job is the state of its job on a cluster.
 	Job      *event.StepJob `json:"job,omitempty"`
 	Phase    *step.Phase    `json:"phase,omitempty"`
+	Stalled  *step.Stall    `json:"stalled,omitempty"`
 	LastLine string         `json:"last_line,omitempty"`
 }
 
@@ -213,7 +214,7 @@ func (s *State) UnderWay() *UnderWay {
 		u.Blocks = append(u.Blocks, blockJSON{Block: b.Name, Steps: b.Steps, Running: b.Running, Ended: b.Counts, Problems: b.Bad})
 	}
 	for _, r := range s.InProgress() {
-		j := runningJSON{Address: r.Address, Attempt: r.Try, Started: r.Time, Devices: r.Devices, Job: r.Job, LastLine: r.Line}
+		j := runningJSON{Address: r.Address, Attempt: r.Try, Started: r.Time, Devices: r.Devices, Job: r.Job, Stalled: r.Stalled, LastLine: r.Line}
 		if r.Phase.Name != "" {
 			j.Phase = &r.Phase
 		}
@@ -243,6 +244,9 @@ func WriteUnderWay(w io.Writer, s *State, style Style, width int, now time.Time)
 		fmt.Fprintln(w, strings.TrimRight(ansi.Truncate(line, width, "…"), " "))
 	}
 	for _, r := range s.InProgress() {
+		if r.Stalled != nil {
+			fmt.Fprintf(w, "%s %s: %s\n", style.Warn(StalledFor(*r.Stalled, now)+":"), r.Address, StallText(*r.Stalled))
+		}
 		if r.Phase.Reason != "" {
 			fmt.Fprintf(w, "%s %s: %s\n", style.Warn("Submission invalid:"), r.Address, OneLine(r.Phase.Reason))
 		}

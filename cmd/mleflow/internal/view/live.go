@@ -286,6 +286,9 @@ func runningLine(r *running, name string, style Style, now time.Time, printed bo
 			style.Warn(fmt.Sprintf("  attempt %d failed, next in %s: %s", r.Retry.Try, clock(max(0, wait)), OneLine(r.Retry.Error)))
 	case r.Phase.Name == step.Running:
 		text += " " + PhaseText(r.Phase, now)
+		if r.Stalled != nil {
+			text += "  " + style.Warn(StalledFor(*r.Stalled, now))
+		}
 	default:
 		text += fmt.Sprintf(" %6s", clock(max(0, now.Sub(r.Time)))) + attemptProgress(r, style, now)
 	}

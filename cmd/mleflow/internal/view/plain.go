@@ -65,6 +65,11 @@ func (p *Plain) line(e event.Event) string {
 		return p.finishedText(e)
 	case event.Steered:
 		return p.style.Warn("steered") + " " + When(e.Request.Address != "", e.Request.Address+": ") + SteeredText(e)
+	case event.Stalled:
+		if e.Over {
+			return "works again " + e.Address
+		}
+		return p.style.Warn(StalledFor(e.Stall, e.Time)) + " " + e.Address + ": " + StallText(e.Stall)
 	case event.Warning:
 		return p.style.Warn("warning") + " " + WarningText(e)
 	case event.StepProgress:

@@ -10,12 +10,14 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -23,7 +25,7 @@ import (
 
 // NewShow returns the command show.
 func NewShow(a *app.App) *cobra.Command {
-	var disclosure, markdown, full bool
+	var disclosure, markdown, full, hours bool
 	cmd := a.RunCommand("show [RUN]", "Show what a run did", app.Takes(0, 1), func(cmd *cobra.Command, past *history.Past, _ []string) error {
 		if markdown && (a.JSON || !disclosure) {
 			return app.Usagef("--markdown goes with --disclosure and cannot be combined with --json")
@@ -36,12 +38,22 @@ func NewShow(a *app.App) *cobra.Command {
 			return err
 		}
 		state := underWay(past)
+		var spent []*results.Hours
+		if p, err := past.Plan(); err == nil {
+			j := attempts.JournalOf(p, sum)
+			spent = results.HoursOf(j.List())
+		}
 		if a.JSON {
 			out := showJSON(sum, outcomes(a.Store, sum))
+			out.Hours = spent
 			if state != nil {
 				out.UnderWay = state.UnderWay()
 			}
 			return app.WriteJSON(a.Stdout, out)
+		}
+		if hours {
+			view.Hours(a.Stdout, spent, a.OutStyle())
+			return nil
 		}
 		if err := a.DrawBoards(cmd.Context(), nil, past, sum, full); err != nil {
 			return err
@@ -56,6 +68,7 @@ func NewShow(a *app.App) *cobra.Command {
 		return nil
 	})
 	cmd.Flags().BoolVar(&full, "full", false, "print all tables of leaderboards")
+	cmd.Flags().BoolVar(&hours, "hours", false, "print where the time of the attempts went")
 	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print the attempts' conditions")
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "with --disclosure, print Markdown")
 	return cmd
@@ -164,6 +177,8 @@ type RunJSON struct {
 	Acts []event.Steered `json:"acts,omitempty"`
 	// Outcomes are how attempts and their grading ended.
 	Outcomes view.Outcomes `json:"outcomes"`
+	// Hours are where the time of its attempts went, by agent and at the end of all.
+	Hours []*results.Hours `json:"hours,omitempty"`
 	// Nodes are what it used of the nodes of a cluster.
 	Nodes []nodeJSON `json:"nodes,omitempty"`
 	// UnderWay is the state of a run in progress.

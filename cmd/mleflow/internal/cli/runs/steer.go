@@ -44,6 +44,10 @@ type AttemptEntry struct {
 	Medal  string   `json:"medal,omitempty"`
 	Node   string   `json:"node,omitempty"`
 	Reason string   `json:"reason,omitempty"`
+	// Stalled says since when it stands still.
+	Stalled *step.Stall `json:"stalled,omitempty"`
+	// Hours is where its time went.
+	Hours *results.Hours `json:"hours,omitempty"`
 	// Steered are the answers to what people asked of it, and what the next apply is asked;
 	// ByHand is how that shows.
 	Steered []event.Steered `json:"steered,omitempty"`
@@ -99,8 +103,9 @@ func entryOf(one *results.Attempt, sum *history.Summary) AttemptEntry {
 		e.Seconds = *one.Made.WallSeconds
 	}
 	if t := sum.Running[e.Address]; t != nil && sum.State == history.Running {
-		e.Part, e.Submission = t.Phase.Name, t.Phase.Submission
+		e.Part, e.Submission, e.Stalled = t.Phase.Name, t.Phase.Submission, t.Stalled
 	}
+	e.Hours = one.Hours
 	e.Steered = lists.Where(sum.Steered, func(s event.Steered) bool { return s.Request.Address == e.Address })
 	return e
 }
@@ -115,6 +120,9 @@ func showAttempts(a *app.App, entries []AttemptEntry) {
 		state, spent, score := e.Ended, "", ""
 		if e.Part != "" {
 			state = string(e.Part)
+		}
+		if e.Stalled != nil {
+			state, e.Reason = view.StalledFor(*e.Stalled, time.Now()), view.StallText(*e.Stalled)
 		}
 		if e.Seconds > 0 {
 			spent = view.Millis(int64(e.Seconds * 1000))

@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 )
@@ -37,6 +38,8 @@ type overview struct {
 	Running                   []runningRow
 	More                      int
 	Outcomes, Warnings, Kinds []string
+	Hours                     template.HTML
+	HourKinds                 []string
 }
 
 // tailLines is the number of last lines of a log on the page of an attempt.
@@ -58,7 +61,8 @@ func (u *UI) runPage(r *http.Request, m *model, sum *history.Summary, c *content
 	blocks := m.blocks(sum)
 	o.Graph = blocks.Graph(o.Address+"/steps?q=", sum.State == history.Running)
 	o.Timeline, o.Kinds = timeline(sum, u.Now())
-	for _, id := range []string{"facts", "board", "problems", "running", "graph", "timeline", "outputs"} {
+	o.Hours, o.HourKinds = page.Hours(m.shown.hours)
+	for _, id := range []string{"facts", "board", "problems", "running", "graph", "timeline", "hours", "outputs"} {
 		c.show(id, "run "+id, o)
 	}
 	return nil
@@ -87,7 +91,9 @@ func (u *UI) makeScreen(ctx context.Context, m *model, sum *history.Summary, liv
 	}
 	s := &shownScreen{events: m.events, live: live}
 	err = u.Results(m.past, func(c Results) error {
-		src := firstscreen.Source{Journal: m.journal(sum, catalog), Summary: sum, Store: c, Tail: u.tail, Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
+		j := m.journal(sum, catalog)
+		s.hours = results.HoursOf(j.List())
+		src := firstscreen.Source{Journal: j, Summary: sum, Store: c, Tail: u.tail, Link: func(address string) string { return stepAddress(sum.ID, address, "") }}
 		var whole bool
 		whole, s.more = u.readReports(ctx, m, c, src.Pairs)
 		var problems []view.Problem
@@ -288,6 +294,8 @@ func (u *UI) runningRows(m *model, sum *history.Summary, o *overview) {
 			row.Phase = "failed; is tried again"
 		case a.Space != nil:
 			row.Phase = a.Space.Message
+		case a.Stalled != nil:
+			row.Phase = view.StalledFor(*a.Stalled, now) + ": " + view.StallText(*a.Stalled)
 		case row.Phase == "" && a.Progress.Unit != "":
 			row.Phase = strings.TrimSpace(a.Progress.What + " " + view.ProgressText(a.Progress.Done, a.Progress.Total, a.Progress.Unit))
 			if a.Progress.Total > 0 {

@@ -186,7 +186,8 @@ func (m *model) readPlan() {
 
 // journal reads the attempts of the run as they are now.
 func (m *model) journal(sum *history.Summary, catalog *competitions.Catalog) attempts.Journal {
-	return attempts.Journal{Run: sum.Info, Live: sum.State == history.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names, Steered: sum.Steered}
+	return attempts.Journal{Run: sum.Info, Live: sum.State == history.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names, Steered: sum.Steered,
+		Ready: attempts.Readiness(m.plan, sum.Started, m.sums.Step)}
 }
 
 // addresses are the steps of the run by block, in the order of the plan, or, without
@@ -295,4 +296,6 @@ type shownScreen struct {
 	live   bool
 	// more means that reports are still to be read, unread that logs are.
 	more, unread bool
+	// hours are where the time of its attempts went.
+	hours []*results.Hours
 }

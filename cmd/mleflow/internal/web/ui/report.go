@@ -202,7 +202,9 @@ func (src Source) collect(ctx context.Context, past *history.Past, c Results, ca
 	d.Graph = d.Blocks.Graph("", false)
 	d.Timeline, d.Kinds = timeline(sum, sum.Last)
 	d.addNodes(sum)
-	first := &firstscreen.Source{Journal: m.journal(sum, catalog), Summary: sum, Store: c, Tail: src.tail, Link: func(string) string { return "" }}
+	j := m.journal(sum, catalog)
+	d.Hours, d.HourKinds = page.Hours(results.HoursOf(j.List()))
+	first := &firstscreen.Source{Journal: j, Summary: sum, Store: c, Tail: src.tail, Link: func(string) string { return "" }}
 	d.screen(ctx, first, &m.state.Outcomes)
 	return d, nil
 }
