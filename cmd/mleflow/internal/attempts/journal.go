@@ -116,7 +116,7 @@ type Journal struct {
 }
 
 // List returns the attempts in the order of the pairs.
-func (j *Journal) List() []*results.Attempt {
+func (j Journal) List() []*results.Attempt {
 	out := make([]*results.Attempt, len(j.Pairs))
 	names := j.naming()
 	done := lists.Where(j.Steered, func(s event.Steered) bool { return s.Refused == "" && s.Request.Address != "" })
