@@ -14,7 +14,7 @@ import (
 
 // DetachedCommand runs the rest of a command line for apply --detach. Its first argument
 // is the file that has the standard streams; file descriptor 3 takes the run's id.
-const DetachedCommand = "__detached"
+const DetachedCommand = "detached-apply"
 
 // DetachedJSON is what apply --detach prints with --json.
 type DetachedJSON struct {

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -59,6 +60,9 @@ func wait(ctx context.Context, a *app.App, past *history.Past, timeout time.Dura
 	err := follow(ctx, past, timeout, display.Emit)
 	display.Close()
 	if err != nil {
+		if a.JSON && errors.Is(err, app.ErrRunning) {
+			err = errors.Join(app.WriteJSON(a.Stdout, WaitedJSON{Run: past.Info.ID, State: history.Running, Log: past.DetachedLog()}), err)
+		}
 		return err
 	}
 	e := past.Entry()
