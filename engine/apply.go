@@ -301,7 +301,7 @@ func (r *run) finish(sum *sched.Summary) *Result {
 	r.outputs()
 	c := res.Counts
 	r.sink.Emit(event.RunFinished{At: event.Now(), Run: res.RunID, Status: res.Status, Paused: sum != nil && errors.Is(sum.Interrupted, ErrPaused), Ran: c[event.Ran], Cached: c[event.Cached], Failed: c[event.Failed],
-		Skipped: c[event.Skipped], Cancelled: c[event.Cancelled], Unneeded: c[event.Unneeded], DurationMillis: res.Wall.Milliseconds()})
+		Skipped: c[event.Skipped], Cancelled: c[event.Cancelled], Unneeded: c[event.Unneeded], DurationMillis: res.Wall.Milliseconds(), Mismatch: res.Mismatch()})
 	if err := r.close(); err != nil {
 		res.Failures = append(res.Failures, Failure{Address: "run history", Err: err})
 	}

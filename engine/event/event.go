@@ -289,6 +289,8 @@ type RunFinished struct {
 	Cancelled      int   `json:"cancelled"`
 	Unneeded       int   `json:"unneeded,omitempty"`
 	DurationMillis int64 `json:"duration_ms"`
+	// Mismatch means that a step failed because content did not match a pin.
+	Mismatch bool `json:"mismatch,omitempty"`
 }
 
 // Evaluated is the state of the pipeline's evaluation, before the first round of

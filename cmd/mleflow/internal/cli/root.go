@@ -53,7 +53,9 @@ func NewRoot(a *app.App) *cobra.Command {
 		RunE:          a.Action(func(cmd *cobra.Command, _ []string) error { return cmd.Help() }),
 	}
 	root.SetFlagErrorFunc(app.FlagError)
-	cobra.EnableCommandSorting = false
+	if cobra.EnableCommandSorting { // of concurrent calls none writes
+		cobra.EnableCommandSorting = false
+	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommandGroupID(groupMachine)
 	flags := root.PersistentFlags()
@@ -82,10 +84,10 @@ func addCommands(root *cobra.Command, a *app.App) {
 			root.AddCommand(c)
 		}
 	}
-	add(groupPipeline, pipeline.NewDemo(a), pipeline.NewInit(a), pipeline.NewFmt(a), pipeline.NewValidate(a), pipeline.NewPlan(a), pipeline.NewApply(a), pipeline.NewRehearse(a), pipeline.NewLock(a), pipeline.NewExplain(a), pipeline.NewGraph(a))
+	add(groupPipeline, pipeline.NewDemo(a), pipeline.NewInit(a), pipeline.NewFmt(a), pipeline.NewValidate(a), pipeline.NewPlan(a), pipeline.NewApply(a), runs.NewWait(a), pipeline.NewRehearse(a), pipeline.NewLock(a), pipeline.NewExplain(a), pipeline.NewGraph(a))
 	add(groupRuns, runs.NewRuns(a), runs.NewAttempts(a), runs.NewShow(a), runs.NewOutput(a), runs.NewGet(a), runs.NewDiff(a), proof.NewVerify(a), proof.NewBundle(a), proof.NewBoard(a), leaderboard.NewAudit(a), runs.NewLogs(a), runs.NewReport(a), runs.NewUI(a), export.NewExport(a), export.NewImport(a), proof.NewFingerprint(a), cache.NewCache(a))
 	add(groupCompetition, competition.NewCompetition(a), competition.NewPrepare(a), competition.NewGrade(a), competition.NewGradeSample(a), leaderboard.NewLeaderboard(a), competition.NewMask(a))
-	add(groupMachine, cluster.NewDoctor(a), cluster.NewCluster(a), cluster.NewWorker(a), pipeline.NewNotify(a), app.NewVersion(a), newCompletion(a))
+	add(groupMachine, cluster.NewDoctor(a), cluster.NewCluster(a), cluster.NewWorker(a), pipeline.NewNotify(a), app.NewVersion(a), newMCP(a), newCompletion(a))
 	addHelp(root)
 }
 
@@ -127,6 +129,9 @@ func Main(args []string) int {
 		return internal(args)
 	}
 	a := app.NewApp(&app.Terminal{Stdin: os.Stdin, Stdout: view.NewOutput(os.Stdout), Stderr: os.Stderr, Environ: os.Environ()})
+	if len(args) > 1 && args[0] == pipeline.DetachedCommand {
+		a.Log, args = args[1], args[2:]
+	}
 	if dir := machine.TempDir(os.TempDir()); dir != "" && dir != os.TempDir() {
 		_ = os.Setenv("TMPDIR", dir) // doctor says so
 	}
@@ -149,6 +154,7 @@ func internal(args []string) (status int) {
 
 func main(ctx context.Context, a *app.App, args []string) int {
 	root := NewRoot(a)
+	a.Args = append([]string{os.Args[0]}, args...)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		(&completion{a}).complete(root)
 	}

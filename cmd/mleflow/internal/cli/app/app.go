@@ -34,6 +34,11 @@ type App struct {
 	Started bool
 	// IsWorker says that this is a worker, which runs what others ordered.
 	IsWorker bool
+	// Args is the command line, with the program first.
+	Args []string
+	// Log is the file that takes the output of a process that apply --detach started; ""
+	// is none.
+	Log string
 	// Fork is the checkpoint from which the attempt of the command begins; "" is none.
 	Fork string
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
@@ -31,6 +32,7 @@ const (
 	exitInvalid     = 4
 	exitClaimed     = 5
 	exitFindings    = 6
+	exitRunning     = 7
 	exitInterrupted = 130
 )
 
@@ -55,6 +57,28 @@ var ErrClaimed = errors.New("checked, but not everything was recomputed")
 // ErrFindings says that a board was built in which a person should look at
 // something.
 var ErrFindings = errors.New("the board was built, but not everything is as it should be")
+
+// ErrRunning says that a run has not ended in the time that a command waited for it.
+var ErrRunning = errors.New("still running")
+
+// Ended returns the error, shown already, for how a run ended; nil if it succeeded.
+func Ended(status event.Status, mismatch bool) error {
+	switch {
+	case status == event.Cancelled:
+		return fmt.Errorf("%w: %w", ErrSilent, context.Canceled)
+	case mismatch:
+		return fmt.Errorf("%w: %w", ErrSilent, step.ErrMismatch)
+	case status == event.Failed:
+		return fmt.Errorf("%w: steps failed", ErrSilent)
+	}
+	return nil
+}
+
+// FailsOnAgent reports whether a command line has --fail-on agent.
+func FailsOnAgent(argv []string) bool {
+	line := strings.Join(argv, " ") + " "
+	return strings.Contains(line, "-fail-on agent ") || strings.Contains(line, "-fail-on=agent ")
+}
 
 // UsageError is wrong use of the command line.
 type UsageError struct{ err error }
@@ -107,6 +131,8 @@ func ExitStatus(err error) int {
 		return exitClaimed
 	case errors.Is(err, ErrFindings):
 		return exitFindings
+	case errors.Is(err, ErrRunning):
+		return exitRunning
 	default:
 		return ExitFailed
 	}

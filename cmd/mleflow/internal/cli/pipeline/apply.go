@@ -29,7 +29,6 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/plan"
-	"github.com/mleflow/mleflow/engine/step"
 )
 
 type applyOptions struct {
@@ -38,6 +37,7 @@ type applyOptions struct {
 	parallelism                            int
 	failOn                                 string
 	keepGoing, requireCached, locked, full bool
+	detach                                 bool
 	// rehearsal means that only the report of the rehearsal is the command's result.
 	rehearsal bool
 	on        app.ClusterFlags
@@ -63,6 +63,9 @@ func NewApply(a *app.App) *cobra.Command {
 			if a.Fork != "" && !cmd.Flags().Changed("attempt") {
 				return app.Usagef("--fork needs --attempt, which says what begins there")
 			}
+			if o.detach && a.Log == "" {
+				return detach(cmd.Context(), a)
+			}
 			return a.WithProgram(cmd.Context(), args, o.in, &o.on, func(b *app.Backend, p *engine.Program) error {
 				return runApply(cmd.Context(), a, o, b, p)
 			})
@@ -75,6 +78,7 @@ func NewApply(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "continue with all that depends on no failed step")
 	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to run anything")
 	cmd.Flags().BoolVar(&o.locked, "locked", false, "exit with status 3 if anything differs from the lock file")
+	cmd.Flags().BoolVar(&o.detach, "detach", false, "run in the background and print the run's id when it has begun; mleflow wait follows it")
 	cmd.Flags().BoolVar(&o.full, "full", false, "print all tables of leaderboards")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with status 1 also if `WHAT` failed; agent: an attempt did not finish, or a submission has no finite score")
 	return cmd
@@ -130,6 +134,7 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	if b.Remote != nil && display.Live != nil {
 		stopGrades = app.FetchGrades(ctx, b.Remote, grades)
 	}
+	begun := detached(a)
 	sink, endSpans, err := o.otel.start(ctx, a, b, display)
 	if err != nil {
 		return nil, nil, err
@@ -140,7 +145,10 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	}
 	planned := sync.OnceFunc(app.FewCollections()) // a run of which nothing has to run ends before
 	sink = event.Multi(sink, event.SinkFunc(func(e event.Event) {
-		if _, starts := e.(event.StepStarted); starts {
+		switch e := e.(type) {
+		case event.RunStarted:
+			begun(e.Run)
+		case event.StepStarted:
 			planned()
 		}
 	}))
@@ -149,7 +157,7 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	}
 	res, diags := b.Engine.Apply(ctx, p, engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
-		RequireCached: o.requireCached, AskRepeats: asking(ctx, a), Lock: lock, Sink: sink, About: about, Args: lists.Of(os.Args, o.notify.hide), Fetching: app.Fetching(a.Terminal, b),
+		RequireCached: o.requireCached, AskRepeats: asking(ctx, a), Lock: lock, Sink: sink, About: about, Args: lists.Of(a.Args, o.notify.hide), Fetching: app.Fetching(a.Terminal, b),
 	})
 	stopGrades()
 	display.Close()
@@ -188,13 +196,8 @@ func selected(a *app.App, sel *app.SelectFlags, b *app.Backend, p *engine.Progra
 
 // outcome maps how a run ended to an error whose text was shown already.
 func outcome(res *engine.Result) error {
-	switch {
-	case res.Status == event.Cancelled:
-		return fmt.Errorf("%w: %w", app.ErrSilent, context.Canceled)
-	case res.Mismatch():
-		return fmt.Errorf("%w: %w", app.ErrSilent, step.ErrMismatch)
-	case res.Status == event.Failed:
-		return fmt.Errorf("%w: steps failed", app.ErrSilent)
+	if err := app.Ended(res.Status, res.Mismatch()); err != nil {
+		return err
 	}
 	for _, f := range res.Failures {
 		return fmt.Errorf("%s: %w", f.Address, f.Err)

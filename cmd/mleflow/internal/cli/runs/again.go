@@ -62,7 +62,8 @@ func newRunsPause(a *app.App) *cobra.Command {
 }
 
 func newRunsContinue(a *app.App) *cobra.Command {
-	return a.RunCommand("continue [RUN]", "Go on with a run that was paused or interrupted", app.Takes(0, 1),
+	var detach bool
+	cmd := a.RunCommand("continue [RUN]", "Go on with a run that was paused or interrupted", app.Takes(0, 1),
 		func(_ *cobra.Command, past *history.Past, _ []string) error {
 			past, err := repeatable(past)
 			if err != nil {
@@ -71,8 +72,19 @@ func newRunsContinue(a *app.App) *cobra.Command {
 			if past.Entry().State == history.Running {
 				return app.Usagef("run %s is running", past.Info.ID)
 			}
-			return repeat(a, past)
+			again, err := commandOf(past.Info)
+			if err != nil {
+				return err
+			}
+			for _, flag := range []string{"--detach", "--json"} {
+				if detach && (flag == "--detach" || a.JSON) && !slices.Contains(again.Args, flag) {
+					again.Args = append(again.Args, flag)
+				}
+			}
+			return repeat(a, again)
 		})
+	cmd.Flags().BoolVar(&detach, "detach", false, "run in the background and print the run's id when it has begun")
+	return cmd
 }
 
 // repeatable returns a run whose command may be run again.
@@ -80,17 +92,10 @@ func repeatable(past *history.Past) (*history.Past, error) {
 	return app.OwnRun(past, fmt.Sprintf("read its pipeline %s, and if you trust that, start it yourself: %s", past.Info.Pipeline, strings.Join(past.Info.Argv, " ")))
 }
 
-// repeat runs the command of a repeatable run again, with more arguments.
-func repeat(a *app.App, past *history.Past, more ...string) error {
-	again, err := commandOf(past.Info)
-	if err != nil {
-		return err
-	}
-	if len(more) > 0 {
-		again.Args = append(slices.DeleteFunc(again.Args, forking), more...) // that run may be of a fork, too
-	}
+// repeat runs the command of a repeatable run again.
+func repeat(a *app.App, again *exec.Cmd) error {
 	again.Stdin, again.Stdout, again.Stderr = a.Stdin, a.Stdout, a.Stderr
-	err = again.Run()
+	err := again.Run()
 	if again.ProcessState != nil && err != nil {
 		return fmt.Errorf("%w: the run ended with status %d", app.ErrSilent, again.ProcessState.ExitCode())
 	}
@@ -155,7 +160,12 @@ func newFork(a *app.App) *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(a.Stderr, "The attempt begins from the checkpoint after %v.\n", fork.At)
-			return repeat(a, past, more...)
+			again, err := commandOf(past.Info)
+			if err != nil {
+				return err
+			}
+			again.Args = append(slices.DeleteFunc(again.Args, forking), more...) // that run may be of a fork, too
+			return repeat(a, again)
 		}, &o.in)
 	cmd.Flags().DurationVar(&o.at, "at", 0, "begin from the checkpoint nearest to `TIME` of the attempt")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "limit the attempt to `TIME` from its first beginning, by -var timeout")

@@ -148,6 +148,7 @@ var homes = []struct {
 	{"github.com/minio", []string{"cache/remote"}},
 	{"gopkg.in/ini.v1", []string{"cache/remote"}},
 	{"github.com/spf13", []string{"cmd"}},
+	{"github.com/modelcontextprotocol", []string{"cmd/mleflow/internal/mcp", "cmd/mleflow/internal/cli"}},
 	{"github.com/charmbracelet", []string{"cmd/mleflow/internal/view"}},
 	{"github.com/hashicorp/go-version", []string{"engine/config"}},
 	{"github.com/bmatcuk/doublestar", []string{"engine/local"}},

@@ -48,7 +48,7 @@ func printed() map[string][]any {
 		event.Preflight{}, event.PreflightFinished{}, event.StepRetry{}, event.StepFinished{}, event.RunFinished{}, event.OutputValue{}, event.Publishing{}, event.Published{}, event.Steered{}, event.Stalled{}, event.Warning{},
 	}
 	return map[string][]any{
-		"apply":       events,
+		"apply":       append(events, pipeline.DetachedJSON{}),
 		"board build": {proof.BuiltJSON{}},
 		"audit":       {[]leaderboard.AuditedJSON{}},
 		"bundle":      {bundle.Written{}},
@@ -147,6 +147,8 @@ func printed() map[string][]any {
 		"runs remove":      {runs.RemovalJSON{}},
 		"runs set":         {runs.AnswersJSON{}},
 		"show":             {runs.RunJSON{}, bundle.Disclosure{}},
+		"wait":             {runs.WaitedJSON{}},
+		"runs continue":    append(events, pipeline.DetachedJSON{}),
 		"validate": {struct {
 			Valid       bool        `json:"valid"`
 			Diagnostics []diag.JSON `json:"diagnostics"`
