@@ -53,6 +53,15 @@ func Folder(dir string, private []string, digests *Digests) *Files {
 	return f
 }
 
+// Confine makes a folder, without links, the only one that may be read. It may lie in a
+// private one. An empty path changes nothing.
+func (f *Files) Confine(within string) {
+	if within != "" {
+		f.within, f.roots = within, []string{within}
+		f.private = slices.DeleteFunc(f.private, func(dir string) bool { return checkout.Below(within, dir) })
+	}
+}
+
 // at returns the absolute form of a path, as the disk has it.
 func (f *Files) at(path string) string {
 	if filepath.IsAbs(path) {
@@ -64,7 +73,7 @@ func (f *Files) at(path string) string {
 // Give makes a file or folder outside that the user named, and not the pipeline, one
 // whose text may be shown.
 func (f *Files) Give(path string) {
-	if f.read == nil || path == "" || len(path) > maxPath {
+	if f.read == nil || f.within != "" || path == "" || len(path) > maxPath {
 		return
 	}
 	real, err := checkout.Follow(f.at(path))
@@ -110,6 +119,9 @@ func (f *Files) store(ctx context.Context, store cache.Building, a *Answer, know
 	at, err := checkout.Follow(f.at(a.Path))
 	if err != nil {
 		return cache.Ref{}, err
+	}
+	if f.within != "" && !checkout.Below(at, f.within) {
+		return cache.Ref{}, fmt.Errorf("%s is outside the pipeline's folder, and a submitted pipeline may read nothing else of the server: submit the file with the pipeline", a.Path)
 	}
 	info, err := os.Stat(at)
 	switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/leaf/crash"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cluster"
@@ -23,6 +24,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/serve"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading/confined"
@@ -147,7 +149,16 @@ func internal(args []string) (status int) {
 	return hidden[args[0]](args[1:])
 }
 
-func main(ctx context.Context, a *app.App, args []string) int {
+func main(ctx context.Context, a *app.App, args []string) (status int) {
+	in, err := submitted.Enter(a.Env)
+	if err != nil {
+		a.Report(err)
+		return app.ExitFailed
+	}
+	if in != nil {
+		a.Submitted, ctx = in, secret.Only(ctx, in.Secrets)
+		defer func() { in.End(status) }()
+	}
 	root := NewRoot(a)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		(&completion{a}).complete(root)
@@ -156,7 +167,7 @@ func main(ctx context.Context, a *app.App, args []string) int {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	err := crash.Do(func() error { return root.ExecuteContext(ctx) })
+	err = crash.Do(func() error { return root.ExecuteContext(ctx) })
 	if err != nil && !a.Started {
 		err = app.Wrong(err)
 	}

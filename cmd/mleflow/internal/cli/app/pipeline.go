@@ -125,6 +125,13 @@ func (a *App) WithProgram(ctx context.Context, args []string, in InputFlags, on 
 		return err
 	}
 	a.UsePipeline(path)
+	if a.Submitted != nil {
+		for _, f := range a.Named {
+			if err := a.Submitted.Path(f.Path); err != nil {
+				return Usagef("%s: competitions: %w", f.From, err)
+			}
+		}
+	}
 	return a.WithBackend(func(b *Backend) error {
 		restore := FewCollections()
 		p, err := a.Load(b.Engine, path, in)
@@ -134,6 +141,11 @@ func (a *App) WithProgram(ctx context.Context, args []string, in InputFlags, on 
 		}
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("load pipeline: %w", err)
+		}
+		if a.Submitted != nil {
+			if err := Checked(a.Submitted.Pipeline(p.Graph), p.Pipeline.Files); err != nil {
+				return err
+			}
 		}
 		if err := a.attachRemote(b, p.Pipeline.RemoteCache); err != nil {
 			return err

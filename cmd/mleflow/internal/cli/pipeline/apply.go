@@ -136,8 +136,15 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	}
 	planned := sync.OnceFunc(app.FewCollections()) // a run of which nothing has to run ends before
 	sink = event.Multi(sink, event.SinkFunc(func(e event.Event) {
-		if _, starts := e.(event.StepStarted); starts {
+		switch e := e.(type) {
+		case event.StepStarted:
 			planned()
+		case event.RunStarted:
+			if a.Submitted != nil {
+				if err := a.Submitted.Began(e.Run); err != nil {
+					a.Warn(err.Error())
+				}
+			}
 		}
 	}))
 	if o.rehearsal && planOptions.Repeats == engine.AskRepeats {
