@@ -53,6 +53,7 @@ type Config struct {
 	Runs         int      `hcl:"runs,optional" doc:"how many submissions run at a time; by default 4"`
 	Parallelism  int      `hcl:"parallelism,optional" doc:"how many steps all of them run at a time; by default the number of processors"`
 	HostCode     bool     `hcl:"host_code,optional" doc:"let submissions run code with the rights of the server: runtime \"process\", commands of checks and of publish"`
+	Hosts        []string `hcl:"hosts,optional" doc:"private places that agents and models of submissions may reach, such as \"vllm.lab:8000\""`
 	On           string   `hcl:"on,optional" doc:"cluster file"`
 	RemoteCache  string   `hcl:"remote_cache,optional" doc:"address of a remote cache"`
 	Competitions []string `hcl:"competitions,optional" doc:"folders of competitions besides those that ship with mleflow"`
@@ -183,9 +184,6 @@ func (s *settings) check(ctx context.Context, path string) (list diag.List) {
 		general("No user", "Nobody can sign in. mleflow serve token prints a token, and the user block that it belongs to.")
 	}
 	for _, one := range s.Secret {
-		if _, err := secret.ParseRef(one.From); err != nil {
-			list = append(list, diag.Error(one.Range, "Invalid secret", "from of secret %q: %v.", one.Name, err))
-		}
 		for _, owner := range one.Owners {
 			if owner != "*" && !s.known(owner) && s.role == Nobody {
 				list = append(list, diag.Error(one.Range, "Unknown owner", "There is no user %q.%s", owner, diag.DidYouMean(owner, lists.Of(s.people, func(p person) string { return p.Name }))))
@@ -283,7 +281,7 @@ func (s *settings) pass() {
 		return service.Limits{Queued: l.Queued, Running: l.Running, Parallelism: l.Parallelism, GPUs: l.GPUs, Weight: l.Weight}
 	}
 	s.options = service.Options{
-		Runs: s.Runs, Parallelism: s.Parallelism, Limits: of(s.Limits), Owners: map[string]service.Limits{}, HostCode: s.HostCode,
+		Runs: s.Runs, Parallelism: s.Parallelism, Limits: of(s.Limits), Owners: map[string]service.Limits{}, HostCode: s.HostCode, Hosts: s.Hosts,
 		Competitions: s.Competitions, On: s.On, RemoteCache: s.RemoteCache, Offline: s.Offline,
 	}
 	for _, u := range s.Users {

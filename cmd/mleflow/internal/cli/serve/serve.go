@@ -52,8 +52,8 @@ func newToken(a *app.App) *cobra.Command {
 	})
 }
 
-// folder is the folder of the cache with what a server keeps besides its queue.
-const folder = "serve"
+// folder is the folder of the cache in which package service has its queue.
+const folder = "service"
 
 func run(ctx context.Context, a *app.App, config string) (err error) {
 	s, err := read(ctx, config)
@@ -138,9 +138,6 @@ func listen(s *settings) (net.Listener, error) {
 // read them.
 func kept(cache string) (key []byte, acts io.WriteCloser, err error) {
 	dir := filepath.Join(cache, folder)
-	if err := nolink.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, err
-	}
 	text, err := runs.KeptToken(filepath.Join(dir, "key"))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the key of the server: %w", err)

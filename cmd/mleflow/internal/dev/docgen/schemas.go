@@ -134,7 +134,9 @@ func printed() map[string][]any {
 			Run  string `json:"run"`
 			Path string `json:"path"`
 		}{}},
-		"runs":             {runs.RunsJSON{}},
+		"runs": {struct {
+			Runs []runs.RunEntry `json:"runs"`
+		}{}},
 		"attempts list":    {runs.AttemptsJSON{}},
 		"attempts cancel":  {runs.AnswersJSON{}},
 		"attempts extend":  {runs.AnswersJSON{}},
