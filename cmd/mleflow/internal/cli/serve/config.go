@@ -159,7 +159,14 @@ func (s *settings) check(ctx context.Context, path string) (list diag.List) {
 		general("Invalid address", "listen = %q is not HOST:PORT, such as \"127.0.0.1:7431\".", s.Listen)
 		return list
 	}
+	if p := s.Proxy; p != nil {
+		list = append(list, s.addProxy(p)...)
+	}
 	local := ui.Loopback(s.Listen)
+	if !local && s.TLS == nil && len(s.proxies) == 0 {
+		general("No encryption", "listen = %q is open to the network, and tokens pass it. Write tls { certificate, key }, or listen at 127.0.0.1 behind a reverse proxy, or name a proxy elsewhere in proxy { from }.", s.Listen)
+		return list
+	}
 	text := s.URL
 	if text == "" && (local || host != "" && !unspecified(host)) {
 		scheme := "http"
@@ -173,12 +180,6 @@ func (s *settings) check(ctx context.Context, path string) (list diag.List) {
 	}
 	for i := range s.Users {
 		list = append(list, s.addUser(ctx, &s.Users[i])...)
-	}
-	if p := s.Proxy; p != nil {
-		list = append(list, s.addProxy(p)...)
-	}
-	if !local && s.TLS == nil && len(s.proxies) == 0 {
-		general("No encryption", "listen = %q is open to the network, and tokens pass it. Write tls { certificate, key }, or listen at 127.0.0.1 behind a reverse proxy, or name a proxy elsewhere in proxy { from }.", s.Listen)
 	}
 	if len(s.people) == 0 && s.role == Nobody {
 		general("No user", "Nobody can sign in. mleflow serve token prints a token, and the user block that it belongs to.")

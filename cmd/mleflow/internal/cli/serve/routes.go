@@ -143,11 +143,8 @@ func post[T, G any](path, name, summary string, own bool, do func(*call, T) (G, 
 	}}
 }
 
-// maxBody is the most bytes of a request in JSON, maxFile those of a file.
-const (
-	maxBody = 16 << 20
-	maxFile = 64 << 30
-)
+// maxBody is the most bytes of a request in JSON.
+const maxBody = 16 << 20
 
 func (c *call) answer(v any) error {
 	c.Header().Set("Content-Type", "application/json")
@@ -266,8 +263,7 @@ func (c *call) missing(d Digests) (Missing, error) {
 }
 
 func (c *call) put() error {
-	body := http.MaxBytesReader(c.ResponseWriter, c.Body, maxFile)
-	if err := c.service.Put(c.Context(), c.who.Name, c.PathValue("digest"), body); err != nil {
+	if err := c.service.Put(c.Context(), c.who.Name, c.PathValue("digest"), c.Body); err != nil {
 		return err
 	}
 	c.WriteHeader(http.StatusNoContent)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
@@ -64,6 +65,9 @@ func run(ctx context.Context, a *app.App, config string) (err error) {
 		s.options.Environ = append(s.options.Environ, name+"="+a.Env(name))
 	}
 	cache, err := a.CacheFolder()
+	if err == nil {
+		err = a.WithCache(func(*disk.Cache) error { return nil }) // it is made before its queue
+	}
 	if err != nil {
 		return err
 	}
