@@ -52,7 +52,7 @@ type Config struct {
 
 	Runs         int      `hcl:"runs,optional" doc:"how many submissions run at a time; by default 4"`
 	Parallelism  int      `hcl:"parallelism,optional" doc:"how many steps all of them run at a time; by default the number of processors"`
-	HostCode     bool     `hcl:"host_code,optional" doc:"let submissions run code with the rights of the server: runtime \"process\", commands of checks and of publish"`
+	HostCode     bool     `hcl:"host_code,optional" doc:"let submissions run code with the rights of the server: steps of kind exec and runtime \"process\""`
 	Hosts        []string `hcl:"hosts,optional" doc:"private places that agents and models of submissions may reach, such as \"vllm.lab:8000\""`
 	On           string   `hcl:"on,optional" doc:"cluster file"`
 	RemoteCache  string   `hcl:"remote_cache,optional" doc:"address of a remote cache"`
@@ -144,9 +144,33 @@ func read(ctx context.Context, path string) (*settings, error) {
 		found = append(found, gohcl.DecodeBody(parsed.Body, nil, &s.Config)...)
 	}
 	if list := diag.List(found); !list.HasErrors() {
+		s.resolve(filepath.Dir(path))
 		found = hcl.Diagnostics(s.check(secret.In(ctx, filepath.Dir(path)), path))
 	}
 	return s, app.Checked(diag.List(found), diag.Sources{path: parsed})
+}
+
+// resolve makes relative paths start at the folder of the file.
+func (s *settings) resolve(dir string) {
+	at := func(path *string) {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(dir, *path)
+		}
+	}
+	at(&s.On)
+	if s.TLS != nil {
+		at(&s.TLS.Certificate)
+		at(&s.TLS.Key)
+	}
+	for i := range s.Competitions {
+		at(&s.Competitions[i])
+	}
+	for i := range s.Secret {
+		if path, ok := strings.CutPrefix(s.Secret[i].From, "file:"); ok {
+			at(&path)
+			s.Secret[i].From = "file:" + path
+		}
+	}
 }
 
 func (s *settings) check(ctx context.Context, path string) (list diag.List) {

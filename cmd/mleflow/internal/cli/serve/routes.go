@@ -133,7 +133,7 @@ func post[T, G any](path, name, summary string, own bool, do func(*call, T) (G, 
 		dec := json.NewDecoder(http.MaxBytesReader(c.ResponseWriter, c.Body, maxBody))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&body); err != nil {
-			return app.Usagef("the request is not as docs/api.md has it: %w", err)
+			return app.Usagef("the request is not as docs/reference-serve.md has it: %w", err)
 		}
 		answer, err := do(c, body)
 		if err != nil {

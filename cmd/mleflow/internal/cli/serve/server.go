@@ -26,11 +26,10 @@ type server struct {
 	app func() *app.App
 	// api and page are the routes below /api/ and the others.
 	api, page *http.ServeMux
-	// acts is where acts are written.
-	mu   sync.Mutex
-	acts io.Writer
-	// streams bounds those who follow runs.
-	streams chan struct{}
+	mu sync.Mutex
+	// acts is where acts are written, streams how many runs each person follows.
+	acts    io.Writer
+	streams map[string]int
 }
 
 // The reasons why a request is refused.
@@ -47,7 +46,7 @@ func newServer(s *settings, key []byte, pages *ui.UI, queue *service.Service, ne
 	srv := &server{
 		people: &people{settings: s, key: key, cookie: "mleflow-serve-" + s.at.Port()}, pages: pages, service: queue, app: newApp, acts: acts,
 		door: ui.Door{At: s.at, Title: "mleflow", Right: "mleflow serve token makes one."},
-		api:  http.NewServeMux(), page: http.NewServeMux(), streams: make(chan struct{}, maxStreams),
+		api:  http.NewServeMux(), page: http.NewServeMux(), streams: map[string]int{},
 	}
 	for _, rt := range Routes() {
 		mux := srv.page
