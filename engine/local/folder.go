@@ -262,6 +262,49 @@ func (f *Files) list(a *Answer, pattern string) ([]string, error) {
 	return list, err
 }
 
+// Paths are the files of the folder that were read or listed, relative to it, sorted. An
+// error is one of them that is elsewhere.
+func (f *Files) Paths() (paths []string, err error) {
+	for _, a := range f.Answers() {
+		switch a.Op {
+		case "list":
+			for _, name := range a.List {
+				paths = append(paths, path.Join(a.Path, name))
+			}
+		case "dir":
+			skip, errSkip := f.skip(&a)
+			if errSkip != nil {
+				return nil, errSkip
+			}
+			root := f.at(a.Path)
+			err = errors.Join(err, filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+				rel, errRel := filepath.Rel(root, at)
+				switch {
+				case err != nil || errRel != nil:
+					return errors.Join(err, errRel)
+				case rel != "." && skip(filepath.ToSlash(rel)) && d.IsDir():
+					return fs.SkipDir
+				case !d.IsDir() && !skip(filepath.ToSlash(rel)):
+					paths = append(paths, path.Join(a.Path, filepath.ToSlash(rel)))
+				}
+				return nil
+			}))
+		default:
+			if _, errLook := os.Lstat(f.at(a.Path)); errLook == nil { // else a shipped one
+				paths = append(paths, a.Path)
+			}
+		}
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	for _, p := range paths {
+		if !filepath.IsLocal(p) {
+			err = errors.Join(err, fmt.Errorf("%s is outside the pipeline's folder", p))
+		}
+	}
+	return paths, err
+}
+
 // privateHalf follows a competition's name in the path of its private prepared
 // data.
 const privateHalf = "/prepared/private"
