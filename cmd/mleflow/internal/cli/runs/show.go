@@ -31,18 +31,18 @@ func NewShow(a *app.App) *cobra.Command {
 		if disclosure {
 			return proof.Disclose(cmd.Context(), a, past, markdown)
 		}
+		if a.JSON {
+			out, err := Shown(a.Store, past)
+			if err != nil {
+				return err
+			}
+			return app.WriteJSON(a.Stdout, out)
+		}
 		sum, err := past.Summary()
 		if err != nil {
 			return err
 		}
 		state := underWay(past)
-		if a.JSON {
-			out := showJSON(sum, outcomes(a.Store, sum))
-			if state != nil {
-				out.UnderWay = state.UnderWay()
-			}
-			return app.WriteJSON(a.Stdout, out)
-		}
 		if err := a.DrawBoards(cmd.Context(), nil, past, sum, full); err != nil {
 			return err
 		}
@@ -59,6 +59,19 @@ func NewShow(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print the attempts' conditions")
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "with --disclosure, print Markdown")
 	return cmd
+}
+
+// Shown is a run as show --json has it.
+func Shown(s *app.Store, past *history.Past) (RunJSON, error) {
+	sum, err := past.Summary()
+	if err != nil {
+		return RunJSON{}, err
+	}
+	out := showJSON(sum, outcomes(s, sum))
+	if state := underWay(past); state != nil {
+		out.UnderWay = state.UnderWay()
+	}
+	return out, nil
 }
 
 // underWay is the state of a run in progress, with the last lines that its

@@ -61,18 +61,27 @@ type AnswersJSON struct {
 func newAttemptsList(a *app.App) *cobra.Command {
 	return a.RunCommand("list [RUN]", "List the attempts of a run, with state, time and score", app.Takes(0, 1),
 		func(_ *cobra.Command, past *history.Past, _ []string) error {
-			list, sum, err := attempts.Of(past)
+			out, err := AttemptsIn(a, past)
 			if err != nil {
 				return err
 			}
-			for _, one := range list {
-				if one.LogTells() {
-					one.Log, _ = view.Excerpt(a.Tail(cmp.Or(one.MadeIn, one.RunID), one.Address, view.TailLines))
-				}
-			}
-			entries := lists.Of(list, func(one *results.Attempt) AttemptEntry { return entryOf(one, sum) })
-			return a.Show(AttemptsJSON{entries}, func() { showAttempts(a, entries) })
+			return a.Show(out, func() { showAttempts(a, out.Attempts) })
 		})
+}
+
+// AttemptsIn lists the attempts of a run.
+func AttemptsIn(a *app.App, past *history.Past) (out AttemptsJSON, err error) {
+	list, sum, err := attempts.Of(past)
+	if err != nil {
+		return out, err
+	}
+	for _, one := range list {
+		if one.LogTells() {
+			one.Log, _ = view.Excerpt(a.Tail(cmp.Or(one.MadeIn, one.RunID), one.Address, view.TailLines))
+		}
+	}
+	out.Attempts = lists.Of(list, func(one *results.Attempt) AttemptEntry { return entryOf(one, sum) })
+	return out, nil
 }
 
 func entryOf(one *results.Attempt, sum *history.Summary) AttemptEntry {
@@ -132,22 +141,32 @@ func newExtend(a *app.App) *cobra.Command {
 	var by time.Duration
 	var budget string
 	cmd := a.Command("extend KEY...", "Give attempts more time, or their models more money", app.Takes(1, -1), func(cmd *cobra.Command, keys []string) error {
-		r := step.Request{Act: step.Extend, Reason: o.reason, ByMillis: by.Milliseconds()}
-		if budget != "" {
-			amount, err := gateway.ParseDollars(strings.TrimPrefix(strings.TrimSuffix(budget, "USD"), "+"))
-			if err != nil || amount <= 0 {
-				return app.Usagef("--budget %q is not an amount such as +5USD", budget)
-			}
-			r.Budget = int64(amount)
+		r, err := Extension(by, budget)
+		if err != nil {
+			return err
 		}
-		if (by > 0) == (r.Budget > 0) {
-			return app.Usagef("say by how much: --by 2h or --budget +5USD")
-		}
+		r.Reason = o.reason
 		return o.steer(cmd.Context(), a, r, keys)
 	})
 	cmd.Flags().DurationVar(&by, "by", 0, "give them `TIME` more, such as 2h")
 	cmd.Flags().StringVar(&budget, "budget", "", "let each of their models cost `USD` more, such as +5USD")
 	return o.register(cmd)
+}
+
+// Extension is the request for more time or, as in "+5USD", money.
+func Extension(by time.Duration, budget string) (step.Request, error) {
+	r := step.Request{Act: step.Extend, ByMillis: by.Milliseconds()}
+	if budget != "" {
+		amount, err := gateway.ParseDollars(strings.TrimPrefix(strings.TrimSuffix(budget, "USD"), "+"))
+		if err != nil || amount <= 0 {
+			return r, app.Usagef("budget %q is not an amount such as +5USD", budget)
+		}
+		r.Budget = int64(amount)
+	}
+	if (by > 0) == (r.Budget > 0) {
+		return r, app.Usagef("say by how much: by 2h or budget +5USD")
+	}
+	return r, nil
 }
 
 func newSteer(a *app.App, act step.Act, short string) *cobra.Command {
@@ -164,17 +183,25 @@ func (o steerFlags) steer(ctx context.Context, a *app.App, r step.Request, keys 
 	if err != nil {
 		return err
 	}
-	var asked []*asking
+	asked, err := named(live, r, keys)
+	if err != nil {
+		return err
+	}
+	return ask(ctx, a, asked)
+}
+
+// named makes a request to each attempt of the runs that keys name.
+func named(live []*history.Past, r step.Request, keys []string) (asked []*asking, err error) {
 	for _, key := range keys {
 		n := len(asked)
 		for _, past := range live {
 			list, _, err := attempts.Of(past)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			found, err := attempts.Find(list, key)
 			if err != nil {
-				return app.Usagef("%w", err)
+				return nil, app.Usagef("%w", err)
 			}
 			for _, one := range found {
 				r.Address = one.Address
@@ -184,10 +211,27 @@ func (o steerFlags) steer(ctx context.Context, a *app.App, r step.Request, keys 
 			}
 		}
 		if len(asked) == n {
-			return app.Usagef("no attempt of a run that lives is called %q; write agent/competition/seed, with * for any, or an address: mleflow attempts list", key)
+			return nil, app.Usagef("no attempt of a run that lives is called %q; write agent/competition/seed, with * for any, or an address: mleflow attempts list", key)
 		}
 	}
-	return ask(ctx, a, asked)
+	return asked, nil
+}
+
+// Steer asks something of a run that lives or, with keys, of those of its attempts that they
+// name, and returns the answers.
+func Steer(ctx context.Context, past *history.Past, r step.Request, keys []string) (AnswersJSON, error) {
+	past, err := steerable(past)
+	if err != nil {
+		return AnswersJSON{}, err
+	}
+	list := []*asking{{past: past, Request: r}}
+	if len(keys) > 0 {
+		list, err = named([]*history.Past{past}, r, keys)
+	}
+	if err == nil {
+		err = wait(ctx, list)
+	}
+	return AnswersJSON{lists.Of(list, (*asking).steered)}, err
 }
 
 // live returns the runs that may be meant.
@@ -295,7 +339,15 @@ type asking struct {
 const patience = 15 * time.Second
 
 // ask leaves requests and shows the answers.
-func ask(ctx context.Context, a *app.App, list []*asking) (err error) {
+func ask(ctx context.Context, a *app.App, list []*asking) error {
+	if err := wait(ctx, list); err != nil {
+		return err
+	}
+	return show(a, list)
+}
+
+// wait leaves requests and takes the answers that come in time.
+func wait(ctx context.Context, list []*asking) (err error) {
 	watches := map[*history.Past]*history.Watch{}
 	for _, q := range list {
 		watches[q.past] = q.past.Watch()
@@ -318,7 +370,15 @@ func ask(ctx context.Context, a *app.App, list []*asking) (err error) {
 			take(list, past, events)
 		}
 	}
-	return show(a, list)
+	return nil
+}
+
+// steered is the answer, without an effect if there is none yet.
+func (q *asking) steered() event.Steered {
+	if q.answer != nil {
+		return *q.answer
+	}
+	return event.Steered{At: event.Now(), Request: q.Request}
 }
 
 // take enters answers.
@@ -338,10 +398,7 @@ func show(a *app.App, list []*asking) error {
 	refused := 0
 	var answers []event.Steered
 	for _, q := range list {
-		s := event.Steered{At: event.Now(), Request: q.Request}
-		if q.answer != nil {
-			s = *q.answer
-		}
+		s := q.steered()
 		answers = append(answers, s)
 		text := cmp.Or(s.Effect, "the run has not answered yet; it keeps the request")
 		if s.Refused != "" {
