@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/nolink"
@@ -129,6 +130,13 @@ func (o *Options) check() error {
 // and says which.
 func Open(dir string, o Options) (*Service, error) {
 	if err := o.check(); err != nil {
+		return nil, err
+	}
+	made, err := disk.Open(dir, disk.Options{}) // a folder of the queue makes no cache
+	if err == nil {
+		err = made.Close()
+	}
+	if err != nil {
 		return nil, err
 	}
 	s := &Service{

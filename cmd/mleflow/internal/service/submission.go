@@ -50,10 +50,13 @@ type Manifest struct {
 	// pipeline that ships with mleflow.
 	Pipeline string `json:"pipeline"`
 	Files    []File `json:"files"`
-	// Variables are assignments NAME=VALUE, in their order.
+	// Variables are assignments NAME=VALUE, or @PATH for one of Files with several, in
+	// their order.
 	Variables []string `json:"variables,omitempty"`
 	Flags     Flags    `json:"flags,omitzero"`
-	Priority  int      `json:"priority,omitempty"`
+	// Key, if it is set, makes a request that is sent again no second submission.
+	Key      string `json:"key,omitempty"`
+	Priority int    `json:"priority,omitempty"`
 }
 
 // File is a file of a submission.

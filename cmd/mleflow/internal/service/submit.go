@@ -35,6 +35,11 @@ func (s *Service) Submit(_ context.Context, owner string, m Manifest) (sub Submi
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, e := range s.subs {
+		if m.Key != "" && e.Owner == owner && e.Manifest.Key == m.Key {
+			return s.shown(e), nil
+		}
+	}
 	most := s.limits(owner).Queued
 	if queued, _ := s.count(owner); most > 0 && queued >= most {
 		return sub, fmt.Errorf("%w: %d of your submissions are queued already; wait, or cancel one", ErrLimit, queued)
@@ -120,6 +125,9 @@ func (m *Manifest) check() error {
 		return fmt.Errorf("the pipeline %q is not among the files", m.Pipeline)
 	}
 	for _, v := range m.Variables {
+		if name, isFile := strings.CutPrefix(v, "@"); isFile && files[name] {
+			continue
+		}
 		if name, _, ok := strings.Cut(v, "="); !ok || name == "" || strings.HasPrefix(name, "-") {
 			return fmt.Errorf("variable %.80q is not NAME=VALUE", v)
 		}
@@ -128,7 +136,7 @@ func (m *Manifest) check() error {
 	if f.Parallelism < 0 {
 		return fmt.Errorf("parallelism %d is negative", f.Parallelism)
 	}
-	texts := slices.Concat(m.Variables, f.Targets, f.Retry, f.Force, f.Tags, []string{f.Attempt, f.Fork, f.FailOn, f.Name, f.Note})
+	texts := slices.Concat(m.Variables, f.Targets, f.Retry, f.Force, f.Tags, []string{f.Attempt, f.Fork, f.FailOn, f.Name, f.Note, m.Key})
 	if len(texts) > maxTexts {
 		return fmt.Errorf("there are more than %d variables and flags", maxTexts)
 	}
@@ -171,7 +179,13 @@ func (m *Manifest) args(parallelism int) []string {
 		}
 	}
 	f := m.Flags
-	each("var", m.Variables...)
+	for _, v := range m.Variables {
+		if name, isFile := strings.CutPrefix(v, "@"); isFile {
+			each("var-file", name)
+		} else {
+			each("var", v)
+		}
+	}
 	each("target", f.Targets...)
 	each("retry", f.Retry...)
 	each("force", f.Force...)

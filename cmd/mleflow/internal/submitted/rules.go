@@ -103,10 +103,8 @@ func (r *Rules) secret(ref string) error {
 // image refuses an image that is not the submission's or a registry's.
 func (r *Rules) image(ref string) error {
 	switch {
-	case ref == "":
+	case ref == "", isFile(ref):
 		return nil
-	case strings.HasPrefix(ref, "/"), strings.HasPrefix(ref, "."):
-		return r.Path(ref)
 	case strings.HasPrefix(ref, "local:"):
 		return fmt.Errorf("%q is an image of the server: name one of a registry, or build it by a step of kind image", ref)
 	}
@@ -158,33 +156,60 @@ func (r *Rules) Kinds(kinds []step.Kind) []step.Kind {
 	return kinds
 }
 
-// check refuses the arguments of a step. A kind that is not listed here may run nothing.
-func (r *Rules) check(kind string, args step.Args) error {
-	path := func(name string, more ...string) error {
-		return step.WrongArg(name, r.Path(args.Text(name, more...)))
+// Path is an argument of a step that names a file or folder of the machine.
+type Path struct{ Arg, Path string }
+
+// Paths are those of a step: what its pipeline reads besides the files of functions.
+func Paths(kind string, args step.Args) (list []Path) {
+	add := func(arg string, path ...string) {
+		if text := args.Text(arg, path...); text != "" {
+			list = append(list, Path{arg, text})
+		}
 	}
 	switch kind {
-	case "aggregate", "grade", "prepare", "sketch":
+	case "checksum":
+		add("expected_dir")
+	case "download":
+		add("from")
+		add("source", "path")
+	case "task":
+		add("from")
+	case "image":
+		if files := args.Get("files"); files != cty.NilVal && !files.IsNull() && files.IsWhollyKnown() {
+			for _, v := range files.AsValueMap() {
+				list = append(list, Path{"files", v.AsString()})
+			}
+		}
+		if isFile(args.Text("base")) {
+			add("base")
+		}
+	case "agent-run":
+		if isFile(args.Text("agent", "image")) {
+			add("agent", "image")
+		}
+	}
+	return list
+}
+
+// isFile reports whether an image is a file or folder.
+func isFile(image string) bool { return strings.HasPrefix(image, "/") || strings.HasPrefix(image, ".") }
+
+// check refuses the arguments of a step. A kind that is not listed here may run nothing.
+func (r *Rules) check(kind string, args step.Args) error {
+	for _, p := range Paths(kind, args) {
+		if err := r.Path(p.Path); err != nil {
+			return step.WrongArg(p.Arg, err)
+		}
+	}
+	switch kind {
+	case "aggregate", "checksum", "download", "grade", "prepare", "sketch", "task":
 		return nil
 	case "agent-run":
 		return errors.Join(r.agent(args), r.network(args))
 	case "check":
 		return r.judge(args)
-	case "checksum":
-		return path("expected_dir")
-	case "download":
-		return errors.Join(path("from"), path("source", "path"))
-	case "task":
-		return path("from")
 	case "image":
-		var files map[string]string
-		err := step.ArgsOf(cty.ObjectVal(map[string]cty.Value{"files": args.Get("files")})).Decode(&struct {
-			Files *map[string]string `cty:"files"`
-		}{&files})
-		for _, at := range files {
-			err = errors.Join(err, step.WrongArg("files", r.Path(at)))
-		}
-		return errors.Join(err, step.WrongArg("base", r.image(args.Text("base"))), r.network(args))
+		return errors.Join(step.WrongArg("base", r.image(args.Text("base"))), r.network(args))
 	case "python":
 		return r.python(args)
 	}
@@ -207,9 +232,6 @@ func (r *Rules) agent(args step.Args) error {
 	}
 	for _, m := range a.Agent.Models {
 		all = append(all, step.WrongArg("agent", r.model(m)))
-	}
-	if a.Agent.Venv != "" {
-		all = append(all, step.WrongArg("agent", r.Path(a.Agent.Venv)))
 	}
 	if !r.HostCode {
 		if args.Text("runtime") == "process" {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/engine"
@@ -81,6 +82,15 @@ func (f *SelectFlags) Options(p *engine.Program) (opts engine.PlanOptions, err e
 	again, targets, err := namedAttempt(p, f.attempt)
 	opts.Targets, opts.Retry = targets, &engine.Retry{Named: []addr.Instance{again}, Choose: chooser(nil).choose}
 	return opts, err
+}
+
+// Submit enters the flags into those of a submission.
+func (f *SelectFlags) Submit(to *service.Flags) {
+	to.Targets, to.Force, to.Retry, to.Attempt = f.targets, f.forced, f.retried, f.attempt
+	if again := f.rerun(); again != engine.AskRepeats {
+		run := again == engine.RunRepeats
+		to.Rerun = &run
+	}
 }
 
 // Addresses reads the addresses that a flag was given.

@@ -44,6 +44,7 @@ type applyOptions struct {
 	on        app.ClusterFlags
 	about     runs.AboutFlags
 	otel      otelFlags
+	at        serverFlags
 }
 
 // NewApply returns the command apply.
@@ -63,10 +64,13 @@ func NewApply(a *app.App) *cobra.Command {
 			if a.Fork != "" && !cmd.Flags().Changed("attempt") {
 				return app.Usagef("--fork needs --attempt, which says what begins there")
 			}
+			if o.at.given() {
+				return o.at.apply(cmd, a, o, args)
+			}
 			return a.WithProgram(cmd.Context(), args, o.in, &o.on, func(b *app.Backend, p *engine.Program) error {
 				return runApply(cmd.Context(), a, o, b, p)
 			})
-		}, &o.in, &o.sel, &o.otel, &o.on, &a.Network)
+		}, &o.in, &o.sel, &o.otel, &o.on, &a.Network, &o.at)
 	o.about.Register(cmd.Flags(), "call the run `NAME`", "tag the run with `KEY=VALUE`; repeatable")
 	cmd.Flags().StringVar(&o.about.Note, "note", "", "write the note `TEXT` on the run")
 	o.on.RegisterInterrupt(cmd)
