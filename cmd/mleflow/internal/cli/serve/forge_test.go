@@ -378,6 +378,12 @@ func TestAllowed(t *testing.T) {
 					if strings.Contains(res.Body.String(), "earlier start") {
 						continue // the form of a page has a token of its own
 					}
+					if f.proxied != "" && !rt.changes() { // a proxy that signs people in by a password passes it on
+						f.headers = http.Header{"Authorization": {"Basic YWRhOmhlbGxv"}}
+						if again := l.send(rt, f); again.Code != res.Code {
+							t.Errorf("%s by the proxy with a password: status %d", name, again.Code)
+						}
+					}
 					if res.Code == 401 || res.Code == 403 || res.Code == 415 || res.Code >= 500 {
 						t.Errorf("%s by %s: status %d: %s", name, f.name, res.Code, res.Body)
 					}

@@ -170,8 +170,8 @@ func (c *call) whoami() (Whoami, error) {
 
 func (c *call) runs() (list runs.RunsJSON, err error) {
 	limit, err := strconv.Atoi(cmp.Or(c.URL.Query().Get("limit"), "100"))
-	if err != nil || limit < 1 {
-		return list, app.Usagef("limit is a positive number")
+	if err != nil || limit < 1 || limit > 1000 {
+		return list, app.Usagef("limit is a number from 1 to 1000")
 	}
 	entries, err := c.pages.History.List()
 	if err != nil {

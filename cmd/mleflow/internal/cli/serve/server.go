@@ -26,7 +26,7 @@ type server struct {
 	app func() *app.App
 	// api and page are the routes below /api/ and the others.
 	api, page *http.ServeMux
-	mu sync.Mutex
+	mu        sync.Mutex
 	// acts is where acts are written, streams how many runs each person follows.
 	acts    io.Writer
 	streams map[string]int
