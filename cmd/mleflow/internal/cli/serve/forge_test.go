@@ -289,6 +289,7 @@ func (l *lab) strangers(rt Route) []forged {
 			forged{name: "form", cookie: root, kind: "application/x-www-form-urlencoded", site: "cross-site"},
 			forged{name: "plain text", cookie: root, kind: "text/plain", site: "none"},
 			forged{name: "form of an unknown page", cookie: root, kind: "multipart/form-data", origin: "null", site: "cross-site"},
+			forged{name: "navigation without an origin", cookie: root, site: "cross-site", headers: http.Header{"Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}},
 			forged{name: "no type", cookie: root, kind: "none"},
 			forged{name: "viewer", bearer: tokens["vera"]},
 			forged{name: "viewer's cookie", cookie: l.cookieOf("vera"), site: "same-origin"},
