@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -229,7 +230,7 @@ func (c *call) steerRun(a RunAct) (none runs.AnswersJSON, err error) {
 		if err == nil {
 			_, err = runs.Pause(c.Context(), past)
 		}
-		return none, err
+		return runs.AnswersJSON{Answers: []event.Steered{}}, err
 	case !slices.Contains([]step.Act{step.Drain, step.SetParallelism, step.SetGPUs}, a.Act):
 		return none, app.Usagef("act: %.80q is not drain, pause, set parallelism or set gpus", a.Act)
 	case a.Value < 0 || a.Act == step.SetParallelism && a.Value == 0:
