@@ -114,12 +114,11 @@ func (s *server) serve(rt Route, w http.ResponseWriter, r *http.Request) {
 		whole.Path = s.door.At.Path + r.URL.Path
 		r.URL = &whole
 	}
-	tracked := &tracking{ResponseWriter: w}
-	err = rt.do(&call{s, tracked, r, who})
+	err = rt.do(&call{s, w, r, who})
 	if rt.changes() && rt.Role > Nobody {
 		s.note(rt, who, r, err)
 	}
-	if err != nil && !tracked.begun {
+	if err != nil {
 		s.fail(w, err)
 	}
 }
@@ -178,27 +177,6 @@ func (s *server) note(rt Route, who person, r *http.Request, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _ = s.acts.Write(append(text, '\n')) // the journal of a run has what was asked of it
-}
-
-// tracking remembers whether an answer has begun.
-type tracking struct {
-	http.ResponseWriter
-	begun bool
-}
-
-// Unwrap is for http.ResponseController.
-func (t *tracking) Unwrap() http.ResponseWriter { return t.ResponseWriter }
-
-// WriteHeader implements http.ResponseWriter.
-func (t *tracking) WriteHeader(status int) {
-	t.begun = true
-	t.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements io.Writer.
-func (t *tracking) Write(b []byte) (int, error) {
-	t.begun = true
-	return t.ResponseWriter.Write(b)
 }
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
