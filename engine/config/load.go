@@ -105,6 +105,7 @@ func newPipeline(path string, opts Options) *Pipeline {
 	}
 	p.kinds = opts.Kinds
 	p.local = local.Folder(folderOf(path), opts.Private, local.NewDigests(opts.Digests))
+	p.local.Confine(opts.Within)
 	p.local.Ship(opts.Shipped)
 	return p
 }

@@ -179,6 +179,8 @@ type Options struct {
 	// Private are folders whose content must not reach untrusted code, such as
 	// the cache.
 	Private []string
+	// Within is the only folder whose files the pipeline may read; "" is any.
+	Within string
 	// Digests is the file in which digests of large local files are remembered, if any.
 	Digests string
 	// Files are the files that a past run recorded, by name, for a pipeline

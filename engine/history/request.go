@@ -30,16 +30,21 @@ const (
 // requestName is the syntax of a request's name: its time and random letters.
 var requestName = pattern.New(`^\d{8}T\d{6}\.\d{6}Z-[a-z2-7]{8}$`)
 
-// Ask leaves a request to a run. It fills in its ID, time and author.
+// Ask leaves a request to a run. It fills in its ID, time and author: the user and machine,
+// behind the name of a person for whom a server asks, if the request has one.
 func (p *Past) Ask(r step.Request) (step.Request, error) {
-	if len(r.Reason) > maxReason || !shown(r.Reason, "") {
+	if len(r.Reason) > maxReason || !shown(r.Reason+r.Author, "") {
 		return r, fmt.Errorf("the reason cannot be shown: write at most %d bytes of text in one line", maxReason)
 	}
 	host, err := os.Hostname()
 	if err != nil {
 		return r, err
 	}
-	r.Author = nolink.UserName(os.Geteuid()) + "@" + host
+	user := nolink.UserName(os.Geteuid()) + "@" + host
+	if r.Author != "" {
+		user = r.Author + " via " + user
+	}
+	r.Author = user
 	return ask(p.dir, r)
 }
 

@@ -74,6 +74,8 @@ type Files struct {
 	// untrusted code.
 	dir     string
 	private []string
+	// within is the only folder that may be read, without links; "" is any.
+	within string
 	// roots are the folders whose text may be shown, without links.
 	roots   []string
 	digests *Digests

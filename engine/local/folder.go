@@ -53,6 +53,15 @@ func Folder(dir string, private []string, digests *Digests) *Files {
 	return f
 }
 
+// Confine makes a folder, without links, the only one that may be read. It may lie in a
+// private one. An empty path changes nothing.
+func (f *Files) Confine(within string) {
+	if within != "" {
+		f.within, f.roots = within, []string{within}
+		f.private = slices.DeleteFunc(f.private, func(dir string) bool { return checkout.Below(within, dir) })
+	}
+}
+
 // at returns the absolute form of a path, as the disk has it.
 func (f *Files) at(path string) string {
 	if filepath.IsAbs(path) {
@@ -64,13 +73,21 @@ func (f *Files) at(path string) string {
 // Give makes a file or folder outside that the user named, and not the pipeline, one
 // whose text may be shown.
 func (f *Files) Give(path string) {
-	if f.read == nil || path == "" || len(path) > maxPath {
+	if f.read == nil || f.within != "" || path == "" || len(path) > maxPath {
 		return
 	}
 	real, err := checkout.Follow(f.at(path))
 	if home := checkout.Home(); err == nil && real != "/" && (home == "" || !checkout.Below(home, real)) {
 		f.roots = append(f.roots, real)
 	}
+}
+
+// outside refuses a path that is not in the only folder that may be read.
+func (f *Files) outside(path, real string) error {
+	if f.within == "" || checkout.Below(real, f.within) {
+		return nil
+	}
+	return fmt.Errorf("%s is outside the pipeline's folder, and a submitted pipeline may read nothing else of the server: submit the file with the pipeline", path)
 }
 
 // maxPath is more than a path can have.
@@ -80,6 +97,9 @@ const maxPath = 1 << 12
 // pipeline may show.
 func (f *Files) shown(path string) (string, error) {
 	real, err := checkout.Follow(f.at(path))
+	if err == nil {
+		err = f.outside(path, real)
+	}
 	if err == nil && !checkout.Shows(real, f.roots) {
 		err = fmt.Errorf("%s is not a file of the pipeline's folder or of its repository, so its text is not shown: copy it there, or give its path from outside, as in -var NAME=%s; as content, by its digest, it can be used as it is", path, path)
 	}
@@ -109,6 +129,9 @@ func unknown(_ *os.File, read func() (cache.Ref, error)) (cache.Ref, error) { re
 func (f *Files) store(ctx context.Context, store cache.Building, a *Answer, known known) (cache.Ref, error) {
 	at, err := checkout.Follow(f.at(a.Path))
 	if err != nil {
+		return cache.Ref{}, err
+	}
+	if err := f.outside(a.Path, at); err != nil {
 		return cache.Ref{}, err
 	}
 	info, err := os.Stat(at)
@@ -237,6 +260,49 @@ func (f *Files) list(a *Answer, pattern string) ([]string, error) {
 	})
 	slices.Sort(list)
 	return list, err
+}
+
+// Paths are the files of the folder that were read or listed, relative to it, sorted. An
+// error is one of them that is elsewhere.
+func (f *Files) Paths() (paths []string, err error) {
+	for _, a := range f.Answers() {
+		switch a.Op {
+		case "list":
+			for _, name := range a.List {
+				paths = append(paths, path.Join(a.Path, name))
+			}
+		case "dir":
+			skip, errSkip := f.skip(&a)
+			if errSkip != nil {
+				return nil, errSkip
+			}
+			root := f.at(a.Path)
+			err = errors.Join(err, filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+				rel, errRel := filepath.Rel(root, at)
+				switch {
+				case err != nil || errRel != nil:
+					return errors.Join(err, errRel)
+				case rel != "." && skip(filepath.ToSlash(rel)) && d.IsDir():
+					return fs.SkipDir
+				case !d.IsDir() && !skip(filepath.ToSlash(rel)):
+					paths = append(paths, path.Join(a.Path, filepath.ToSlash(rel)))
+				}
+				return nil
+			}))
+		default:
+			if _, errLook := os.Lstat(f.at(a.Path)); errLook == nil { // else a shipped one
+				paths = append(paths, a.Path)
+			}
+		}
+	}
+	slices.Sort(paths)
+	paths = slices.Compact(paths)
+	for _, p := range paths {
+		if !filepath.IsLocal(p) {
+			err = errors.Join(err, fmt.Errorf("%s is outside the pipeline's folder", p))
+		}
+	}
+	return paths, err
 }
 
 // privateHalf follows a competition's name in the path of its private prepared

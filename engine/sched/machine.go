@@ -164,6 +164,8 @@ type Capacity struct {
 	DiskBytes   int64
 	// Devices are the names of the GPUs.
 	Devices []string
+	// Withheld is how many of the devices must stay unused.
+	Withheld int
 }
 
 // Space is the size of a file system and what is free for this user. Zero Bytes or Files
@@ -215,7 +217,7 @@ func (c Capacity) Check(task string, r Resources) error {
 	if c.DiskBytes > 0 && r.DiskBytes > c.DiskBytes {
 		lacks = append(lacks, fmt.Sprintf("%s of disk, this machine has %s free", Bytes(r.DiskBytes), Bytes(c.DiskBytes)))
 	}
-	if r.GPUs > len(c.Devices) {
+	if r.GPUs > len(c.Devices)-c.Withheld {
 		lacks = append(lacks, fmt.Sprintf("%s, this machine has %s", plural(r.GPUs, "GPU"), c.devices()))
 	}
 	if lacks == nil {
@@ -240,7 +242,11 @@ func (c Capacity) devices() string {
 	if len(c.Devices) == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%d (%s)", len(c.Devices), strings.Join(c.Devices, ", "))
+	text := fmt.Sprintf("%d (%s)", len(c.Devices), strings.Join(c.Devices, ", "))
+	if c.Withheld > 0 {
+		text += fmt.Sprintf(", of which %d may be used", len(c.Devices)-c.Withheld)
+	}
+	return text
 }
 
 func cpus(n float64) string {

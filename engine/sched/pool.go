@@ -102,6 +102,8 @@ func newPool(c Capacity, locks *DeviceLocks) *pool {
 	for _, name := range c.Devices {
 		p.devices = append(p.devices, device{name: name})
 	}
+	p.withhold = c.Withheld
+	p.settleDevices()
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -41,6 +42,23 @@ func ParseRef(s string) (Ref, error) {
 
 type folderKey struct{}
 
+type onlyKey struct{}
+
+// Only returns a context in which references find the variables with these names and
+// nothing else: those of a stranger's pipeline.
+func Only(ctx context.Context, names []string) context.Context {
+	return context.WithValue(ctx, onlyKey{}, names)
+}
+
+// refused is why a reference must find nothing, or nil.
+func (r Ref) refused(ctx context.Context) error {
+	names, limited := ctx.Value(onlyKey{}).([]string)
+	if !limited || r.source == "env" && slices.Contains(names, r.name) {
+		return nil
+	}
+	return fmt.Errorf("the pipeline may not use %s:%s of this machine", r.source, r.name)
+}
+
 // In returns a context in which relative paths of references start at a folder, and their
 // commands run there: that of the pipeline, wherever the program was started.
 func In(ctx context.Context, dir string) context.Context {
@@ -59,6 +77,9 @@ func (r Ref) path(ctx context.Context) string {
 // variable, of a file, or the output of a command. A command runs in the shell,
 // ends with ctx, and may print at most 1 MiB; a file may be as large. See In.
 func (r Ref) Resolve(ctx context.Context) (string, error) {
+	if err := r.refused(ctx); err != nil {
+		return "", err
+	}
 	switch r.source {
 	case "env":
 		value, ok := os.LookupEnv(r.name)
@@ -79,6 +100,9 @@ func (r Ref) Resolve(ctx context.Context) (string, error) {
 // variable that is not set or a file that does not exist. It returns "" if nothing
 // is known to be missing.
 func (r Ref) Missing(ctx context.Context) string {
+	if err := r.refused(ctx); err != nil {
+		return err.Error()
+	}
 	switch r.source {
 	case "env":
 		if _, ok := os.LookupEnv(r.name); !ok {
@@ -95,6 +119,9 @@ func (r Ref) Missing(ctx context.Context) string {
 // Bare reports whether the value is Bare, as far as a variable or a regular file says
 // it.
 func (r Ref) Bare(ctx context.Context) bool {
+	if r.refused(ctx) != nil {
+		return false
+	}
 	switch r.source {
 	case "env":
 		return Bare(os.Getenv(r.name))

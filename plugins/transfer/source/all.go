@@ -52,6 +52,10 @@ func MaxRate(bytesPerSecond int64) Option {
 
 var unlimited = rate.NewLimiter(rate.Inf, math.MaxInt)
 
+// Public keeps the sources to the public internet, even where a URL names another place:
+// for URLs of strangers.
+func Public() Option { return func(s *settings) { s.public = true } }
+
 // Remember names a folder for the fingerprints of local files, so that
 // unchanged files are not read again.
 func Remember(dir string) Option { return func(s *settings) { s.memo = dir } }
@@ -77,6 +81,8 @@ type settings struct {
 	least  int64
 	// memo is the folder of Remember.
 	memo string
+	// public is true with Public.
+	public bool
 }
 
 func defaults() settings {

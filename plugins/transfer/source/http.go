@@ -25,6 +25,9 @@ func NewHTTP(client *http.Client, options ...Option) *HTTP {
 	for _, o := range options {
 		o(&s.settings)
 	}
+	if s.public {
+		s.web.open = s.web.guarded
+	}
 	return s
 }
 

@@ -95,7 +95,7 @@ type internalError struct{ address string }
 
 // Error implements error.
 func (e *internalError) Error() string {
-	return fmt.Sprintf("follow redirect: the server redirects to %s, an address of this machine or of a private network; if the data are there, use that URL directly", e.address)
+	return fmt.Sprintf("the URL, or a redirect of its server, leads to %s, an address of this machine or of a private network; if the data are there, use that URL directly", e.address)
 }
 
 // where reports where a server is.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache/leaf/crash"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cache"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/cluster"
@@ -20,9 +21,11 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/serve"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/notify"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading/confined"
@@ -85,7 +88,7 @@ func addCommands(root *cobra.Command, a *app.App) {
 		}
 	}
 	add(groupPipeline, pipeline.NewDemo(a), pipeline.NewInit(a), pipeline.NewFmt(a), pipeline.NewValidate(a), pipeline.NewPlan(a), pipeline.NewApply(a), runs.NewWait(a), pipeline.NewRehearse(a), pipeline.NewLock(a), pipeline.NewExplain(a), pipeline.NewGraph(a))
-	add(groupRuns, runs.NewRuns(a), runs.NewAttempts(a), runs.NewShow(a), runs.NewOutput(a), runs.NewGet(a), runs.NewDiff(a), proof.NewVerify(a), proof.NewBundle(a), proof.NewBoard(a), leaderboard.NewAudit(a), runs.NewLogs(a), runs.NewReport(a), runs.NewUI(a), export.NewExport(a), export.NewImport(a), proof.NewFingerprint(a), cache.NewCache(a))
+	add(groupRuns, runs.NewRuns(a), runs.NewAttempts(a), runs.NewShow(a), runs.NewOutput(a), runs.NewGet(a), runs.NewDiff(a), proof.NewVerify(a), proof.NewBundle(a), proof.NewBoard(a), leaderboard.NewAudit(a), runs.NewLogs(a), runs.NewReport(a), runs.NewUI(a), serve.NewServe(a), export.NewExport(a), export.NewImport(a), proof.NewFingerprint(a), cache.NewCache(a))
 	add(groupCompetition, competition.NewCompetition(a), competition.NewPrepare(a), competition.NewGrade(a), competition.NewGradeSample(a), leaderboard.NewLeaderboard(a), competition.NewMask(a))
 	add(groupMachine, cluster.NewDoctor(a), cluster.NewCluster(a), cluster.NewWorker(a), pipeline.NewNotify(a), app.NewVersion(a), newMCP(a), newCompletion(a))
 	addHelp(root)
@@ -152,7 +155,16 @@ func internal(args []string) (status int) {
 	return hidden[args[0]](args[1:])
 }
 
-func main(ctx context.Context, a *app.App, args []string) int {
+func main(ctx context.Context, a *app.App, args []string) (status int) {
+	in, err := submitted.Enter(a.Env)
+	if err != nil {
+		a.Report(err)
+		return app.ExitFailed
+	}
+	if in != nil {
+		a.Submitted, ctx = in, secret.Only(ctx, in.Secrets)
+		defer func() { in.End(status) }()
+	}
 	root := NewRoot(a)
 	a.Args = append([]string{os.Args[0]}, args...)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -162,7 +174,7 @@ func main(ctx context.Context, a *app.App, args []string) int {
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)
 	root.SetErr(a.Stderr)
-	err := crash.Do(func() error { return root.ExecuteContext(ctx) })
+	err = crash.Do(func() error { return root.ExecuteContext(ctx) })
 	if err != nil && !a.Started {
 		err = app.Wrong(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/history"
@@ -39,6 +40,8 @@ type App struct {
 	// Log is the file that takes the output of a process that apply --detach started; ""
 	// is none.
 	Log string
+	// Submitted is the submission whose process this is, nil without one.
+	Submitted *submitted.Entered
 	// Fork is the checkpoint from which the attempt of the command begins; "" is none.
 	Fork string
 }

@@ -74,6 +74,9 @@ func (b *Backend) wire(a *App) error {
 	published := publish.Open(b.Cache.Dir())
 	language := bareLanguage(parts)
 	language.Private, language.Digests = append(published.Private(), b.Cache.Dir()), filepath.Join(b.Cache.Dir(), "digests")
+	if a.Submitted != nil {
+		language.Within, capacity.Withheld = a.Submitted.Root(), a.Submitted.Withheld(len(capacity.Devices))
+	}
 	b.Options = engine.Options{
 		Options: language, Places: published, Cache: b.Cache, History: history.New(b.Cache.Dir()), Capacity: capacity, Devices: devices,
 		Space: b.space,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
@@ -42,7 +43,7 @@ func (a *App) Concretes() (*Parts, error) {
 		return nil, fmt.Errorf("find the running program: %w", err)
 	}
 	catalog, errCatalog := a.Catalog()
-	sources, adopt, errSources := a.sources()
+	sources, adopt, errSources := a.sources(a.Submitted.Allowed())
 	isolated, m, errMachine := a.sandboxed(self)
 	if err := cmp.Or(errCatalog, errSources, errMachine); err != nil {
 		return nil, err
@@ -58,29 +59,41 @@ func (a *App) Concretes() (*Parts, error) {
 	if _, err := runtimes.Get(auto); auto != "" && err != nil {
 		return nil, Usagef("%s: %w", agentrun.AutoVariable, err)
 	}
+	var otherwise, commands executor.Executor = process.New(self), process.New(self)
+	private := []string{m.CacheDir}
+	if a.Submitted != nil {
+		private = nil // the rules let only files of the submission into images
+		if !a.Submitted.HostCode {
+			otherwise, commands = submitted.NoHost{}, submitted.NoHost{}
+		}
+	}
+	kinds := all.Kinds(all.Deps{
+		Deps: agentrun.Deps{
+			Catalog:   catalog,
+			Grader:    NewGrader(executor.Enclosed{Sandbox: isolated, Otherwise: otherwise}, self),
+			Runtimes:  runtimes,
+			Auto:      auto,
+			Fork:      a.Fork,
+			Self:      self,
+			Forbidden: forbidden,
+			Leavable:  &a.Interrupts.attempts,
+			Free:      sched.FreeDisk,
+			OOMKills:  sched.NewProbe("/").OOMKills,
+			NoExec:    sync.OnceValue(m.NoExec),
+		},
+		Sources:  sources,
+		Adopt:    adopt,
+		Mirror:   a.mirror(),
+		Offline:  a.Network.Offline,
+		Builds:   containers,
+		Private:  private,
+		Commands: commands,
+	})
+	if a.Submitted != nil {
+		kinds = a.Submitted.Kinds(kinds)
+	}
 	return &Parts{
-		Kinds: step.NewRegistry(all.Kinds(all.Deps{
-			Deps: agentrun.Deps{
-				Catalog:   catalog,
-				Grader:    NewGrader(executor.Enclosed{Sandbox: isolated, Otherwise: process.New(self)}, self),
-				Runtimes:  runtimes,
-				Auto:      auto,
-				Fork:      a.Fork,
-				Self:      self,
-				Forbidden: forbidden,
-				Leavable:  &a.Interrupts.attempts,
-				Free:      sched.FreeDisk,
-				OOMKills:  sched.NewProbe("/").OOMKills,
-				NoExec:    sync.OnceValue(m.NoExec),
-			},
-			Sources:  sources,
-			Adopt:    adopt,
-			Mirror:   a.mirror(),
-			Offline:  a.Network.Offline,
-			Builds:   containers,
-			Private:  []string{m.CacheDir},
-			Commands: process.New(self),
-		})...),
+		Kinds:     step.NewRegistry(kinds...),
 		Functions: map[string]function.Function{"competitions": competitionsFunc(catalog)}, Runtimes: runtimes,
 	}, nil
 }

@@ -215,6 +215,8 @@ type interrupts struct {
 	// set, counts those on a cluster.
 	attempts atomic.Int64
 	jobs     atomic.Pointer[func() int]
+	// server is true if the job is a run of a server, which is only followed.
+	server atomic.Bool
 	// reading counts the pipelines that are being read.
 	reading atomic.Int64
 }
@@ -232,6 +234,13 @@ func (i *interrupts) Reading(read func()) {
 func (i *interrupts) follow(policy onInterrupt) {
 	i.policy.Store(policy)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}
+
+// FollowServer says that what can go on is a run of a server.
+func (i *interrupts) FollowServer() {
+	one := func() int { return 1 }
+	i.jobs.Store(&one)
+	i.server.Store(true)
 }
 
 // going returns how many attempts and jobs could go on.
@@ -289,6 +298,9 @@ func (t *Terminal) interrupted(signals <-chan os.Signal, cancel context.CancelCa
 			continue
 		case LeaveThem:
 			cause = executor.ErrLeave
+			if t.Interrupts.server.Load() {
+				text = "Leaving: the server goes on with the run."
+			}
 			if attempts > 0 {
 				text = fmt.Sprintf("Leaving: %s on this machine. The next apply continues with them; mleflow runs cleanup --cancel ends them.", view.Verb(attempts, "attempt", "goes on", "go on"))
 			}
@@ -318,7 +330,11 @@ func (t *Terminal) decide(sig os.Signal, signals <-chan os.Signal, attempts, job
 	}
 	var running view.Parts
 	running.If(attempts > 0, view.Verb(attempts, "attempt", "runs", "run")+" on this machine")
-	running.If(jobs > 0, view.Verb(jobs, "job", "runs", "run")+" on the cluster")
+	where := "cluster"
+	if t.Interrupts.server.Load() {
+		where = "server"
+	}
+	running.If(jobs > 0, view.Verb(jobs, "job", "runs", "run")+" on the "+where)
 	answers := t.asked(running.Join(" and ") + ". Leave them running, stop them (attempts with on_loss keep a checkpoint), or continue the run? [leave/stop/continue]")
 	select {
 	case <-signals:

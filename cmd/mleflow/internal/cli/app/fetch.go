@@ -156,7 +156,7 @@ func (s single) Get(id string) (*competitions.Definition, error) {
 // PrepareShipped prepares data that ship with the program, telling nobody, and returns
 // the folder.
 func (a *App) PrepareShipped(ctx context.Context, job dataset.Job) (path string, err error) {
-	sources, _, err := a.sources()
+	sources, _, err := a.sources(nil)
 	if err != nil {
 		return "", err
 	}
@@ -196,7 +196,7 @@ const textPatience = 5 * time.Second
 func NewDescriber(a *App) *Describer {
 	d := &Describer{app: a}
 	d.open = sync.OnceValues(func() (*task.Describer, error) {
-		sources, adopt, err := a.sources()
+		sources, adopt, err := a.sources(nil)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/remote"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/engine"
@@ -43,8 +44,8 @@ func (f *networkFlags) Register(cmd *cobra.Command) {
 }
 
 // sources returns the sources that the flags ask for, and the data directory of the
-// reference to take data from.
-func (s *Store) sources() (_ *source.Registry, adopt string, err error) {
+// reference to take data from. The rules, if there are any, are those of a submission.
+func (s *Store) sources(rules *submitted.Rules) (_ *source.Registry, adopt string, err error) {
 	f := &s.Network
 	var options []source.Option
 	if folder, err := s.CacheFolder(); err == nil {
@@ -68,8 +69,15 @@ func (s *Store) sources() (_ *source.Registry, adopt string, err error) {
 			return nil, "", fmt.Errorf("--adopt: %w", err)
 		}
 	}
+	if rules != nil {
+		options = append(options, source.Public())
+	}
 	places := source.Places{Offline: f.Offline, Mirror: s.mirror(), Open: openObjects}
-	return source.NewRegistry(source.With(source.All(options...), places)...), adopt, nil
+	entries := source.With(source.All(options...), places)
+	if rules != nil {
+		entries = rules.Sources(entries)
+	}
+	return source.NewRegistry(entries...), adopt, nil
 }
 
 // mirror returns the address of the mirror, or "".

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -94,6 +95,15 @@ func (f *SelectFlags) Options(p *engine.Program) (opts engine.PlanOptions, err e
 	return opts, nil
 }
 
+// Submit enters the flags into those of a submission.
+func (f *SelectFlags) Submit(to *service.Flags) {
+	to.Targets, to.Force, to.Retry, to.Attempt = f.targets, f.forced, f.retried, f.attempt
+	if again := f.rerun(); again != engine.AskRepeats {
+		run := again == engine.RunRepeats
+		to.Rerun = &run
+	}
+}
+
 // Addresses reads the addresses that a flag was given.
 func Addresses(flag string, texts []string) ([]addr.Instance, error) {
 	var out []addr.Instance
@@ -136,6 +146,13 @@ func (a *App) WithProgram(ctx context.Context, args []string, in InputFlags, on 
 		return err
 	}
 	a.UsePipeline(path)
+	if a.Submitted != nil {
+		for _, f := range a.Named {
+			if err := a.Submitted.Path(f.Path); err != nil {
+				return Usagef("%s: competitions: %w", f.From, err)
+			}
+		}
+	}
 	return a.WithBackend(func(b *Backend) error {
 		restore := FewCollections()
 		p, err := a.Load(b.Engine, path, in)
@@ -145,6 +162,11 @@ func (a *App) WithProgram(ctx context.Context, args []string, in InputFlags, on 
 		}
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("load pipeline: %w", err)
+		}
+		if a.Submitted != nil {
+			if err := Checked(a.Submitted.Pipeline(p.Graph), p.Pipeline.Files); err != nil {
+				return err
+			}
 		}
 		if err := a.attachRemote(b, p.Pipeline.RemoteCache); err != nil {
 			return err

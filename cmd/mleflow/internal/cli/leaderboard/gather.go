@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -130,6 +131,26 @@ func OwnBoard(ctx context.Context, a *app.App, run string) (*aggregate.Board, in
 	reports := g.File(a.Terminal, "").Reports
 	b, err := a.BoardOf(reports)
 	return b, len(reports), err
+}
+
+// OfRun is the leaderboard of a run as leaderboard --json has it of several agents.
+func OfRun(ctx context.Context, a *app.App, run string) (all boards.AllJSON, err error) {
+	list, err := gradedBy(ctx, a, run)
+	if err != nil {
+		return all, app.Wrong(err)
+	}
+	catalog, err := a.Catalog()
+	if err != nil {
+		return all, err
+	}
+	r, file := boards.Result{Catalog: catalog}, Gathered{attempts: results.Rows(list)}.File(a.Terminal, "")
+	if r.Splits, err = (leaderboardOptions{}).splits(catalog, Gathered{}, file.Reports); err != nil {
+		return all, err
+	}
+	if err := r.Whole(file.Reports, nil); err != nil {
+		return all, app.Wrong(err)
+	}
+	return r.All(), nil
 }
 
 // TidyRun reads the attempts of a run as tidy rows.

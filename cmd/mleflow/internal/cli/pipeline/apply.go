@@ -44,6 +44,7 @@ type applyOptions struct {
 	about     runs.AboutFlags
 	otel      otelFlags
 	notify    notifyFlags
+	at        serverFlags
 }
 
 // NewApply returns the command apply.
@@ -63,13 +64,16 @@ func NewApply(a *app.App) *cobra.Command {
 			if a.Fork != "" && !cmd.Flags().Changed("attempt") {
 				return app.Usagef("--fork needs --attempt, which says what begins there")
 			}
+			if o.at.given() {
+				return o.at.apply(cmd, a, o, args)
+			}
 			if o.detach && a.Log == "" {
 				return detach(cmd.Context(), a)
 			}
 			return a.WithProgram(cmd.Context(), args, o.in, &o.on, func(b *app.Backend, p *engine.Program) error {
 				return runApply(cmd.Context(), a, o, b, p)
 			})
-		}, &o.in, &o.sel, &o.otel, &o.notify, &o.on, &a.Network)
+		}, &o.in, &o.sel, &o.otel, &o.notify, &o.on, &a.Network, &o.at)
 	o.about.Register(cmd.Flags(), "call the run `NAME`", "tag the run with `KEY=VALUE`; repeatable")
 	cmd.Flags().StringVar(&o.about.Note, "note", "", "write the note `TEXT` on the run")
 	o.on.RegisterInterrupt(cmd)
@@ -146,10 +150,15 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	planned := sync.OnceFunc(app.FewCollections()) // a run of which nothing has to run ends before
 	sink = event.Multi(sink, event.SinkFunc(func(e event.Event) {
 		switch e := e.(type) {
-		case event.RunStarted:
-			begun(e.Run)
 		case event.StepStarted:
 			planned()
+		case event.RunStarted:
+			begun(e.Run)
+			if a.Submitted != nil {
+				if err := a.Submitted.Began(e.Run); err != nil {
+					a.Warn(err.Error())
+				}
+			}
 		}
 	}))
 	if o.rehearsal && planOptions.Repeats == engine.AskRepeats {

@@ -32,33 +32,42 @@ type PausedRun struct {
 func newRunsPause(a *app.App) *cobra.Command {
 	return a.RunCommand("pause [RUN]", "Stop a run so that it can go on later", app.Takes(0, 1),
 		func(cmd *cobra.Command, past *history.Past, _ []string) error {
-			past, err := app.OwnRun(past, "who started it can pause it")
+			out, err := Pause(cmd.Context(), past)
 			if err != nil {
-				return err // its process number may be any of this user's
-			}
-			e := past.Entry()
-			host, err := os.Hostname()
-			switch {
-			case err != nil:
 				return err
-			case e.State != history.Running:
-				return app.Usagef("run %s is not running: %s", e.ID, e.State)
-			case e.Host != host:
-				return app.Usagef("run %s is on the machine %s; pause it there", e.ID, e.Host)
 			}
-			if err := syscall.Kill(e.PID, app.PauseSignal); err != nil {
-				return fmt.Errorf("pause run %s: %w", e.ID, err)
-			}
-			for e.State == history.Running {
-				if err := progress.Sleep(cmd.Context(), 100*time.Millisecond); err != nil {
-					return err
-				}
-				e = past.Entry()
-			}
-			return a.Show(PausedRun{e.ID, e.State}, func() {
-				fmt.Fprintf(a.Stdout, "Run %s is paused; mleflow runs continue %s goes on.\n", e.ID, e.ID)
+			return a.Show(out, func() {
+				fmt.Fprintf(a.Stdout, "Run %s is paused; mleflow runs continue %s goes on.\n", out.Run, out.Run)
 			})
 		})
+}
+
+// Pause stops a run of this machine so that it can go on later.
+func Pause(ctx context.Context, past *history.Past) (PausedRun, error) {
+	past, err := app.OwnRun(past, "who started it can pause it")
+	if err != nil {
+		return PausedRun{}, err // its process number may be any of this user's
+	}
+	e := past.Entry()
+	host, err := os.Hostname()
+	switch {
+	case err != nil:
+		return PausedRun{}, err
+	case e.State != history.Running:
+		return PausedRun{}, app.Usagef("run %s is not running: %s", e.ID, e.State)
+	case e.Host != host:
+		return PausedRun{}, app.Usagef("run %s is on the machine %s; pause it there", e.ID, e.Host)
+	}
+	if err := syscall.Kill(e.PID, app.PauseSignal); err != nil {
+		return PausedRun{}, fmt.Errorf("pause run %s: %w", e.ID, err)
+	}
+	for e.State == history.Running {
+		if err := progress.Sleep(ctx, 100*time.Millisecond); err != nil {
+			return PausedRun{}, err
+		}
+		e = past.Entry()
+	}
+	return PausedRun{e.ID, e.State}, nil
 }
 
 func newRunsContinue(a *app.App) *cobra.Command {

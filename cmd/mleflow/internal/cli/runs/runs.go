@@ -102,12 +102,21 @@ type RunEntry struct {
 	Called string `json:"called"`
 }
 
+// RunsJSON is the output of runs in JSON.
+type RunsJSON struct {
+	Runs []RunEntry `json:"runs"`
+}
+
+// Listed lists runs as runs --json does.
+func Listed(s *app.Store, entries []history.Entry) RunsJSON {
+	return RunsJSON{lists.Of(entries, func(e history.Entry) RunEntry {
+		return RunEntry{e, resultsOf(s, e.ID).untrusted, e.Called(e.ID)}
+	})}
+}
+
 func showRuns(s *app.Store, entries []history.Entry) error {
 	if s.JSON {
-		list := lists.Of(entries, func(e history.Entry) RunEntry {
-			return RunEntry{e, resultsOf(s, e.ID).untrusted, e.Called(e.ID)}
-		})
-		return app.WriteJSON(s.Stdout, map[string]any{"runs": list})
+		return app.WriteJSON(s.Stdout, Listed(s, entries))
 	}
 	if len(entries) == 0 {
 		fmt.Fprintln(s.Stdout, "No runs yet.")
@@ -200,6 +209,11 @@ func (f *AboutFlags) About() (a history.About, err error) {
 		err = checkAbout(a)
 	}
 	return a, err
+}
+
+// Written are the flags as they were written.
+func (f *AboutFlags) Written() (name string, tags []string, note string) {
+	return f.name, f.tags, f.Note
 }
 
 // tagsOf reads tags written as KEY=VALUE.

@@ -33,27 +33,22 @@ func NewShow(a *app.App) *cobra.Command {
 		if disclosure {
 			return proof.Disclose(cmd.Context(), a, past, markdown)
 		}
+		if a.JSON {
+			out, err := Shown(a.Store, past)
+			if err != nil {
+				return err
+			}
+			return app.WriteJSON(a.Stdout, out)
+		}
 		sum, err := past.Summary()
 		if err != nil {
 			return err
 		}
-		state := underWay(past)
-		var spent []*results.Hours
-		if p, err := past.Plan(); err == nil {
-			spent = results.HoursOf(attempts.JournalOf(p, sum).List())
-		}
-		if a.JSON {
-			out := showJSON(sum, outcomes(a.Store, sum))
-			out.Hours = spent
-			if state != nil {
-				out.UnderWay = state.UnderWay()
-			}
-			return app.WriteJSON(a.Stdout, out)
-		}
 		if hours {
-			view.Hours(a.Stdout, spent, a.OutStyle())
+			view.Hours(a.Stdout, hoursOf(past, sum), a.OutStyle())
 			return nil
 		}
+		state := underWay(past)
 		if err := a.DrawBoards(cmd.Context(), nil, past, sum, full); err != nil {
 			return err
 		}
@@ -71,6 +66,29 @@ func NewShow(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print the attempts' conditions")
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "with --disclosure, print Markdown")
 	return cmd
+}
+
+// Shown is a run as show --json has it.
+func Shown(s *app.Store, past *history.Past) (RunJSON, error) {
+	sum, err := past.Summary()
+	if err != nil {
+		return RunJSON{}, err
+	}
+	out := showJSON(sum, outcomes(s, sum))
+	out.Hours = hoursOf(past, sum)
+	if state := underWay(past); state != nil {
+		out.UnderWay = state.UnderWay()
+	}
+	return out, nil
+}
+
+// hoursOf is where the time of a run's attempts went; nil of a run without a plan.
+func hoursOf(past *history.Past, sum *history.Summary) []*results.Hours {
+	p, err := past.Plan()
+	if err != nil {
+		return nil
+	}
+	return results.HoursOf(attempts.JournalOf(p, sum).List())
 }
 
 // underWay is the state of a run in progress, with the last lines that its

@@ -67,7 +67,7 @@ type AnswersJSON struct {
 func newAttemptsList(a *app.App) *cobra.Command {
 	return a.RunCommand("list [RUN]", "List the attempts of a run, with state, time and score", app.Takes(0, 1),
 		func(cmd *cobra.Command, past *history.Past, _ []string) error {
-			list, sum, err := attempts.Of(past)
+			out, err := AttemptsIn(a, past)
 			if err != nil {
 				return err
 			}
@@ -77,19 +77,28 @@ func newAttemptsList(a *app.App) *cobra.Command {
 					fmt.Fprintf(a.Stderr, "Run %s lives, too: mleflow attempts list %s\n", other.Info.ID, other.Info.ID)
 				}
 			}
-			for _, one := range list {
-				if one.LogTells() {
-					one.Log, _ = view.Excerpt(a.Tail(cmp.Or(one.MadeIn, one.RunID), one.Address, view.TailLines))
-				}
-			}
-			asked, err := unmet(a, past)
-			if err != nil {
-				return err
-			}
-			sum.Steered = append(sum.Steered, asked...)
-			entries := lists.Of(list, func(one *results.Attempt) AttemptEntry { return entryOf(one, sum) })
-			return a.Show(AttemptsJSON{entries}, func() { showAttempts(a, entries) })
+			return a.Show(out, func() { showAttempts(a, out.Attempts) })
 		})
+}
+
+// AttemptsIn lists the attempts of a run.
+func AttemptsIn(a *app.App, past *history.Past) (out AttemptsJSON, err error) {
+	list, sum, err := attempts.Of(past)
+	if err != nil {
+		return out, err
+	}
+	for _, one := range list {
+		if one.LogTells() {
+			one.Log, _ = view.Excerpt(a.Tail(cmp.Or(one.MadeIn, one.RunID), one.Address, view.TailLines))
+		}
+	}
+	asked, err := unmet(a, past)
+	if err != nil {
+		return out, err
+	}
+	sum.Steered = append(sum.Steered, asked...)
+	out.Attempts = lists.Of(list, func(one *results.Attempt) AttemptEntry { return entryOf(one, sum) })
+	return out, nil
 }
 
 func entryOf(one *results.Attempt, sum *history.Summary) AttemptEntry {
@@ -150,22 +159,32 @@ func newExtend(a *app.App) *cobra.Command {
 	var by time.Duration
 	var budget string
 	cmd := a.Command("extend KEY...", "Give attempts more time, or their models more money", app.Takes(1, -1), func(cmd *cobra.Command, keys []string) error {
-		r := step.Request{Act: step.Extend, Reason: o.reason, ByMillis: by.Milliseconds()}
-		if budget != "" {
-			amount, err := gateway.ParseDollars(strings.TrimPrefix(strings.TrimSuffix(budget, "USD"), "+"))
-			if err != nil || amount <= 0 {
-				return app.Usagef("--budget %q is not an amount such as +5USD", budget)
-			}
-			r.Budget = int64(amount)
+		r, err := Extension(by, budget)
+		if err != nil {
+			return err
 		}
-		if (by > 0) == (r.Budget > 0) {
-			return app.Usagef("say by how much: --by 2h or --budget +5USD")
-		}
+		r.Reason = o.reason
 		return o.steer(cmd.Context(), a, r, keys)
 	})
 	cmd.Flags().DurationVar(&by, "by", 0, "give them `TIME` more, such as 2h")
 	cmd.Flags().StringVar(&budget, "budget", "", "let each of their models cost `USD` more, such as +5USD")
 	return o.register(cmd)
+}
+
+// Extension is the request for more time or, as in "+5USD", money.
+func Extension(by time.Duration, budget string) (step.Request, error) {
+	r := step.Request{Act: step.Extend, ByMillis: by.Milliseconds()}
+	if budget != "" {
+		amount, err := gateway.ParseDollars(strings.TrimPrefix(strings.TrimSuffix(budget, "USD"), "+"))
+		if err != nil || amount <= 0 {
+			return r, app.Usagef("--budget %q is not an amount such as +5USD", budget)
+		}
+		r.Budget = int64(amount)
+	}
+	if (by > 0) == (r.Budget > 0) {
+		return r, app.Usagef("say by how much: --by 2h or --budget +5USD")
+	}
+	return r, nil
 }
 
 func newSteer(a *app.App, act step.Act, short string) *cobra.Command {
@@ -182,20 +201,28 @@ func (o steerFlags) steer(ctx context.Context, a *app.App, r step.Request, keys 
 	if err != nil {
 		return err
 	}
+	asked, err := named(live, r, keys)
+	if err != nil {
+		return err
+	}
+	return ask(ctx, a, asked)
+}
+
+// named makes a request to each attempt of the runs that keys name.
+func named(live []*history.Past, r step.Request, keys []string) (asked []*asking, err error) {
 	var all []*results.Attempt
 	runs := map[string]*history.Past{}
 	for _, past := range live {
 		list, _, err := attempts.Of(past)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		runs[past.Info.ID], all = past, append(all, lists.Where(list, func(one *results.Attempt) bool { return one.Address != "" })...)
 	}
-	var asked []*asking
 	for _, key := range keys {
 		found, err := attempts.Find(key, all)
 		if err != nil {
-			return app.Usagef("among the runs of yours that live, %w", err)
+			return nil, app.Usagef("among the runs of yours that live, %w", err)
 		}
 		for _, one := range found {
 			r.Address = one.Address
@@ -205,7 +232,24 @@ func (o steerFlags) steer(ctx context.Context, a *app.App, r step.Request, keys 
 			}
 		}
 	}
-	return ask(ctx, a, asked)
+	return asked, nil
+}
+
+// Steer asks something of a run that lives or, with keys, of those of its attempts that they
+// name, and returns the answers.
+func Steer(ctx context.Context, a *app.App, past *history.Past, r step.Request, keys []string) (AnswersJSON, error) {
+	past, err := steerable(past)
+	if err != nil {
+		return AnswersJSON{}, err
+	}
+	list := []*asking{{past: past, Request: r}}
+	if len(keys) > 0 {
+		list, err = named([]*history.Past{past}, r, keys)
+	}
+	if err == nil {
+		err = leave(ctx, a, list)
+	}
+	return AnswersJSON{lists.Of(list, (*asking).steered)}, err
 }
 
 // live returns the runs that may be meant.
@@ -312,7 +356,15 @@ type asking struct {
 const patience = 15 * time.Second
 
 // ask leaves requests and shows the answers.
-func ask(ctx context.Context, a *app.App, list []*asking) (err error) {
+func ask(ctx context.Context, a *app.App, list []*asking) error {
+	if err := leave(ctx, a, list); err != nil {
+		return err
+	}
+	return show(a, list)
+}
+
+// leave leaves requests and takes the answers that come in time.
+func leave(ctx context.Context, a *app.App, list []*asking) (err error) {
 	watches := map[*history.Past]*history.Watch{}
 	for _, q := range list {
 		watches[q.past] = q.past.Watch()
@@ -339,7 +391,15 @@ func ask(ctx context.Context, a *app.App, list []*asking) (err error) {
 			take(list, past, events)
 		}
 	}
-	return show(a, list)
+	return nil
+}
+
+// steered is the answer, without an effect if there is none yet.
+func (q *asking) steered() event.Steered {
+	if q.answer != nil {
+		return *q.answer
+	}
+	return event.Steered{At: event.Now(), Request: q.Request}
 }
 
 // take enters answers.
@@ -359,10 +419,7 @@ func show(a *app.App, list []*asking) error {
 	refused := 0
 	var answers []event.Steered
 	for _, q := range list {
-		s := event.Steered{At: event.Now(), Request: q.Request}
-		if q.answer != nil {
-			s = *q.answer
-		}
+		s := q.steered()
 		answers = append(answers, s)
 		text := cmp.Or(s.Effect, "the run has not answered yet; it keeps the request")
 		if s.Refused != "" {

@@ -49,13 +49,13 @@ func NewUI(a *app.App) *cobra.Command {
 }
 
 func serveUI(ctx context.Context, a *app.App, o uiOptions) error {
-	at, err := proxyURL(o.url)
+	at, err := PageURL(o.url)
 	if err != nil {
-		return err
+		return app.Usagef("--url: %w", err)
 	}
 	token := ui.Secret()
 	if o.tokenFile != "" {
-		if token, err = keptToken(o.tokenFile); err != nil {
+		if token, err = KeptToken(o.tokenFile); err != nil {
 			return fmt.Errorf("read the token: %w", err)
 		}
 	}
@@ -66,17 +66,11 @@ func serveUI(ctx context.Context, a *app.App, o uiOptions) error {
 	if err != nil {
 		return fmt.Errorf("serve the page: %w; name another port with --port, or 0 for any", err)
 	}
-	runs, err := a.OpenHistory()
+	pages, end, err := Pages(ctx, a, at.Path)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	lent := &lending{Store: a.Store}
-	lent.timer = time.AfterFunc(idle, func() { _ = lent.close() })
-	defer app.FewCollections()()                                           // a page of a large run leaves much garbage at once
-	catalogOf := func(past *history.Past) (*competitions.Catalog, error) { // also those that its pipeline names
-		return (&app.Library{Terminal: a.Terminal, CompetitionDirs: a.CompetitionDirs}).CatalogOf(past)
-	}
-	pages := ui.New(ctx, ui.Source{History: runs, Results: lent.use, Catalog: catalogOf, Kept: lent.kept, Version: app.ThisVersion().Version, Base: at.Path})
+	defer app.FewCollections()() // a page of a large run leaves much garbage at once
 	name := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	guard := ui.NewGuard(name, token, at, pages)
 	address := "http://127.0.0.1:" + name + "/?token=" + token
@@ -89,37 +83,51 @@ func serveUI(ctx context.Context, a *app.App, o uiOptions) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return errors.Join(ui.Serve(ctx, l, guard), lent.close())
+	return errors.Join(ui.Serve(ctx, l, guard), end())
 }
 
-// basePath matches the path of --url. It may have no dots alone, which proxies and browsers
+// Pages returns the pages over the cache, below a path, and what ends their use of it.
+func Pages(ctx context.Context, a *app.App, base string) (*ui.UI, func() error, error) {
+	runs, err := a.OpenHistory()
+	if err != nil {
+		return nil, nil, err
+	}
+	lent := &lending{Store: a.Store}
+	lent.timer = time.AfterFunc(idle, func() { _ = lent.close() })
+	catalogOf := func(past *history.Past) (*competitions.Catalog, error) { // also those that its pipeline names
+		return (&app.Library{Terminal: a.Terminal, CompetitionDirs: a.CompetitionDirs}).CatalogOf(past)
+	}
+	return ui.New(ctx, ui.Source{History: runs, Results: lent.use, Catalog: catalogOf, Kept: lent.kept, Version: app.ThisVersion().Version, Base: base}), lent.close, nil
+}
+
+// basePath matches the path of a PageURL. It may have no dots alone, which proxies and browsers
 // resolve.
 var basePath = pattern.New(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$`)
 
-// proxyURL reads --url, without a final slash and default port.
-func proxyURL(text string) (at url.URL, err error) {
+// PageURL reads the address of pages, without a final slash and default port.
+func PageURL(text string) (at url.URL, err error) {
 	if text == "" {
 		return at, nil
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return at, app.Usagef("--url: %.200q is not an address", source.RedactText(text))
+		return at, fmt.Errorf("%.200q is not an address", source.RedactText(text))
 	}
 	at = url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host), Path: strings.TrimSuffix(u.Path, "/")}
 	plain := u.Scheme == "http" && ui.Loopback(at.Host)
 	switch {
 	case at.Hostname() == "" || !strings.EqualFold(strings.TrimSuffix(text, "/"), at.String()) || !basePath.Regexp().MatchString(at.Path):
-		return at, app.Usagef("--url: write https://HOST/PATH, with a PATH of letters, digits, hyphens, dots and underscores, and nothing after it")
+		return at, errors.New("write https://HOST/PATH, with a PATH of letters, digits, hyphens, dots and underscores, and nothing after it")
 	case u.Scheme != "https" && !plain:
-		return at, app.Usagef("--url: the address must begin with https://, since the token and the cookie pass the network; http:// is for localhost")
+		return at, errors.New("the address must begin with https://, since the token and the cookie pass the network; http:// is for localhost")
 	}
 	at.Host = strings.TrimSuffix(at.Host, view.Either(plain, ":80", ":443")) // as browsers write it
 	return at, nil
 }
 
-// keptToken returns the token in a file that only this user can read, which is made if it does
+// KeptToken returns the token in a file that only this user can read, which is made if it does
 // not exist.
-func keptToken(path string) (string, error) {
+func KeptToken(path string) (string, error) {
 	token, err := app.KeptSecret(path, ui.Secret())
 	if err == nil && !tokenText.Regexp().MatchString(token) {
 		err = app.Usagef("%s does not hold a token of 32 to 200 letters, digits, hyphens and underscores; remove it so that one is made", path)

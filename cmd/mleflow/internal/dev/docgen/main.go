@@ -34,6 +34,9 @@ func main() {
 	}
 }
 
+// openAPIFile is where the program embeds the OpenAPI document, seen from docs.
+const openAPIFile = "../cmd/mleflow/internal/cli/serve/openapi.json"
+
 func write(dir string) error {
 	files, err := generate()
 	if err != nil {
@@ -73,10 +76,16 @@ func generate() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	api, err := openAPI()
+	if err != nil {
+		return nil, err
+	}
 	root := cli.NewRoot(app.NewApp(&app.Terminal{}))
 	maps.Copy(files, map[string][]byte{
 		"reference-profile.md":      profilePage(answers),
 		"scale.md":                  scale,
+		"reference-serve.md":        servePage(),
+		openAPIFile:                 api,
 		"mleflow.1":                 manual(root),
 		"commands.md":               commandsPage(root),
 		"steps.md":                  stepsPage(parts.Kinds),

@@ -20,6 +20,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/proof"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/serve"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dev/atif"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
@@ -146,6 +147,7 @@ func printed() map[string][]any {
 		"runs pause":       {runs.PausedRun{}},
 		"runs remove":      {runs.RemovalJSON{}},
 		"runs set":         {runs.AnswersJSON{}},
+		"serve token":      {serve.TokenJSON{}},
 		"show":             {runs.RunJSON{}, bundle.Disclosure{}},
 		"wait":             {runs.WaitedJSON{}},
 		"runs continue":    append(events, pipeline.DetachedJSON{}),

@@ -9,7 +9,9 @@ import (
 
 // TestHours draws a bar whose parts are as wide as their share.
 func TestHours(t *testing.T) {
-	part := func(name string, seconds float64) results.HourPart { return results.HourPart{Name: name, Seconds: &seconds} }
+	part := func(name string, seconds float64) results.HourPart {
+		return results.HourPart{Name: name, Seconds: &seconds}
+	}
 	one := &results.Hours{Agent: `<b>"`, Attempts: 2, WallSeconds: 400, GPUHours: 1.5, Parts: []results.HourPart{part("waiting", 100), {Name: "model"}, part("idle", 300), part("lost", 0)}}
 	all := *one
 	all.Agent = ""

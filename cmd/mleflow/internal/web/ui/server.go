@@ -100,7 +100,7 @@ func static(kind string, body []byte) http.HandlerFunc {
 
 // Serve serves a handler on a listener until ctx ends.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	s := &http.Server{Handler: crash.Handler(h), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
+	s := &http.Server{Handler: crash.Handler(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	select {
@@ -119,13 +119,20 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 // policy is the content security policy of every answer.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+// Door is where pages are served: at names of this machine and, if At has a host, at that
+// address, without a final slash.
+type Door struct {
+	At url.URL
+	// Title and Right are the heading of the form that asks for a token, and where a right one is.
+	Title, Right string
+}
+
 // Guard passes only requests of people who know its token to a handler.
 type Guard struct {
+	Door
 	// session is in the cookie.
 	token, session, cookie string
-	// at is where a reverse proxy serves the pages.
-	at   url.URL
-	next http.Handler
+	next                   http.Handler
 }
 
 // NewGuard returns a guard. Name distinguishes its cookie from those of servers at other
@@ -134,7 +141,8 @@ type Guard struct {
 func NewGuard(name, token string, at url.URL, next http.Handler) *Guard {
 	sum := hmac.New(sha256.New, []byte(token))
 	sum.Write([]byte("mleflow ui session"))
-	return &Guard{token, base64.RawURLEncoding.EncodeToString(sum.Sum(nil)), "mleflow-" + name, at, next}
+	door := Door{at, "mleflow ui", "Open the address that mleflow ui printed when it started, or write the token of its --token-file here."}
+	return &Guard{door, token, base64.RawURLEncoding.EncodeToString(sum.Sum(nil)), "mleflow-" + name, next}
 }
 
 // Secret returns a random token of 43 letters, digits, hyphens and underscores.
@@ -144,8 +152,9 @@ func Secret() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// ServeHTTP implements http.Handler.
-func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// Admit sets the headers of every answer. It refuses a request by a name that is not the
+// door's.
+func (d Door) Admit(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -154,34 +163,50 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	known, file := g.known(r), strings.TrimPrefix(r.URL.Path, g.at.Path)
-	switch {
-	case !Loopback(r.Host) && !g.proxied(r.Host):
-		http.Error(w, "This server answers to localhost, 127.0.0.1 and the host of --url only. "+
+	ok := Loopback(r.Host) || d.proxied(r.Host)
+	if !ok {
+		http.Error(w, "This server answers to localhost, 127.0.0.1 and the host of its URL only. "+
 			"A reverse proxy must pass on the Host that the browser sent.", http.StatusMisdirectedRequest)
-	case r.Method == http.MethodPost && !known && g.ownForm(r):
+	}
+	return ok
+}
+
+// ServeHTTP implements http.Handler.
+func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !g.Admit(w, r) {
+		return
+	}
+	known := g.known(r)
+	switch {
+	case r.Method == http.MethodPost && !known && g.OwnForm(r):
 		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 		g.enter(w, r, r.PostFormValue("token"))
-	case r.Method != http.MethodGet && r.Method != http.MethodHead && !(g.ownForm(r) && strings.HasSuffix(r.URL.Path, describeEnd)):
-		h.Set("Allow", "GET, HEAD")
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !(g.OwnForm(r) && strings.HasSuffix(r.URL.Path, describeEnd)):
+		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "This server only reads: use GET.", http.StatusMethodNotAllowed)
-	case r.Method != http.MethodPost && !g.ownOrigin(r):
+	case r.Method != http.MethodPost && !g.OwnOrigin(r):
 		http.Error(w, "This server answers its own pages only.", http.StatusForbidden)
 	case Loopback(r.Host) && r.URL.Query().Has("token"):
 		g.enter(w, r, r.URL.Query().Get("token"))
-	case known, file == "/style.css", file == "/page.js":
+	case known, g.Asset(r):
 		g.next.ServeHTTP(w, r)
 	default:
-		g.ask(w, "Open the address that mleflow ui printed, which holds the token, or write the token here.")
+		g.Ask(w, "Open the address that mleflow ui printed, which holds the token, or write the token here.")
 	}
 }
 
-// ask answers with the form that takes the token. It sends the token to the address of the page
+// Asset reports whether a request is for a part of every page, which tells nothing.
+func (d Door) Asset(r *http.Request) bool {
+	file := strings.TrimPrefix(r.URL.Path, d.At.Path)
+	return file == "/style.css" || file == "/page.js"
+}
+
+// Ask answers with the form that takes the token. It sends the token to the address of the page
 // that was asked for, and not as a part of it: proxies log addresses.
-func (g *Guard) ask(w http.ResponseWriter, text string) {
-	form := `<main id="content"><h1>mleflow ui</h1><p>` + text + `</p><form method="post" class="sign-in"><label>Token ` +
+func (d Door) Ask(w http.ResponseWriter, text string) {
+	form := `<main id="content"><h1>` + d.Title + `</h1><p>` + text + `</p><form method="post" class="sign-in"><label>Token ` +
 		`<input type="password" name="token" required autofocus autocomplete="current-password"></label> <button>Open</button></form></main>`
-	f := page.Frame{Title: "mleflow ui", Styles: []string{g.at.Path + "/style.css"}, Scripts: []string{g.at.Path + "/page.js"}, Body: template.HTML(form)}
+	f := page.Frame{Title: d.Title, Styles: []string{d.At.Path + "/style.css"}, Scripts: []string{d.At.Path + "/page.js"}, Body: template.HTML(form)}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(http.StatusForbidden)
 	_ = f.Write(w) // the reader may be gone
@@ -198,19 +223,19 @@ func hostname(host string) string { return strings.ToLower((&url.URL{Host: host}
 
 // proxied reports whether a host is that of the reverse proxy. What a proxy says in other
 // headers than Host is not read: anybody can send them.
-func (g *Guard) proxied(host string) bool {
-	return g.at.Host != "" && hostname(host) == hostname(g.at.Host)
+func (d Door) proxied(host string) bool {
+	return d.At.Host != "" && hostname(host) == hostname(d.At.Host)
 }
 
 // own reports whether an origin is that of our pages.
-func (g *Guard) own(r *http.Request, origin string) bool {
-	return Loopback(r.Host) && origin == "http://"+r.Host || g.proxied(r.Host) && origin == g.at.Scheme+"://"+g.at.Host
+func (d Door) own(r *http.Request, origin string) bool {
+	return Loopback(r.Host) && origin == "http://"+r.Host || d.proxied(r.Host) && origin == d.At.Scheme+"://"+d.At.Host
 }
 
-// ownOrigin refuses requests from pages of another origin, including another port of this
+// OwnOrigin refuses requests from pages of another origin, including another port of this
 // machine.
-func (g *Guard) ownOrigin(r *http.Request) bool {
-	if origin := r.Header.Get("Origin"); origin != "" && !g.own(r, origin) {
+func (d Door) OwnOrigin(r *http.Request) bool {
+	if origin := r.Header.Get("Origin"); origin != "" && !d.own(r, origin) {
 		return false
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site == "" || site == "same-origin" || site == "none" {
@@ -221,28 +246,36 @@ func (g *Guard) ownOrigin(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
-// ownForm reports whether a form of one of our own pages is sent. Browsers say so in
+// OwnForm reports whether a form of one of our own pages is sent. Browsers say so in
 // Sec-Fetch-Site, which no page can set. The origin is null since our pages have no referrer.
-func (g *Guard) ownForm(r *http.Request) bool {
+func (d Door) OwnForm(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
-	return r.Method == http.MethodPost && r.Header.Get("Sec-Fetch-Site") == "same-origin" && (origin == "null" || g.own(r, origin))
+	return r.Method == http.MethodPost && r.Header.Get("Sec-Fetch-Site") == "same-origin" && (origin == "null" || d.own(r, origin))
 }
 
 // enter exchanges the token for the cookie and redirects to the address without it, so
 // that the token stays out of the history and of copies of the address.
 func (g *Guard) enter(w http.ResponseWriter, r *http.Request, token string) {
 	if subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) != 1 {
-		g.ask(w, "The token is wrong. Open the address that mleflow ui printed when it started, or write the token of its --token-file here.")
+		g.Ask(w, "The token is wrong. "+g.Right)
 		return
 	}
+	g.Enter(w, r, &http.Cookie{Name: g.cookie, Value: g.session})
+}
+
+// Lasting is how long a browser stays signed in at a shared address.
+const Lasting = 30 * 24 * time.Hour
+
+// Enter gives the cookie to a browser and leads it to the address without the token.
+func (d Door) Enter(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
 	query := r.URL.Query()
 	query.Del("token")
-	c := &http.Cookie{Name: g.cookie, Value: g.session, Path: cmp.Or(g.at.Path, "/"), HttpOnly: true, SameSite: http.SameSiteStrictMode}
-	if g.at.Host != "" { // people send each other addresses, and stay signed in
-		c.SameSite, c.MaxAge, c.Secure = http.SameSiteLaxMode, 30*24*3600, g.at.Scheme == "https" && g.proxied(r.Host)
+	c.Path, c.HttpOnly, c.SameSite = cmp.Or(d.At.Path, "/"), true, http.SameSiteStrictMode
+	if d.At.Host != "" { // people send each other addresses, and stay signed in
+		c.SameSite, c.MaxAge, c.Secure = http.SameSiteLaxMode, int(Lasting.Seconds()), d.At.Scheme == "https" && d.proxied(r.Host)
 	}
 	http.SetCookie(w, c)
-	to := url.URL{Path: g.at.Path + "/", RawQuery: query.Encode()}
+	to := url.URL{Path: d.At.Path + "/", RawQuery: query.Encode()}
 	if p := r.URL.Path; strings.HasPrefix(p, to.Path) && len(p) > 1 && p[1] != '/' && p[1] != '\\' {
 		to.Path = p
 	}
