@@ -151,7 +151,7 @@ func (m *Manifest) check() error {
 // checkPath refuses a path that is not the plain path of a file below a folder.
 func checkPath(p string) error {
 	switch {
-	case p == "" || len(p) > maxPath || !filepath.IsLocal(p) || path.Clean(p) != p || strings.Contains(p, `\`):
+	case p == "" || p == "." || len(p) > maxPath || !filepath.IsLocal(p) || path.Clean(p) != p || strings.Contains(p, `\`):
 		return fmt.Errorf("%.80q is not a path below the pipeline's folder", p)
 	case strings.ContainsFunc(p, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("the path %.80q has characters that cannot be shown", p)
