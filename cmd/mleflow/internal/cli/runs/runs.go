@@ -212,7 +212,9 @@ func (f *AboutFlags) About() (a history.About, err error) {
 }
 
 // Written are the flags as they were written.
-func (f *AboutFlags) Written() (name string, tags []string, note string) { return f.name, f.tags, f.Note }
+func (f *AboutFlags) Written() (name string, tags []string, note string) {
+	return f.name, f.tags, f.Note
+}
 
 // tagsOf reads tags written as KEY=VALUE.
 func tagsOf(list []string) (map[string]string, error) {

@@ -159,12 +159,12 @@ func Extension(by time.Duration, budget string) (step.Request, error) {
 	if budget != "" {
 		amount, err := gateway.ParseDollars(strings.TrimPrefix(strings.TrimSuffix(budget, "USD"), "+"))
 		if err != nil || amount <= 0 {
-			return r, app.Usagef("budget %q is not an amount such as +5USD", budget)
+			return r, app.Usagef("--budget %q is not an amount such as +5USD", budget)
 		}
 		r.Budget = int64(amount)
 	}
 	if (by > 0) == (r.Budget > 0) {
-		return r, app.Usagef("say by how much: by 2h or budget +5USD")
+		return r, app.Usagef("say by how much: --by 2h or --budget +5USD")
 	}
 	return r, nil
 }

@@ -19,7 +19,7 @@ func TestProxyURL(t *testing.T) {
 		"http://localhost:8080/mleflow":         "http://localhost:8080/mleflow",
 		"http://[::1]:80/mleflow":               "http://[::1]/mleflow",
 	} {
-		if at, err := proxyURL(text); err != nil || at.String() != want {
+		if at, err := PageURL(text); err != nil || at.String() != want {
 			t.Errorf("%q is %q: %v", text, at.String(), err)
 		}
 	}
@@ -29,7 +29,7 @@ func TestProxyURL(t *testing.T) {
 		"https://lab.example.org//evil", "https://lab.example.org/a//", "https://lab.example.org/../x", "https://lab.example.org/a/..", "https://lab.example.org/.", "https://lab.example.org/a%2Fb",
 		"https://lab.example.org/a b", `https://lab.example.org/\evil`, `https://lab.example.org/"onload="x`, "https://lab.example.org/{x}", "https://lab.example.org/\xff", "https://lab example.org/", "https://lab.example.org:x/",
 	} {
-		if at, err := proxyURL(text); err == nil {
+		if at, err := PageURL(text); err == nil {
 			t.Errorf("%q is taken as %q", text, at.String())
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error repeats a password: %v", err)
@@ -52,8 +52,8 @@ func TestKeptToken(t *testing.T) {
 	}
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)
-	first, err := keptToken(at("token"))
-	if again, errAgain := keptToken(at("token")); err != nil || errAgain != nil || again != first || len(first) != 43 {
+	first, err := KeptToken(at("token"))
+	if again, errAgain := KeptToken(at("token")); err != nil || errAgain != nil || again != first || len(first) != 43 {
 		t.Errorf("the tokens are %q and %q: %v, %v", first, again, err, errAgain)
 	}
 	if info, err := os.Stat(at("token")); err != nil || info.Mode().Perm() != 0o600 {
@@ -61,7 +61,7 @@ func TestKeptToken(t *testing.T) {
 	}
 	write("empty", "", 0o600)
 	write("own", strings.Repeat("a", 32)+"\n", 0o600)
-	if token, err := keptToken(at("own")); err != nil || token != strings.Repeat("a", 32) {
+	if token, err := KeptToken(at("own")); err != nil || token != strings.Repeat("a", 32) {
 		t.Errorf("a token of one's own is %q: %v", token, err)
 	}
 	write("group", first, 0o640)
@@ -86,7 +86,7 @@ func TestKeptToken(t *testing.T) {
 		refused = append(refused, "foreign")
 	}
 	for _, name := range refused {
-		if token, err := keptToken(at(name)); err == nil {
+		if token, err := KeptToken(at(name)); err == nil {
 			t.Errorf("%s gives the token %q", name, token)
 		} else if strings.Contains(err.Error(), first) {
 			t.Errorf("%s: the error repeats a token: %v", name, err)

@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"io"
 	"net"
 	"net/netip"
@@ -52,7 +52,7 @@ type Config struct {
 
 	Runs         int      `hcl:"runs,optional" doc:"how many submissions run at a time; by default 4"`
 	Parallelism  int      `hcl:"parallelism,optional" doc:"how many steps all of them run at a time; by default the number of processors"`
-	HostCode     bool     `hcl:"host_code,optional" doc:"let submissions run code with the rights of the server: runtime \"process\", commands of checks and of publish"`
+	HostCode     bool     `hcl:"host_code,optional" doc:"let submissions run code with the rights of the server: steps of kind exec and runtime \"process\""`
 	Hosts        []string `hcl:"hosts,optional" doc:"private places that agents and models of submissions may reach, such as \"vllm.lab:8000\""`
 	On           string   `hcl:"on,optional" doc:"cluster file"`
 	RemoteCache  string   `hcl:"remote_cache,optional" doc:"address of a remote cache"`
@@ -144,9 +144,31 @@ func read(ctx context.Context, path string) (*settings, error) {
 		found = append(found, gohcl.DecodeBody(parsed.Body, nil, &s.Config)...)
 	}
 	if list := diag.List(found); !list.HasErrors() {
+		s.resolve(filepath.Dir(path))
 		found = hcl.Diagnostics(s.check(secret.In(ctx, filepath.Dir(path)), path))
 	}
 	return s, app.Checked(diag.List(found), diag.Sources{path: parsed})
+}
+
+// resolve makes relative paths start at the folder of the file.
+func (s *settings) resolve(dir string) {
+	paths := []*string{&s.On}
+	if s.TLS != nil {
+		paths = append(paths, &s.TLS.Certificate, &s.TLS.Key)
+	}
+	for i := range s.Competitions {
+		paths = append(paths, &s.Competitions[i])
+	}
+	for _, path := range paths {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(dir, *path)
+		}
+	}
+	for i := range s.Secret {
+		if path, ok := strings.CutPrefix(s.Secret[i].From, "file:"); ok && !filepath.IsAbs(path) {
+			s.Secret[i].From = "file:" + filepath.Join(dir, path)
+		}
+	}
 }
 
 func (s *settings) check(ctx context.Context, path string) (list diag.List) {
@@ -154,8 +176,7 @@ func (s *settings) check(ctx context.Context, path string) (list diag.List) {
 		list = append(list, diag.General(summary, path+": "+format, args...))
 	}
 	s.Listen = cmp.Or(s.Listen, "127.0.0.1:7431")
-	host, _, err := net.SplitHostPort(s.Listen)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(s.Listen); err != nil {
 		general("Invalid address", "listen = %q is not HOST:PORT, such as \"127.0.0.1:7431\".", s.Listen)
 		return list
 	}
@@ -168,15 +189,12 @@ func (s *settings) check(ctx context.Context, path string) (list diag.List) {
 		return list
 	}
 	text := s.URL
-	if text == "" && (local || host != "" && !unspecified(host)) {
-		scheme := "http"
-		if s.TLS != nil {
-			scheme = "https"
-		}
-		text = scheme + "://" + s.Listen
+	if text == "" && local {
+		text = map[bool]string{false: "http://", true: "https://"}[s.TLS != nil] + s.Listen
 	}
+	var err error
 	if s.at, err = runs.PageURL(text); err != nil || text == "" {
-		general("Invalid url", "%v. It is the address at which browsers reach the server, such as \"https://lab.example.org/mleflow\".", cmp.Or(err, fmt.Errorf("url is missing")))
+		general("Invalid url", "%v. It is the address at which browsers reach the server, such as \"https://lab.example.org/mleflow\".", cmp.Or(err, errors.New("url is missing")))
 	}
 	for i := range s.Users {
 		list = append(list, s.addUser(ctx, &s.Users[i])...)
@@ -196,11 +214,6 @@ func (s *settings) check(ctx context.Context, path string) (list diag.List) {
 	}
 	s.pass()
 	return list
-}
-
-func unspecified(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.IsUnspecified()
 }
 
 func (s *settings) known(name string) bool {

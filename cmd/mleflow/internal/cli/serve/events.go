@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 )
 
 const (
-	// maxStreams is how many clients may follow runs at a time.
-	maxStreams = 200
+	// maxStreams is how many streams a person may have at a time.
+	maxStreams = 50
 	// beat is how often a quiet stream says that it lives, so that no proxy ends it.
 	beat = 15 * time.Second
 )
@@ -25,18 +26,25 @@ func (c *call) events() error {
 	if err != nil {
 		return err
 	}
-	select {
-	case c.streams <- struct{}{}:
-		defer func() { <-c.streams }()
-	default:
-		http.Error(c.ResponseWriter, `{"error": "too many clients follow runs"}`, http.StatusTooManyRequests)
-		return nil
+	if c.count(1) > maxStreams {
+		c.count(-1)
+		return fmt.Errorf("%w: you follow %d runs already", service.ErrLimit, maxStreams)
 	}
+	defer c.count(-1)
 	last, _ := strconv.Atoi(c.Request.Header.Get("Last-Event-ID")) // anything else is the beginning
 	c.Header().Set("Content-Type", "text/event-stream")
 	c.Header().Set("X-Accel-Buffering", "no") // of nginx
 	c.WriteHeader(http.StatusOK)
-	return c.follow(past, last)
+	_ = c.follow(past, last) // it can no longer be said
+	return nil
+}
+
+// count adds to the streams of the person.
+func (c *call) count(n int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streams[c.who.Name] += n
+	return c.streams[c.who.Name]
 }
 
 func (c *call) follow(past *history.Past, last int) error {

@@ -289,6 +289,7 @@ func (l *lab) strangers(rt Route) []forged {
 			forged{name: "form", cookie: root, kind: "application/x-www-form-urlencoded", site: "cross-site"},
 			forged{name: "plain text", cookie: root, kind: "text/plain", site: "none"},
 			forged{name: "form of an unknown page", cookie: root, kind: "multipart/form-data", origin: "null", site: "cross-site"},
+			forged{name: "navigation without an origin", cookie: root, site: "cross-site", headers: http.Header{"Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}},
 			forged{name: "no type", cookie: root, kind: "none"},
 			forged{name: "viewer", bearer: tokens["vera"]},
 			forged{name: "viewer's cookie", cookie: l.cookieOf("vera"), site: "same-origin"},
@@ -377,6 +378,12 @@ func TestAllowed(t *testing.T) {
 					res := l.send(rt, f)
 					if strings.Contains(res.Body.String(), "earlier start") {
 						continue // the form of a page has a token of its own
+					}
+					if f.proxied != "" && !rt.changes() { // a proxy that signs people in by a password passes it on
+						f.headers = http.Header{"Authorization": {"Basic YWRhOmhlbGxv"}}
+						if again := l.send(rt, f); again.Code != res.Code {
+							t.Errorf("%s by the proxy with a password: status %d", name, again.Code)
+						}
 					}
 					if res.Code == 401 || res.Code == 403 || res.Code == 415 || res.Code >= 500 {
 						t.Errorf("%s by %s: status %d: %s", name, f.name, res.Code, res.Body)

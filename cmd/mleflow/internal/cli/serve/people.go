@@ -63,20 +63,21 @@ var (
 	errLimited = errors.New("too many wrong tokens came from your address; wait a minute")
 )
 
-// who returns who sends a request, nobody without a credential. A wrong credential is an
-// error, even next to a right one.
+// who returns who sends a request, nobody without a credential. Whom the proxy names comes
+// first: it may sign people in by an Authorization of its own. A wrong token is an error, even
+// next to a right cookie.
 func (p *people) who(r *http.Request) (person, error) {
+	if p.Proxy != nil && p.Proxy.Header != "" && p.fromProxy(r) {
+		if names := r.Header.Values(p.Proxy.Header); len(names) > 0 {
+			return p.byName(names)
+		}
+	}
 	if text := r.Header.Values("Authorization"); len(text) > 0 {
 		scheme, token, _ := strings.Cut(text[0], " ")
 		if len(text) > 1 || !strings.EqualFold(scheme, "Bearer") {
 			return person{}, errToken
 		}
 		return p.byToken(r, strings.TrimSpace(token))
-	}
-	if p.Proxy != nil && p.Proxy.Header != "" && p.fromProxy(r) {
-		if names := r.Header.Values(p.Proxy.Header); len(names) > 0 {
-			return p.byName(names)
-		}
 	}
 	if c, err := r.Cookie(p.cookie); err == nil {
 		return p.bySession(c.Value), nil
@@ -152,6 +153,7 @@ func (p *people) sign(parts ...string) string {
 
 // enter signs a browser in by the token of the form.
 func (p *people) enter(w http.ResponseWriter, r *http.Request, door ui.Door) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(10 * time.Second)) // a test's has none
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	who, err := p.byToken(r, r.PostFormValue("token"))
 	if err != nil {
@@ -179,7 +181,9 @@ func (p *people) fromProxy(r *http.Request) bool {
 func (p *people) peer(r *http.Request) string {
 	if forwarded := r.Header.Values("X-Forwarded-For"); len(forwarded) > 0 && p.fromProxy(r) {
 		last := forwarded[len(forwarded)-1]
-		return strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+		if at, err := netip.ParseAddr(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])); err == nil {
+			return at.String()
+		}
 	}
 	return remote(r).String()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -39,6 +40,7 @@ type Route struct {
 	// answer.
 	Type string
 
+	// do answers. An error means that nothing has been written.
 	do func(c *call) error
 }
 
@@ -133,7 +135,7 @@ func post[T, G any](path, name, summary string, own bool, do func(*call, T) (G, 
 		dec := json.NewDecoder(http.MaxBytesReader(c.ResponseWriter, c.Body, maxBody))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&body); err != nil {
-			return app.Usagef("the request is not as docs/api.md has it: %w", err)
+			return app.Usagef("the request is not as docs/reference-serve.md has it: %w", err)
 		}
 		answer, err := do(c, body)
 		if err != nil {
@@ -148,7 +150,8 @@ const maxBody = 16 << 20
 
 func (c *call) answer(v any) error {
 	c.Header().Set("Content-Type", "application/json")
-	return app.WriteJSON(c.ResponseWriter, v)
+	_ = app.WriteJSON(c.ResponseWriter, v) // the client may be gone
+	return nil
 }
 
 // Header is that of the answer.
@@ -170,8 +173,8 @@ func (c *call) whoami() (Whoami, error) {
 
 func (c *call) runs() (list runs.RunsJSON, err error) {
 	limit, err := strconv.Atoi(cmp.Or(c.URL.Query().Get("limit"), "100"))
-	if err != nil || limit < 1 {
-		return list, app.Usagef("limit is a positive number")
+	if err != nil || limit < 1 || limit > 1000 {
+		return list, app.Usagef("limit is a number from 1 to 1000")
 	}
 	entries, err := c.pages.History.List()
 	if err != nil {
@@ -229,7 +232,7 @@ func (c *call) steerRun(a RunAct) (none runs.AnswersJSON, err error) {
 		if err == nil {
 			_, err = runs.Pause(c.Context(), past)
 		}
-		return none, err
+		return runs.AnswersJSON{Answers: []event.Steered{}}, err
 	case !slices.Contains([]step.Act{step.Drain, step.SetParallelism, step.SetGPUs}, a.Act):
 		return none, app.Usagef("act: %.80q is not drain, pause, set parallelism or set gpus", a.Act)
 	case a.Value < 0 || a.Act == step.SetParallelism && a.Value == 0:
@@ -320,8 +323,8 @@ func (c *call) printed(messages bool) error {
 	}
 	defer f.Close()
 	c.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, err = io.Copy(c.ResponseWriter, f)
-	return err
+	_, _ = io.Copy(c.ResponseWriter, f) // the client may be gone
+	return nil
 }
 
 func (c *call) leaderboard() (boards.AllJSON, error) {
@@ -367,37 +370,26 @@ func (c *call) public() error {
 
 func (c *call) document() error {
 	c.Header().Set("Content-Type", "application/json")
-	_, err := c.ResponseWriter.Write(openAPI)
-	return err
+	_, _ = c.ResponseWriter.Write(openAPI)
+	return nil
 }
 
 // statuses are those of errors.
-var statuses = []struct {
-	err    error
-	status int
-}{
-	{history.ErrNoRun, 404}, {service.ErrUnknown, 404}, {service.ErrInvalid, 400}, {service.ErrMissing, 409}, {service.ErrOver, 409},
-	{service.ErrLimit, 429}, {errToken, 401}, {errHeader, 403}, {errLimited, 429}, {errSignIn, 401}, {errRole, 403}, {errOwner, 403},
-	{errOrigin, 403}, {errType, 415}, {errors.ErrUnsupported, 501}, {context.Canceled, 503},
+var statuses = map[error]int{
+	history.ErrNoRun: 404, service.ErrUnknown: 404, service.ErrInvalid: 400, service.ErrMissing: 409, service.ErrOver: 409, service.ErrLimit: 429,
+	errSignIn: 401, errToken: 401, errHeader: 403, errRole: 403, errOwner: 403, errOrigin: 403, errType: 415, errLimited: 429, context.Canceled: 503,
 }
 
 // fail answers with an error.
 func (s *server) fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
-	var large *http.MaxBytesError
-	var usage app.UsageError
-	switch i := slices.IndexFunc(statuses, func(one struct {
-		err    error
-		status int
-	}) bool {
-		return errors.Is(err, one.err)
-	}); {
-	case i >= 0:
-		status = statuses[i].status
-	case errors.As(err, &large):
-		status = http.StatusRequestEntityTooLarge
-	case errors.As(err, &usage):
+	if app.ExitStatus(err) == app.ExitStatus(app.UsageError{}) {
 		status = http.StatusBadRequest
+	}
+	for known, its := range statuses {
+		if errors.Is(err, known) {
+			status = its
+		}
 	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/nolink"
@@ -99,23 +100,10 @@ func run(ctx context.Context, a *app.App, config string) (err error) {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return together(ctx, queue.Run, func(ctx context.Context) error { return ui.Serve(ctx, l, h) })
-}
-
-// together runs both until one ends, and ends the other.
-func together(ctx context.Context, both ...func(context.Context) error) (err error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	ended := make(chan error, len(both))
-	for _, f := range both {
-		go func() { defer stop(); ended <- f(ctx) }()
-	}
-	for range both {
-		if e := <-ended; e != nil && !errors.Is(e, context.Canceled) {
-			err = errors.Join(err, e)
-		}
-	}
-	return err
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return queue.Run(ctx) })
+	both.Go(func() error { return ui.Serve(ctx, l, h) })
+	return both.Wait()
 }
 
 // listen opens the address of the server. With TLS it takes at least version 1.2.

@@ -26,11 +26,10 @@ type server struct {
 	app func() *app.App
 	// api and page are the routes below /api/ and the others.
 	api, page *http.ServeMux
-	// acts is where acts are written.
-	mu   sync.Mutex
-	acts io.Writer
-	// streams bounds those who follow runs.
-	streams chan struct{}
+	mu        sync.Mutex
+	// acts is where acts are written, streams how many runs each person follows.
+	acts    io.Writer
+	streams map[string]int
 }
 
 // The reasons why a request is refused.
@@ -47,7 +46,7 @@ func newServer(s *settings, key []byte, pages *ui.UI, queue *service.Service, ne
 	srv := &server{
 		people: &people{settings: s, key: key, cookie: "mleflow-serve-" + s.at.Port()}, pages: pages, service: queue, app: newApp, acts: acts,
 		door: ui.Door{At: s.at, Title: "mleflow", Right: "mleflow serve token makes one."},
-		api:  http.NewServeMux(), page: http.NewServeMux(), streams: make(chan struct{}, maxStreams),
+		api:  http.NewServeMux(), page: http.NewServeMux(), streams: map[string]int{},
 	}
 	for _, rt := range Routes() {
 		mux := srv.page
@@ -115,12 +114,11 @@ func (s *server) serve(rt Route, w http.ResponseWriter, r *http.Request) {
 		whole.Path = s.door.At.Path + r.URL.Path
 		r.URL = &whole
 	}
-	tracked := &tracking{ResponseWriter: w}
-	err = rt.do(&call{s, tracked, r, who})
+	err = rt.do(&call{s, w, r, who})
 	if rt.changes() && rt.Role > Nobody {
 		s.note(rt, who, r, err)
 	}
-	if err != nil && !tracked.begun {
+	if err != nil {
 		s.fail(w, err)
 	}
 }
@@ -179,27 +177,6 @@ func (s *server) note(rt Route, who person, r *http.Request, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, _ = s.acts.Write(append(text, '\n')) // the journal of a run has what was asked of it
-}
-
-// tracking remembers whether an answer has begun.
-type tracking struct {
-	http.ResponseWriter
-	begun bool
-}
-
-// Unwrap is for http.ResponseController.
-func (t *tracking) Unwrap() http.ResponseWriter { return t.ResponseWriter }
-
-// WriteHeader implements http.ResponseWriter.
-func (t *tracking) WriteHeader(status int) {
-	t.begun = true
-	t.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements io.Writer.
-func (t *tracking) Write(b []byte) (int, error) {
-	t.begun = true
-	return t.ResponseWriter.Write(b)
 }
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -71,15 +71,41 @@ func openAPI() ([]byte, error) {
 	return bytes.ReplaceAll(b.Bytes(), []byte(`"#/$defs/`), []byte(`"#/components/schemas/`)), err
 }
 
-// apiPage lists the routes.
-func apiPage() []byte {
-	p := newPage("Routes of mleflow serve")
-	p.text("Addresses are below the path of the server's `url`. [Serve](serve.md) says how people sign in. `GET /api/openapi.json` has the types of requests and answers; an error is `{\"error\": \"…\"}`.")
+// servePage has the attributes of a server's file and the routes.
+func servePage() []byte {
+	p := newPage("Reference of mleflow serve")
+	p.text("[Serve](serve.md) explains them.")
+	p.heading(2, "The file")
 	var rows [][]string
+	attributes(reflect.TypeFor[serve.Config](), "", &rows)
+	p.table([]string{"Attribute", "Means"}, rows)
+	p.heading(2, "Routes")
+	p.text("Addresses are below the path of `url`. `GET /api/openapi.json` has the types of requests and answers; an error is `{\"error\": \"…\"}`. Requests that change something are `application/json`, and those with a file `application/octet-stream`.")
+	rows = nil
 	for _, rt := range serve.Routes() {
 		rows = append(rows, []string{code(rt.Method), code(rt.Path), rt.Who(), rt.Summary})
 	}
 	p.table([]string{"Method", "Path", "For", "Does"}, rows)
-	p.text("Requests that change something are `application/json`, and those with a file `application/octet-stream`. A HEAD is answered as a GET.")
 	return []byte(strings.TrimRight(p.b.String(), "\n") + "\n")
+}
+
+// attributes lists those of a block below a prefix, and then those of the blocks in it.
+func attributes(t reflect.Type, prefix string, rows *[][]string) {
+	for f := range fieldsOf(t) {
+		name, kind, _ := strings.Cut(f.Tag.Get("hcl"), ",")
+		if doc := f.Tag.Get("doc"); doc != "" {
+			*rows = append(*rows, []string{code(prefix + name), doc + map[string]string{"": "; required"}[kind]})
+		}
+	}
+	for f := range fieldsOf(t) {
+		if name, kind, _ := strings.Cut(f.Tag.Get("hcl"), ","); kind == "block" {
+			block := f.Type.Elem()
+			for l := range fieldsOf(block) {
+				if strings.HasSuffix(l.Tag.Get("hcl"), ",label") {
+					name += " NAME"
+				}
+			}
+			attributes(block, prefix+name+" > ", rows)
+		}
+	}
 }

@@ -84,7 +84,7 @@ func generate() (map[string][]byte, error) {
 	maps.Copy(files, map[string][]byte{
 		"reference-profile.md":      profilePage(answers),
 		"scale.md":                  scale,
-		"api.md":                    apiPage(),
+		"reference-serve.md":        servePage(),
 		openAPIFile:                 api,
 		"mleflow.1":                 manual(root),
 		"commands.md":               commandsPage(root),

@@ -99,7 +99,7 @@ func (p *plantation) surfaces() (list []surface) {
 			list = append(list, surface{name: name, because: because})
 		}
 	}
-	none(noResults, "attempts-cancel", "attempts-extend", "attempts-requeue", "attempts-stop", "runs-drain", "runs-set", "cache-gc", "cache-info", "cache-ls", "cache-pin", "cache-pull", "cache-push", "cache-repair", "cache-verify", "competition-leaderboard", "competition-lint",
+	none(noResults, "attempts-cancel", "attempts-extend", "attempts-requeue", "attempts-stop", "runs-drain", "runs-set", "serve-token", "cache-gc", "cache-info", "cache-ls", "cache-pin", "cache-pull", "cache-push", "cache-repair", "cache-verify", "competition-leaderboard", "competition-lint",
 		"competition-list", "competition-lock", "competition-new", "competition-rank", "competition-rehearsal", "competition-show", "competition-test", "doctor", "explain",
 		"export-harbor", "fingerprint-build", "fingerprint-compare", "graph", "init", "lock", "mask-data", "mask-salt", "plan", "prepare", "runs-pause", "runs-remove", "validate", "version")
 	none(asEvents, "apply", "rehearse")

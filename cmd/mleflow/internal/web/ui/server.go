@@ -100,7 +100,7 @@ func static(kind string, body []byte) http.HandlerFunc {
 
 // Serve serves a handler on a listener until ctx ends.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	s := &http.Server{Handler: crash.Handler(h), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
+	s := &http.Server{Handler: crash.Handler(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	select {
