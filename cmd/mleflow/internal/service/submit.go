@@ -46,7 +46,7 @@ func (s *Service) Submit(_ context.Context, owner string, m Manifest) (sub Submi
 	}
 	at := now()
 	e := &entry{Manifest: m, Submission: Submission{
-		ID:    at.Format("20060102T150405.000Z") + "-" + strings.ToLower(rand.Text()[:8]),
+		ID:    at.Format("20060102T150405.000000Z") + "-" + strings.ToLower(rand.Text()[:8]),
 		Owner: owner, Pipeline: m.Pipeline, Name: m.Flags.Name, Priority: m.Priority, State: Queued, Submitted: at,
 	}}
 	dir, err := os.MkdirTemp(filepath.Join(s.dir, "queue"), ".new-")

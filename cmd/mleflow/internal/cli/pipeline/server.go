@@ -86,7 +86,8 @@ func (f *serverFlags) apply(cmd *cobra.Command, a *app.App, o applyOptions, args
 			return err
 		}
 		if f.only {
-			return a.Show(SubmittedJSON{id}, func() { fmt.Fprintln(a.Stdout, id) })
+			fmt.Fprintln(a.Stdout, id)
+			return nil
 		}
 		fmt.Fprintf(a.Stderr, "Submitted: %s (mleflow apply --server %s --follow %s)\n", id, f.url, id)
 	} else if len(args) > 0 {
@@ -104,11 +105,6 @@ func (f *serverFlags) apply(cmd *cobra.Command, a *app.App, o applyOptions, args
 	late, end := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer end()
 	return errors.Join(client.Cancel(late, id), err)
-}
-
-// SubmittedJSON is the output in JSON of apply --server --submit-only.
-type SubmittedJSON struct {
-	Submission string `json:"submission"`
 }
 
 // submit gathers the pipeline's files and submits them.
