@@ -247,12 +247,9 @@ agent "a" {
 }`, want: "a submitted pipeline"},
 	{name: "data of a competition", text: `mleflow { competitions = ["mine"] }
 step "download" "x" { competition = "mine" }`, files: map[string]string{"mine/competition.hcl": `
-competition {
-  id          = "mine"
-  name        = "Mine"
-  description = "x"
+competition "mine" {
+  source "file" { path = "PATH" }
 }
-source "file" { path = "PATH" }
 `}, want: ""},
 }
 
@@ -292,7 +289,6 @@ func TestSubmittedPipelines(t *testing.T) {
 			if err == nil || !strings.Contains(words, c.want) {
 				t.Errorf("%v, want %q:\n%s", err, c.want, out)
 			}
-			t.Logf("%s", words)
 			if exit, ended := place.Exit(); !ended || exit == 0 {
 				t.Errorf("exit status %d, %t", exit, ended)
 			}

@@ -25,6 +25,8 @@ type Client struct {
 	http        *http.Client
 	// Say is told when the server cannot be reached, and when it can be again.
 	Say func(string)
+	// reached means that the server has answered; before, it is not waited for.
+	reached bool
 }
 
 // NewClient returns a client of the server at a URL, which may have a path.
@@ -68,10 +70,13 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err == nil && !busy:
+			c.reached = true
 			if !away.IsZero() {
 				c.Say("The server is back.")
 			}
 			return resp, refusal(resp)
+		case err != nil && !c.reached:
+			return nil, fmt.Errorf("reach the server: %w", err)
 		case away.IsZero():
 			away = time.Now()
 			c.Say(fmt.Sprintf("The server cannot be reached, trying again for %s: %v", patience, cmp.Or(err, errors.New("it is about to stop or start"))))

@@ -396,4 +396,4 @@ func (s *Service) Output(id string, messages bool) (io.ReadCloser, error) {
 	return f, err
 }
 
-func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -46,7 +46,7 @@ func (s *Service) Submit(_ context.Context, owner string, m Manifest) (sub Submi
 	}
 	at := now()
 	e := &entry{Manifest: m, Submission: Submission{
-		ID:    at.Format("20060102T150405.000Z") + "-" + strings.ToLower(rand.Text()[:8]),
+		ID:    at.Format("20060102T150405.000000Z") + "-" + strings.ToLower(rand.Text()[:8]),
 		Owner: owner, Pipeline: m.Pipeline, Name: m.Flags.Name, Priority: m.Priority, State: Queued, Submitted: at,
 	}}
 	dir, err := os.MkdirTemp(filepath.Join(s.dir, "queue"), ".new-")
@@ -151,7 +151,7 @@ func (m *Manifest) check() error {
 // checkPath refuses a path that is not the plain path of a file below a folder.
 func checkPath(p string) error {
 	switch {
-	case p == "" || len(p) > maxPath || !filepath.IsLocal(p) || path.Clean(p) != p || strings.Contains(p, `\`):
+	case p == "" || p == "." || len(p) > maxPath || !filepath.IsLocal(p) || path.Clean(p) != p || strings.Contains(p, `\`):
 		return fmt.Errorf("%.80q is not a path below the pipeline's folder", p)
 	case strings.ContainsFunc(p, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("the path %.80q has characters that cannot be shown", p)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -34,6 +35,12 @@ func (p Place) at(name string) string { return filepath.Join(string(p), name) }
 
 // Folder is the folder of the pipeline.
 func (p Place) Folder() string { return p.at(FolderName) }
+
+// Holds reports whether a pipeline was submitted to the server of a cache: only a process
+// of the server may apply it, by the rules.
+func Holds(cache, pipeline string) bool {
+	return checkout.Below(pipeline, filepath.Join(cache, "service", "queue"))
+}
 
 // Prepare writes what a process of the submission needs.
 func (p Place) Prepare(r Rules) error {

@@ -20,6 +20,7 @@ from ._frames import Frame, Record
 from ._grade import grade, prepare
 from ._mlflow import export_mlflow
 from ._run import Run, runs
+from ._server import Server, Submission, connect
 from ._trackio import export_trackio
 from ._wandb import export_wandb
 
@@ -36,10 +37,13 @@ __all__ = [
     "Record",
     "Run",
     "RunWarning",
+    "Server",
+    "Submission",
     "__version__",
     "apply",
     "binary",
     "compare",
+    "connect",
     "export_mlflow",
     "export_trackio",
     "export_wandb",

@@ -88,12 +88,13 @@ def operand(value: PathLike, noun: str) -> str:
     return text
 
 
-def call(args: Sequence[str], accept: Iterable[int] = (0,)) -> tuple[bytes, int]:
+def call(args: Sequence[str], accept: Iterable[int] = (0,), env: Optional[Mapping[str, str]] = None) -> tuple[bytes, int]:
     """Run the program to its end.
 
     Args:
         args: Verb and arguments.
         accept: Exit statuses that are no error.
+        env: Variables of its environment besides those of this process.
 
     Returns:
         Its standard output and exit status.
@@ -102,7 +103,7 @@ def call(args: Sequence[str], accept: Iterable[int] = (0,)) -> tuple[bytes, int]
         Error: Any other exit status.
         NotInstalled: There is no program.
     """
-    done = subprocess.run([binary(), *args], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    done = subprocess.run([binary(), *args], stdin=subprocess.DEVNULL, capture_output=True, check=False, env={**os.environ, **(env or {})})
     if done.returncode not in accept:
         raise Error(args, done.returncode, parse(text(done.stderr)), result=json_or_none(done.stdout))
     return done.stdout, done.returncode

@@ -36,27 +36,29 @@ const tokenVariable = "MLEFLOW_TOKEN"
 type serverFlags struct {
 	url, follow string
 	priority    int
+	only        bool
 }
 
 // Register adds the flags.
 func (f *serverFlags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.url, "server", "", "submit the pipeline to the mleflow serve at `URL` and follow it there (env MLEFLOW_TOKEN: the token)")
 	cmd.Flags().IntVar(&f.priority, "priority", 0, "with --server, run before submissions of a lower priority `N`")
+	cmd.Flags().BoolVar(&f.only, "submit-only", false, "with --server, print the submission's ID and do not follow it")
 	cmd.Flags().StringVar(&f.follow, "follow", "", "with --server, follow the submission `ID` instead")
 }
 
-func (f *serverFlags) given() bool { return f.url != "" || f.follow != "" || f.priority != 0 }
+func (f *serverFlags) given() bool { return f.url != "" || f.follow != "" || f.priority != 0 || f.only }
 
 // alongside are the flags that mean something with --server.
 var alongside = []string{
-	"server", "priority", "follow", "var", "var-file", "target", "force", "retry", "attempt", "rerun", "fork", "parallelism", "keep-going",
+	"server", "priority", "follow", "submit-only", "var", "var-file", "target", "force", "retry", "attempt", "rerun", "fork", "parallelism", "keep-going",
 	"require-cached", "locked", "full", "fail-on", "name", "tag", "note", "on-interrupt", "json", "no-color", "verbose", "cache-dir",
 }
 
 // apply submits the pipeline, and shows its run as that of a local apply.
 func (f *serverFlags) apply(cmd *cobra.Command, a *app.App, o applyOptions, args []string) error {
 	if f.url == "" {
-		return app.Usagef("--follow and --priority go with --server URL")
+		return app.Usagef("--follow, --submit-only and --priority go with --server URL")
 	}
 	var wrong error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -82,6 +84,10 @@ func (f *serverFlags) apply(cmd *cobra.Command, a *app.App, o applyOptions, args
 	if id == "" {
 		if id, err = f.submit(ctx, a, o, client, args); err != nil {
 			return err
+		}
+		if f.only {
+			fmt.Fprintln(a.Stdout, id)
+			return nil
 		}
 		fmt.Fprintf(a.Stderr, "Submitted: %s (mleflow apply --server %s --follow %s)\n", id, f.url, id)
 	} else if len(args) > 0 {
@@ -128,7 +134,7 @@ func (f *serverFlags) submit(ctx context.Context, a *app.App, o applyOptions, cl
 	}}
 	m.Flags.Name, m.Flags.Tags, m.Flags.Note = o.about.Written()
 	o.sel.Submit(&m.Flags)
-	g := gathering{root: filepath.Dir(at)}
+	g := gathering{root: filepath.Dir(at), outside: map[string]string{}}
 	if g.root, err = checkout.Follow(g.root); err != nil {
 		return "", err
 	}
@@ -142,7 +148,7 @@ func (f *serverFlags) submit(ctx context.Context, a *app.App, o applyOptions, cl
 		return "", err
 	}
 	sub, err := client.Submit(ctx, m, func(name string) (io.ReadCloser, error) {
-		return checkout.Open(filepath.Join(g.root, filepath.FromSlash(name)), g.root)
+		return g.open(name)
 	})
 	if err != nil {
 		return "", fmt.Errorf("submit to %s: %w", f.url, err)
@@ -155,6 +161,15 @@ type gathering struct {
 	// root is the folder, without links.
 	root  string
 	paths []string
+	// outside are files of variables that are elsewhere, by their paths for the server.
+	outside map[string]string
+}
+
+func (g *gathering) open(name string) (*os.File, error) {
+	if at, ok := g.outside[name]; ok {
+		return checkout.Open(at)
+	}
+	return checkout.Open(filepath.Join(g.root, filepath.FromSlash(name)), g.root)
 }
 
 // gather adds everything that the pipeline names.
@@ -237,8 +252,8 @@ func (g *gathering) variables(a *app.App, p *engine.Program, in app.InputFlags) 
 			err = errors.Join(err, add(given.Text))
 			continue
 		}
-		err = errors.Join(err, g.add(given.File))
-		list = append(list, "@"+filepath.ToSlash(filepath.Clean(given.File)))
+		name := fmt.Sprintf(".variables-%d%s", len(list), filepath.Ext(given.File))
+		g.outside[name], g.paths, list = given.File, append(g.paths, name), append(list, "@"+name)
 	}
 	return list, err
 }
@@ -247,7 +262,7 @@ func (g *gathering) variables(a *app.App, p *engine.Program, in app.InputFlags) 
 func (g *gathering) files() (files []service.File, err error) {
 	slices.Sort(g.paths)
 	for _, name := range slices.Compact(g.paths) {
-		f, err := checkout.Open(filepath.Join(g.root, filepath.FromSlash(name)), g.root)
+		f, err := g.open(name)
 		if err != nil {
 			return nil, app.Usagef("%s cannot be sent: %w", name, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
@@ -98,6 +99,9 @@ func newRunsContinue(a *app.App) *cobra.Command {
 
 // repeatable returns a run whose command may be run again.
 func repeatable(past *history.Past) (*history.Past, error) {
+	if submitted.Holds(filepath.Dir(filepath.Dir(past.Dir())), past.Info.Pipeline) {
+		return nil, app.Usagef("run %s is of a pipeline that somebody submitted, which would have your rights here: the server continues it, or its owner submits it again", past.Info.ID)
+	}
 	return app.OwnRun(past, fmt.Sprintf("read its pipeline %s, and if you trust that, start it yourself: %s", past.Info.Pipeline, strings.Join(past.Info.Argv, " ")))
 }
 
