@@ -294,3 +294,68 @@ func TestHostileRequests(t *testing.T) {
 		t.Error("a reason of two lines is taken")
 	}
 }
+
+// stander is an attempt that stands still at each try.
+type stander struct{ waiter }
+
+func (s stander) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	env.Stalled(step.Stall{Since: time.Now(), Act: step.Requeue})
+	return s.waiter.Run(ctx, env)
+}
+
+// TestOnStall puts an attempt that stands still back twice, not more often; its result says
+// so. A run that ended in between asks nothing of the next one.
+func TestOnStall(t *testing.T) {
+	r := newRig(t)
+	kind := steered(nil)
+	var authors []string
+	kind.New = func(step.Args) (step.Step, error) {
+		return stander{waiter{func(_ *step.Env, asked step.Asked) error {
+			authors = append(authors, asked.Author+" "+string(asked.Act))
+			asked.Answer("as you say", nil)
+			if asked.Act == step.Requeue {
+				return step.ErrRequeued
+			}
+			return nil
+		}}}, nil
+	}
+	r.more = []step.Kind{kind}
+	a := "step.steered.a"
+	o := engine.ApplyOptions{Sink: event.Multi(r.asks(t, ""), event.SinkFunc(func(e event.Event) {
+		if s, ok := e.(event.Steered); ok && s.Refused != "" {
+			r.askLater(t, step.Request{Act: step.Stop, Address: a})
+		}
+	}))}
+	text := `step "steered" "a" { text = "a" }`
+	res, diags := r.engine().Apply(t.Context(), r.program(text), o)
+	if diags.HasErrors() || res.Status != event.Ran || len(authors) != 3 || authors[0] != step.OnStall+" requeue" || authors[1] != authors[0] || strings.HasPrefix(authors[2], step.OnStall) {
+		t.Fatalf("%v %+v asked by %q, answered %q", diags, res, authors, r.answers())
+	}
+	if got := strings.Join(r.answers(), "\n"); !strings.Contains(got, "stalls have put it back 2 times") {
+		t.Error(got)
+	}
+	for _, e := range r.events {
+		if f, ok := e.(event.StepFinished); ok && strings.Join(f.Conditions, " ") != "steered=requeued_stalled steered=stopped@1s weather=sun" {
+			t.Errorf("the conditions are %q", f.Conditions)
+		}
+	}
+
+	// Killed between the request and the act.
+	ctx, cancel := context.WithCancelCause(t.Context())
+	kind.New = func(step.Args) (step.Step, error) {
+		return stander{waiter{func(*step.Env, step.Asked) error {
+			cancel(errors.New("the process is killed"))
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}}}, nil
+	}
+	r.more = []step.Kind{kind}
+	text = `step "steered" "a" { text = "b" }`
+	if res, diags := r.engine().Apply(ctx, r.program(text), engine.ApplyOptions{}); diags.HasErrors() || res.Status != event.Cancelled {
+		t.Fatalf("%v %+v", diags, res)
+	}
+	r.more = []step.Kind{steered(nil)} // nobody may ask
+	if res, diags := r.engine().Apply(t.Context(), r.program(text), engine.ApplyOptions{}); diags.HasErrors() || res.Status != event.Ran {
+		t.Fatalf("%v %+v", diags, res)
+	}
+}

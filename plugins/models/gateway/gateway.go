@@ -296,6 +296,8 @@ func (c *calls) now() (last time.Time, busy time.Duration) {
 		return now, c.busy + now.Sub(c.since)
 	case c.later.After(now):
 		return now, c.busy
+	case c.later.After(c.last):
+		return c.later, c.busy
 	}
 	return c.last, c.busy
 }
