@@ -33,6 +33,7 @@ var members = []Event{
 	Publishing{At: at, From: "output.board", To: "results/board", Progress: step.Progress{Done: 1, Total: 3, Unit: "files", Bytes: 10, TotalBytes: 30}},
 	Published{At: at, From: "output.board", To: "results/board", Unchanged: true},
 	Steered{At: at, Request: step.Request{ID: "1", Time: at.Time, Act: step.Extend, Address: "step.a.b", ByMillis: 1000, Author: "me@here", Reason: "more"}, Effect: "it goes on"},
+	Stalled{At: at, Address: "step.a.b", Stall: step.Stall{Since: at.Time, Evidence: step.Signs{Log: at.Time}, Act: step.Stop, Over: true}},
 	Warning{At: at, Address: "step.a.b", Message: "careful"},
 }
 

@@ -297,10 +297,10 @@ func TestSummary(t *testing.T) {
 		},
 		Steps: []StepSummary{
 			{StepFinished: event.StepFinished{Address: "step.exec.a", Kind: "exec", Status: event.Ran, Action: "abc", LastTry: 2, DurationMillis: 2000, Outputs: map[string]string{"out": "1f"}},
-				Started: at(4).Time, Ended: at(6).Time, Duration: 2 * time.Second, Devices: []string{"gpu0"},
+				First: at(1).Time, Started: at(4).Time, Ended: at(6).Time, Duration: 2 * time.Second, Devices: []string{"gpu0"},
 				Retries: []event.StepRetry{{At: at(3), Address: "step.exec.a", Try: 1, WaitMillis: 1000, Error: "connection reset"}}},
 			{StepFinished: event.StepFinished{Address: `step.exec.b["x"]`, Kind: "exec", Status: event.Failed, LastTry: 1, DurationMillis: 2000, Error: "exit status 1"},
-				Started: at(6).Time, Ended: at(8).Time, Duration: 2 * time.Second},
+				First: at(6).Time, Started: at(6).Time, Ended: at(8).Time, Duration: 2 * time.Second},
 			{StepFinished: event.StepFinished{Address: "step.exec.c", Kind: "exec", Status: event.Skipped, Error: `step.exec.b["x"]`}, Ended: at(8).Time},
 		},
 	}

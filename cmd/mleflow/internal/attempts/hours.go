@@ -3,6 +3,7 @@ package attempts
 import (
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -14,20 +15,13 @@ func Readiness(p *plan.Plan, started time.Time, step func(address string) *histo
 	if p == nil {
 		p = &plan.Plan{}
 	}
-	at := make(map[string]int, len(p.Steps))
-	for i := range p.Steps {
-		at[p.Steps[i].Name] = i
+	after := make(map[string][]int, len(p.Steps))
+	for _, s := range p.Steps {
+		after[s.Name] = lists.Where(s.After, func(b int) bool { return b >= 0 && b < len(p.Steps) }) // a bundle may be damaged
 	}
 	return func(address string) time.Time {
 		ready := started
-		i, ok := at[address]
-		if !ok {
-			return ready
-		}
-		for _, b := range p.Steps[i].After {
-			if b < 0 || b >= len(p.Steps) {
-				continue
-			}
+		for _, b := range after[address] {
 			if before := step(p.Steps[b].Name); before != nil && before.Ended.After(ready) {
 				ready = before.Ended
 			}

@@ -114,7 +114,7 @@ type Journal struct {
 }
 
 // List returns the attempts in the order of the pairs.
-func (j *Journal) List() []*results.Attempt {
+func (j Journal) List() []*results.Attempt {
 	out := make([]*results.Attempt, len(j.Pairs))
 	names := j.naming()
 	for i, p := range j.Pairs {

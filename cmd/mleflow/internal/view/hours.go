@@ -35,20 +35,14 @@ func Hours(w io.Writer, rows []*results.Hours, style Style) {
 	}
 	t := NewTable("Agent", "Part", ">Time", ">Share", ">GPU hours")
 	for _, h := range rows {
-		name := cmp.Or(h.Agent, "all agents")
-		row := func(what string, seconds, gpu float64) {
-			t.Row(name, what, HourText(seconds), fmt.Sprintf("%.0f%%", 100*seconds/max(h.WallSeconds, 1e-9)), When(gpu > 0, fmt.Sprintf("%.2f", gpu)))
-			name = ""
-		}
+		t.Row(cmp.Or(h.Agent, "all agents"), Plural(h.Attempts, "attempt")+HourCost(h), HourText(h.WallSeconds), "", When(h.GPUHours > 0, fmt.Sprintf("%.2f", h.GPUHours)))
 		for _, p := range h.Parts {
 			if p.Seconds == nil {
-				t.Row(name, p.Name, "not measured")
-				name = ""
+				t.Row("", p.Name, "not measured")
 			} else if *p.Seconds > 0 {
-				row(p.Name, *p.Seconds, p.GPUHours)
+				t.Row("", p.Name, HourText(*p.Seconds), fmt.Sprintf("%.0f%%", 100**p.Seconds/h.WallSeconds), When(p.GPUHours > 0, fmt.Sprintf("%.2f", p.GPUHours)))
 			}
 		}
-		row(Plural(h.Attempts, "attempt")+HourCost(h), h.WallSeconds, h.GPUHours)
 	}
 	t.section(w, style)
 }

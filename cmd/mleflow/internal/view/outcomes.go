@@ -121,6 +121,7 @@ func OutcomesOf(sum *history.Summary) (o Outcomes) {
 // addAttempt counts an attempt, and reports whether it is a problem.
 func (o *Outcomes) addAttempt(p *Problem, e event.StepFinished, tail []string) bool {
 	var a results.Attempt
+	a.Report.Conditions = e.Conditions
 	models, _ := a.MadeBy(e.Outputs["outcome"], e.Outputs["stats"])
 	p.Outcome = OneLine(string(a.Made.Outcome))
 	count(&o.Attempts, p.Outcome)

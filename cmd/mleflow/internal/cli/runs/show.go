@@ -40,8 +40,7 @@ func NewShow(a *app.App) *cobra.Command {
 		state := underWay(past)
 		var spent []*results.Hours
 		if p, err := past.Plan(); err == nil {
-			j := attempts.JournalOf(p, sum)
-			spent = results.HoursOf(j.List())
+			spent = results.HoursOf(attempts.JournalOf(p, sum).List())
 		}
 		if a.JSON {
 			out := showJSON(sum, outcomes(a.Store, sum))

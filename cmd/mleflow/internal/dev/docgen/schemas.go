@@ -45,7 +45,7 @@ func printed() map[string][]any {
 	}
 	events := []any{
 		event.RunStarted{}, event.Evaluated{}, event.StepStarted{}, event.StepJob{}, event.StepProgress{}, event.StepPhase{}, event.Waiting{}, event.ExpectedEnd{}, event.StepLog{}, event.StepWaiting{},
-		event.Preflight{}, event.PreflightFinished{}, event.StepRetry{}, event.StepFinished{}, event.RunFinished{}, event.OutputValue{}, event.Publishing{}, event.Published{}, event.Steered{}, event.Warning{},
+		event.Preflight{}, event.PreflightFinished{}, event.StepRetry{}, event.StepFinished{}, event.RunFinished{}, event.OutputValue{}, event.Publishing{}, event.Published{}, event.Steered{}, event.Stalled{}, event.Warning{},
 	}
 	return map[string][]any{
 		"apply":       events,

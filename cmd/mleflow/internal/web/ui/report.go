@@ -202,9 +202,7 @@ func (src Source) collect(ctx context.Context, past *history.Past, c Results, ca
 	d.Graph = d.Blocks.Graph("", false)
 	d.Timeline, d.Kinds = timeline(sum, sum.Last)
 	d.addNodes(sum)
-	j := m.journal(sum, catalog)
-	d.Hours, d.HourKinds = page.Hours(results.HoursOf(j.List()))
-	first := &firstscreen.Source{Journal: j, Summary: sum, Store: c, Tail: src.tail, Link: func(string) string { return "" }}
+	first := &firstscreen.Source{Journal: m.journal(sum, catalog), Summary: sum, Store: c, Tail: src.tail, Link: func(string) string { return "" }}
 	d.screen(ctx, first, &m.state.Outcomes)
 	return d, nil
 }
@@ -216,7 +214,9 @@ func (d *reportData) screen(ctx context.Context, first *firstscreen.Source, o *v
 	for _, p := range o.Problems {
 		reasons[p.Address] = p.Reason
 	}
-	graded := slices.DeleteFunc(first.List(), func(a *results.Attempt) bool { _, read := first.Reports[a.GradeAddress]; return !read })
+	list := first.List()
+	d.Hours, d.HourKinds = page.Hours(results.HoursOf(list))
+	graded := slices.DeleteFunc(list, func(a *results.Attempt) bool { _, read := first.Reports[a.GradeAddress]; return !read })
 	d.addScores(graded, first.Catalog, reasons)
 	d.Screen, d.Outcomes = first.New(ctx, o.Problems), o.Lines()
 }
