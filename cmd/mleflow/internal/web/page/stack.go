@@ -27,7 +27,7 @@ func Hours(rows []*results.Hours) (template.HTML, []string) {
 	if len(rows) == 2 { // one agent is all
 		rows = rows[1:]
 	}
-	const left, right = 170.0, 250.0
+	const left, right = 170.0, 340.0
 	var d drawing
 	d.open("img", timelineWidth, laneHeight*float64(len(rows))*1.4, "timeline", "Where the time of attempts went")
 	for i, h := range rows {
@@ -52,6 +52,6 @@ func Hours(rows []*results.Hours) (template.HTML, []string) {
 
 // hourSum says how much all parts are together.
 func hourSum(h *results.Hours) string {
-	gpu := view.When(h.GPUHours > 0, fmt.Sprintf(", %.2f GPU hours", h.GPUHours))
+	gpu := view.When(h.GPUHours > 0, fmt.Sprintf(", %.1f GPU h", h.GPUHours))
 	return view.HourText(h.WallSeconds) + " of " + view.Plural(h.Attempts, "attempt") + gpu + view.HourCost(h)
 }

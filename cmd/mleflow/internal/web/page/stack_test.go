@@ -14,7 +14,7 @@ func TestHours(t *testing.T) {
 	all := *one
 	all.Agent = ""
 	svg, names := Hours([]*results.Hours{one, one, &all})
-	for _, want := range []string{`&lt;b&gt;&#34;`, `<title>waiting: 1m40s, 25%</title>`, `width="135"`, `<title>idle: 5m00s, 75%</title>`, `width="405"`, "6m40s of 2 attempts, 1.50 GPU hours"} {
+	for _, want := range []string{`&lt;b&gt;&#34;`, `<title>waiting: 1m40s, 25%</title>`, `width="112.5"`, `<title>idle: 5m00s, 75%</title>`, `width="337.5"`, "6m40s of 2 attempts, 1.5 GPU h"} {
 		if !strings.Contains(string(svg), want) {
 			t.Errorf("no %q in %s", want, svg)
 		}
