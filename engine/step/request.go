@@ -8,7 +8,7 @@ import (
 // Run returns an error that wraps one of these if it ended as a request asked.
 var (
 	ErrCancelled = errors.New("cancelled by hand")
-	ErrRequeued  = errors.New("put back into the queue by hand")
+	ErrRequeued  = errors.New("put back into the queue")
 )
 
 // Act is a way in which a person steers a run, or one of its attempts, while it lives.
