@@ -30,7 +30,8 @@ var kinds = map[string]struct{ noun, look string }{
 }
 
 // always has the kinds of which every event of a type is one, by the type in JSON. Its
-// address is told, and its other fields are taken for text of an agent.
+// address is told, and its other fields are taken for text of an agent. One that is over is
+// not told.
 var always = map[string]string{"stalled": "stalled"}
 
 // quiet is how long the same wait is not told again.
@@ -119,10 +120,14 @@ func (f *facts) look(e event.Event) []note {
 		}
 	default:
 		if kind := always[event.TypeOf(e)]; kind != "" {
-			var of struct{ Address string }
+			var of struct {
+				Address string
+				Over    bool
+			}
 			doc, _ := event.Encode(e)
-			_ = json.Unmarshal(doc, &of)
-			return []note{{kind, cmp.Or(of.Address, kind), string(doc)}}
+			if _ = json.Unmarshal(doc, &of); !of.Over {
+				return []note{{kind, cmp.Or(of.Address, kind), string(doc)}}
+			}
 		}
 	}
 	return nil
