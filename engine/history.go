@@ -187,9 +187,9 @@ func (r *run) counted(ctx context.Context, n *node, attempt int, do func() error
 	l.Type, l.Why, l.Status = history.Ended, "", history.StatusRan
 	switch {
 	case errors.Is(err, step.ErrCancelled):
-		l.Status, l.Steered = history.StatusCancelled, step.CancelledWord
+		l.Status, l.Steered = history.StatusCancelled, string(step.Cancel)
 	case errors.Is(err, step.ErrRequeued):
-		l.Status, l.Steered = history.StatusCancelled, step.RequeuedWord
+		l.Status, l.Steered = history.StatusCancelled, string(step.Requeue)
 	case err != nil && ctx.Err() != nil:
 		l.Status = history.StatusCancelled
 	case err != nil:

@@ -78,8 +78,8 @@ type Link struct {
 	// Result is the digest of what the attempt gave.
 	Status string           `json:"status,omitempty"`
 	Result digest.ContentID `json:"result,omitzero"`
-	// Steered is how people steered the attempt, as its record says, or "cancelled" or
-	// "requeued" of one that they ended without a result.
+	// Steered is how people steered the attempt, as its record says, or the act by which
+	// they ended one without a result.
 	Steered string `json:"steered,omitempty"`
 	// By is the number of the user who removed the run, on the machine of the cache.
 	By string `json:"by,omitempty"`

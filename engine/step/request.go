@@ -27,18 +27,13 @@ const (
 	Extend Act = "extend"
 )
 
-// The words of a chain for attempts that people ended without a result; see ActOf.
-const (
-	CancelledWord = "cancelled"
-	RequeuedWord  = "requeued"
-)
-
-// ActOf is the act that a word such as "stopped@3h12m0s" or "time+2h" tells of.
+// ActOf is the act that a word tells of, such as "stopped@3h12m0s", "time+2h" or, of an
+// attempt without a result, the act itself.
 func ActOf(word string) Act {
 	switch {
-	case word == CancelledWord:
+	case Act(word) == Cancel:
 		return Cancel
-	case word == RequeuedWord, word == RequeuedStalled:
+	case Act(word) == Requeue, word == RequeuedStalled:
 		return Requeue
 	case strings.HasPrefix(word, "stopped@"), ByStall(word):
 		return Stop

@@ -8,12 +8,12 @@ import (
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/attempts"
-	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // addressOrKey reads what names a step or an attempt: an address, or the key of attempts.
@@ -65,25 +65,11 @@ func AddressOf(p *engine.Program, text string) (addr.Instance, error) {
 // AttemptsIn returns the attempts of a pipeline as its run will name them, and by the names
 // that they have without their grades.
 func AttemptsIn(p *engine.Program) (list, own []*results.Attempt) {
-	at, names := map[string]int{}, map[string][]string{}
-	var addresses []string
+	pl := &plan.Plan{}
 	for i, inst := range p.Instances {
-		if kind := inst.Step.Kind.Name; kind == conditions.AttemptKind || kind == conditions.GradeKind {
-			address := inst.Addr.String()
-			at[address], names[address], addresses = i, p.Names(i), append(addresses, address)
-		}
+		pl.Steps = append(pl.Steps, plan.Step{Name: inst.Addr.String(), Kind: inst.Step.Kind.Name, Names: p.Names(i), After: inst.Deps})
 	}
-	kind := func(address string) string { return p.Instances[at[address]].Step.Kind.Name }
-	attemptOf := func(grade string) string {
-		for _, dep := range p.Instances[at[grade]].Deps {
-			if p.Instances[dep].Step.Kind.Name == conditions.AttemptKind {
-				return p.Instances[dep].Addr.String()
-			}
-		}
-		return ""
-	}
-	j := attempts.Journal{Pairs: attempts.PairsOf(addresses, kind, attemptOf), Names: func(address string) []string { return names[address] },
-		Step: func(string) *history.StepSummary { return nil }}
+	j := attempts.JournalOf(pl, &history.Summary{})
 	run := func(a *results.Attempt) bool { return a.Address != "" }
 	list = lists.Where(j.List(), run)
 	for i := range j.Pairs {

@@ -259,22 +259,15 @@ func (x *Examined) checkActs() error {
 			done[history.Mark(e.Request.Address)+string(e.Request.Act)] = true
 		}
 	}
-	check := func(run, mark, words string) error {
-		for word := range strings.FieldsSeq(words) {
-			if act := step.ActOf(word); run == x.Run.ID && !done[mark+string(act)] {
+	var steered []history.Link
+	for _, r := range x.records {
+		steered = append(steered, history.Link{Run: r.Run, Step: history.Mark(r.Address), Steered: r.Steered})
+	}
+	for _, l := range append(steered, x.Chain.Links()...) {
+		for word := range strings.FieldsSeq(l.Steered) {
+			if act := step.ActOf(word); l.Run == x.Run.ID && !done[l.Step+string(act)] {
 				return damage(eventsFile, "it lacks the request to %s an attempt that was steered: %s", act, word)
 			}
-		}
-		return nil
-	}
-	for _, r := range x.records {
-		if err := check(r.Run, history.Mark(r.Address), r.Steered); err != nil {
-			return err
-		}
-	}
-	for _, l := range x.Chain.Links() {
-		if err := check(l.Run, l.Step, l.Steered); err != nil {
-			return err
 		}
 	}
 	return nil

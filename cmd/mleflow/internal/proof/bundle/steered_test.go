@@ -41,7 +41,7 @@ func TestActsCutOut(t *testing.T) {
 	}{
 		"honest":                    {words, words, "", both, ""},
 		"honest, without a chain":   {words, "-", "", both, ""},
-		"cancelled before":          {words, words, "cancelled", append(acts(solve, "", step.Cancel), both...), ""},
+		"cancelled before":          {words, words, "cancel", append(acts(solve, "", step.Cancel), both...), ""},
 		"nobody steered":            {"", "", "", nil, ""},
 		"the journal lacks it":      {words, words, "", both[:1], eventsFile},
 		"nor is there a chain":      {words, "-", "", both[1:], eventsFile},
@@ -51,9 +51,9 @@ func TestActsCutOut(t *testing.T) {
 		"both lack it":              {"", words, "", nil, chainFile},
 		"the record has others":     {"time+1m", words, "", both, chainFile},
 		"the chain lacks it":        {words, "", "", both, chainFile},
-		"the cancelling was cut":    {words, words, "cancelled", both, eventsFile},
-		"the putting back was cut":  {words, words, "requeued", append(acts(solve, "", step.Cancel), both...), eventsFile},
-		"all but the chain lack it": {"", "", "requeued", nil, eventsFile},
+		"the cancelling was cut":    {words, words, "cancel", both, eventsFile},
+		"the putting back was cut":  {words, words, "requeue", append(acts(solve, "", step.Cancel), both...), eventsFile},
+		"all but the chain lack it": {"", "", "requeue", nil, eventsFile},
 	} {
 		m := newModel(t)
 		m.records[0].Steered = tt.record

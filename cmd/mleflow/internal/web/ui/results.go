@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/lockfile"
 )
@@ -202,6 +203,9 @@ func (x *resultIndex) read(ctx context.Context, c Results, r *runAttempts, ended
 		}
 		for _, e := range events {
 			r.sums.Add(e)
+			if act, ok := e.(event.Steered); ok {
+				r.Steered = append(r.Steered, act)
+			}
 		}
 		if r.Names == nil { // no plan says what the pairs are
 			r.Pairs = attempts.Unplanned(r.sums.Summary())

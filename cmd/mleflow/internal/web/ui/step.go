@@ -194,6 +194,9 @@ func aboutAttempt(_ context.Context, a *shownAttempt, _ url.Values) aboutData {
 			d.Fields = append(d.Fields, f)
 		}
 	}
+	if text := a.result.ByHand(); text != "" {
+		d.Limits = append(d.Limits, page.Fact{Name: "by hand", Value: text})
+	}
 	past := a.past
 	if a.record != nil && a.record.Run != "" && a.record.Run != a.run.ID {
 		d.RunNote = "The attempt was executed by the run " + a.record.Run
