@@ -103,7 +103,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		{orFiles(c.completeRuns), "export, leaderboard"},
 		{c.completeRuns, "runs remove"},
 		{c.completeLive, "attempts stop, attempts cancel, attempts requeue, attempts extend"},
-		{inTurn(both(c.completeRuns, words("parallelism=", "gpus=")), words("parallelism=", "gpus=")), "runs set"},
+		{inTurn(both(c.completeRuns, words("parallelism=", "gpus=", "budget=", "deadline=")), words("parallelism=", "gpus=", "budget=", "deadline=")), "runs set"},
 		{c.completeIDs, "export harbor, competition lint, competition test, competition lock"},
 		{suffixed("json"), "import atif"},
 		{suffixed("eval"), "import inspect"},
