@@ -33,13 +33,17 @@ type Options struct {
 	Version string
 }
 
-// New returns a server for one user. It can have several sessions, on a stream or by HTTP.
+// schemas keeps the schema of results, which servers share.
+var schemas = sdk.NewSchemaCache()
+
+// New returns a server for one user. It can have several sessions, on a stream or by HTTP:
+// sdk.NewStreamableHTTPHandler takes it. It is made once a user, since that reads all schemas.
 func New(o Options) *sdk.Server {
 	about := readsOnly
 	if o.Acts {
 		about = acting
 	}
-	s := sdk.NewServer(&sdk.Implementation{Name: "mleflow", Version: o.Version}, &sdk.ServerOptions{Instructions: instructions + " " + about, Capabilities: &sdk.ServerCapabilities{}})
+	s := sdk.NewServer(&sdk.Implementation{Name: "mleflow", Version: o.Version}, &sdk.ServerOptions{Instructions: instructions + " " + about, Capabilities: &sdk.ServerCapabilities{}, SchemaCache: schemas})
 	for _, t := range tools {
 		if t.acts && !o.Acts || t.files && !o.Files {
 			continue
