@@ -37,7 +37,8 @@ type Options struct {
 var schemas = sdk.NewSchemaCache()
 
 // New returns a server for one user. It can have several sessions, on a stream or by HTTP:
-// sdk.NewStreamableHTTPHandler takes it. It is made once a user, since that reads all schemas.
+// sdk.NewStreamableHTTPHandler takes it. A handler asks for it at every request, and making one
+// reads all schemas: make one for each user and keep it.
 func New(o Options) *sdk.Server {
 	about := readsOnly
 	if o.Acts {
@@ -72,11 +73,14 @@ const (
 	acting    = "Tools can start, steer and end runs. What they did to attempts is recorded and shown with the results."
 )
 
-// find returns the command with a path below root.
-func find(root *cobra.Command, path string) *cobra.Command {
-	c, rest, err := root.Find(strings.Fields(path))
-	if err != nil || len(rest) > 0 {
-		panic("mcp: no command " + path)
+// find returns the command with a path below root, which cobra's own search would write to.
+func find(c *cobra.Command, path string) *cobra.Command {
+	for name := range strings.FieldsSeq(path) {
+		i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == name })
+		if i < 0 {
+			panic("mcp: no command " + path)
+		}
+		c = c.Commands()[i]
 	}
 	return c
 }
