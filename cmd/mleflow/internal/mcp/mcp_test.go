@@ -37,7 +37,8 @@ func prints(stdout, stderr string) run {
 func serve(t *testing.T, o mcp.Options, c *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
 	o.Root = cli.NewRoot(app.NewApp(&app.Terminal{}))
-	s := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return mcp.New(o) }, nil))
+	one := mcp.New(o)
+	s := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return one }, nil))
 	t.Cleanup(s.Close)
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, c).Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: s.URL}, nil)
 	if err != nil {

@@ -33,13 +33,18 @@ type Options struct {
 	Version string
 }
 
-// New returns a server for one user. It can have several sessions, on a stream or by HTTP.
+// schemas keeps the schema of results, which servers share.
+var schemas = sdk.NewSchemaCache()
+
+// New returns a server for one user. It can have several sessions, on a stream or by HTTP:
+// sdk.NewStreamableHTTPHandler takes it. A handler asks for it at every request, and making one
+// reads all schemas: make one for each user and keep it.
 func New(o Options) *sdk.Server {
 	about := readsOnly
 	if o.Acts {
 		about = acting
 	}
-	s := sdk.NewServer(&sdk.Implementation{Name: "mleflow", Version: o.Version}, &sdk.ServerOptions{Instructions: instructions + " " + about, Capabilities: &sdk.ServerCapabilities{}})
+	s := sdk.NewServer(&sdk.Implementation{Name: "mleflow", Version: o.Version}, &sdk.ServerOptions{Instructions: instructions + " " + about, Capabilities: &sdk.ServerCapabilities{}, SchemaCache: schemas})
 	for _, t := range tools {
 		if t.acts && !o.Acts || t.files && !o.Files {
 			continue
@@ -68,11 +73,14 @@ const (
 	acting    = "Tools can start, steer and end runs. What they did to attempts is recorded and shown with the results."
 )
 
-// find returns the command with a path below root.
-func find(root *cobra.Command, path string) *cobra.Command {
-	c, rest, err := root.Find(strings.Fields(path))
-	if err != nil || len(rest) > 0 {
-		panic("mcp: no command " + path)
+// find returns the command with a path below root, which cobra's own search would write to.
+func find(c *cobra.Command, path string) *cobra.Command {
+	for name := range strings.FieldsSeq(path) {
+		i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == name })
+		if i < 0 {
+			panic("mcp: no command " + path)
+		}
+		c = c.Commands()[i]
 	}
 	return c
 }
