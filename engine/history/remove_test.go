@@ -257,6 +257,7 @@ func TestRemoveKill(t *testing.T) {
 	if _, err := os.Stat(l.runs()); err != nil {
 		t.Fatal(err)
 	}
+	written(t, l) // the last kill may have left nothing else to remove
 	if err := removeAll(l); err != nil {
 		t.Fatal(err)
 	}
