@@ -60,6 +60,8 @@ var hostile = []struct {
   value = "y"
   publish { to = "written" }
 }`, want: "writes no files of the server"},
+	{name: "notify", text: `notify "server" { on = ["failed"] }
+output "x" { value = "y" }`, want: "does not use the receivers"},
 	{name: "exec", text: `step "exec" "x" { command = ["cat", "PATH"] }`, want: "has no steps of kind exec"},
 	{name: "exec files", text: `step "exec" "x" {
   command = ["true"]

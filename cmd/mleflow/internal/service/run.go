@@ -302,7 +302,7 @@ func (s *Service) launch(ctx context.Context, e *entry) (done chan struct{}, err
 		return nil, err
 	}
 	cmd := exec.Command(s.o.Program, s.args(e)...)
-	cmd.Dir, cmd.Env = place.Folder(), append(env, submitted.Variable+"="+string(place))
+	cmd.Dir, cmd.Env = place.Folder(), append(env, submitted.Variable+"="+string(place), "MLEFLOW_CONFIG=none")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var files []*os.File
 	defer func() {

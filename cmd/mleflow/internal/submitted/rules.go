@@ -382,10 +382,13 @@ func (c *checked) Inspect(ctx context.Context, spec source.Spec) (a source.Avail
 }
 
 // Pipeline refuses what a pipeline does outside its steps: it writes nothing to the
-// server, and has no cache of its own.
+// server, tells none of its receivers, and has no cache of its own.
 func (r *Rules) Pipeline(g *config.Graph) (diags diag.List) {
 	for _, p := range g.Publications {
 		diags = append(diags, diag.Error(p.Range, "Not published", "A submitted pipeline writes no files of the server. Take results with mleflow get, from the server's page, or in Python."))
+	}
+	for _, n := range g.Pipeline.Notify {
+		diags = append(diags, diag.Error(n.Range, "Nobody is notified", "A submitted pipeline does not use the receivers of the server's user. Remove the notify block, and follow the submission with mleflow apply --follow or the events of the server's API."))
 	}
 	if at := g.Pipeline.RemoteCache; at != "" && at != "none" && at != r.RemoteCache {
 		diags = append(diags, diag.General("Other remote cache", "A submitted pipeline uses the server's remote cache. Remove remote_cache from the mleflow block."))

@@ -25,7 +25,7 @@ const notifyWait = 5 * time.Second
 
 // Configured reads the user's configuration, if there is one, and returns its path.
 func Configured(a *app.App) (list notify.Receivers, path string, err error) {
-	if path = a.Env("MLEFLOW_CONFIG"); path == "none" {
+	if path = a.Env("MLEFLOW_CONFIG"); path == "none" || a.Submitted != nil { // or it is the server's user's
 		return nil, path, nil
 	}
 	if path == "" {
