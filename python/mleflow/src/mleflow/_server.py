@@ -112,7 +112,7 @@ class Submission:
         return self._act("cancel", {})
 
     def set_priority(self, priority: int) -> Submission:
-        """Change its priority; the greatest runs first."""
+        """Change its priority; the greatest runs first, and only an admin may set one above 0."""
         return self._act("priority", {"priority": priority})
 
     def publish(self, public: bool = True) -> Optional[str]:
@@ -197,13 +197,13 @@ class Server:
         Args:
             pipeline: Path of the pipeline's file.
             variables: Values of its variables, as of ``apply``.
-            priority: The greatest runs first.
+            priority: The greatest runs first; above 0 only an admin may.
             args: More arguments of ``mleflow apply``, such as ``["--keep-going"]``.
 
         Raises:
             Error: The pipeline is invalid, or the server refuses it.
         """
-        words = ["apply", f"--server={self.url}", "--submit-only", f"--priority={int(priority)}", *args]
+        words = ["apply", f"--server={self.url}", "--detach", f"--priority={int(priority)}", *args]
         with flags(variables) as given:
             out, _ = call([*words, *given, "--", os.fspath(pipeline)], env={"MLEFLOW_TOKEN": self._token})
         return self.submission(text(out).strip())

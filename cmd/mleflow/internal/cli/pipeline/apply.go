@@ -82,7 +82,7 @@ func NewApply(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&o.keepGoing, "keep-going", false, "continue with all that depends on no failed step")
 	cmd.Flags().BoolVar(&o.requireCached, "require-cached", false, "refuse to run anything")
 	cmd.Flags().BoolVar(&o.locked, "locked", false, "exit with status 3 if anything differs from the lock file")
-	cmd.Flags().BoolVar(&o.detach, "detach", false, "run in the background and print the run's id when it has begun; mleflow wait follows it")
+	cmd.Flags().BoolVar(&o.detach, "detach", false, "run in the background and print the run's id when it has begun, which mleflow wait follows; with --server print the submission's id, which --follow follows")
 	cmd.Flags().BoolVar(&o.full, "full", false, "print all tables of leaderboards")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with status 1 also if `WHAT` failed; agent: an attempt did not finish, or a submission has no finite score")
 	return cmd

@@ -32,33 +32,36 @@ import (
 // tokenVariable has the token of --server, or where it is.
 const tokenVariable = "MLEFLOW_TOKEN"
 
+// SubmittedJSON is what apply --server --detach prints with --json.
+type SubmittedJSON struct {
+	Submission string `json:"submission"`
+}
+
 // serverFlags say that a server applies the pipeline.
 type serverFlags struct {
 	url, follow string
 	priority    int
-	only        bool
 }
 
 // Register adds the flags.
 func (f *serverFlags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.url, "server", "", "submit the pipeline to the mleflow serve at `URL` and follow it there (env MLEFLOW_TOKEN: the token)")
-	cmd.Flags().IntVar(&f.priority, "priority", 0, "with --server, run before submissions of a lower priority `N`")
-	cmd.Flags().BoolVar(&f.only, "submit-only", false, "with --server, print the submission's ID and do not follow it")
+	cmd.Flags().IntVar(&f.priority, "priority", 0, "with --server, run before submissions of a lower priority `N`; above 0 only an admin of the server may")
 	cmd.Flags().StringVar(&f.follow, "follow", "", "with --server, follow the submission `ID` instead")
 }
 
-func (f *serverFlags) given() bool { return f.url != "" || f.follow != "" || f.priority != 0 || f.only }
+func (f *serverFlags) given() bool { return f.url != "" || f.follow != "" || f.priority != 0 }
 
 // alongside are the flags that mean something with --server.
 var alongside = []string{
-	"server", "priority", "follow", "submit-only", "var", "var-file", "target", "force", "retry", "attempt", "rerun", "fork", "parallelism", "keep-going",
+	"server", "priority", "follow", "detach", "var", "var-file", "target", "force", "retry", "attempt", "rerun", "fork", "parallelism", "keep-going",
 	"require-cached", "locked", "full", "fail-on", "name", "tag", "note", "on-interrupt", "json", "no-color", "verbose", "cache-dir",
 }
 
 // apply submits the pipeline, and shows its run as that of a local apply.
 func (f *serverFlags) apply(cmd *cobra.Command, a *app.App, o applyOptions, args []string) error {
 	if f.url == "" {
-		return app.Usagef("--follow, --submit-only and --priority go with --server URL")
+		return app.Usagef("--follow and --priority go with --server URL")
 	}
 	var wrong error
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -85,11 +88,12 @@ func (f *serverFlags) apply(cmd *cobra.Command, a *app.App, o applyOptions, args
 		if id, err = f.submit(ctx, a, o, client, args); err != nil {
 			return err
 		}
-		if f.only {
-			fmt.Fprintln(a.Stdout, id)
-			return nil
+		if o.detach {
+			return a.Show(SubmittedJSON{id}, func() { fmt.Fprintln(a.Stdout, id) })
 		}
 		fmt.Fprintf(a.Stderr, "Submitted: %s (mleflow apply --server %s --follow %s)\n", id, f.url, id)
+	} else if o.detach {
+		return app.Usagef("--follow and --detach exclude each other")
 	} else if len(args) > 0 {
 		return app.Usagef("--follow names a submission; leave out the pipeline file")
 	}

@@ -49,7 +49,7 @@ func printed() map[string][]any {
 		event.Preflight{}, event.PreflightFinished{}, event.StepRetry{}, event.StepFinished{}, event.RunFinished{}, event.OutputValue{}, event.Publishing{}, event.Published{}, event.Steered{}, event.Stalled{}, event.Warning{},
 	}
 	return map[string][]any{
-		"apply":       append(events, pipeline.DetachedJSON{}),
+		"apply":       append(events, pipeline.DetachedJSON{}, pipeline.SubmittedJSON{}),
 		"board build": {proof.BuiltJSON{}},
 		"audit":       {[]leaderboard.AuditedJSON{}},
 		"bundle":      {bundle.Written{}},
