@@ -24,6 +24,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/serve"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/garbage"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/mcp"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/notify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -88,7 +89,7 @@ func addCommands(root *cobra.Command, a *app.App) {
 		}
 	}
 	add(groupPipeline, pipeline.NewDemo(a), pipeline.NewInit(a), pipeline.NewFmt(a), pipeline.NewValidate(a), pipeline.NewPlan(a), pipeline.NewApply(a), runs.NewWait(a), pipeline.NewRehearse(a), pipeline.NewLock(a), pipeline.NewExplain(a), pipeline.NewGraph(a))
-	add(groupRuns, runs.NewRuns(a), runs.NewAttempts(a), runs.NewShow(a), runs.NewOutput(a), runs.NewGet(a), runs.NewDiff(a), proof.NewVerify(a), proof.NewBundle(a), proof.NewBoard(a), leaderboard.NewAudit(a), runs.NewLogs(a), runs.NewReport(a), runs.NewUI(a), serve.NewServe(a), export.NewExport(a), export.NewImport(a), proof.NewFingerprint(a), cache.NewCache(a))
+	add(groupRuns, runs.NewRuns(a), runs.NewAttempts(a), runs.NewShow(a), runs.NewOutput(a), runs.NewGet(a), runs.NewDiff(a), proof.NewVerify(a), proof.NewBundle(a), proof.NewBoard(a), leaderboard.NewAudit(a), runs.NewLogs(a), runs.NewReport(a), runs.NewUI(a), serve.NewServe(a, func() mcp.Options { return MCPOptions(a, false) }), export.NewExport(a), export.NewImport(a), proof.NewFingerprint(a), cache.NewCache(a))
 	add(groupCompetition, competition.NewCompetition(a), competition.NewPrepare(a), competition.NewGrade(a), competition.NewGradeSample(a), leaderboard.NewLeaderboard(a), competition.NewMask(a))
 	add(groupMachine, cluster.NewDoctor(a), cluster.NewCluster(a), cluster.NewWorker(a), pipeline.NewNotify(a), app.NewVersion(a), newMCP(a), newCompletion(a))
 	addHelp(root)

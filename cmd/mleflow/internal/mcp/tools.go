@@ -77,5 +77,5 @@ var parameters = map[string]parameter{
 	"runs":     {about: runAbout, pattern: runID, many: true},
 	"keys":     {about: "The attempts: agent/competition/seed, with * for any, or addresses", many: true},
 	"ids":      {about: "The competitions' ids; without any all", pattern: `^[a-z0-9][a-z0-9._-]*$`, many: true},
-	"settings": {about: "What to change: parallelism=4 or gpus=2", pattern: `^[a-z_]+=[^\s]+$`, many: true},
+	"settings": {about: "What to change: parallelism=4, gpus=2, budget=100USD or deadline=2026-12-01T08:00", pattern: `^[a-z_]+=[^\s]+$`, many: true},
 }

@@ -217,6 +217,8 @@ type interrupts struct {
 	jobs     atomic.Pointer[func() int]
 	// server is true if the job is a run of a server, which is only followed.
 	server atomic.Bool
+	// outlived is true if what runs goes on when this process ends.
+	outlived atomic.Bool
 	// reading counts the pipelines that are being read.
 	reading atomic.Int64
 }
@@ -242,6 +244,9 @@ func (i *interrupts) FollowServer() {
 	i.jobs.Store(&one)
 	i.server.Store(true)
 }
+
+// Outlived says that what runs goes on when this process ends.
+func (i *interrupts) Outlived() { i.outlived.Store(true) }
 
 // going returns how many attempts and jobs could go on.
 func (i *interrupts) going() (attempts, jobs int) {
@@ -289,6 +294,9 @@ func (t *Terminal) interrupted(signals <-chan os.Signal, cancel context.CancelCa
 		}
 		attempts, jobs := t.Interrupts.going()
 		text, cause := "Stopping: steps in flight are being ended.", error(nil)
+		if t.Interrupts.outlived.Load() {
+			text = "Ending: what runs goes on."
+		}
 		if first == os.Interrupt { // only someone at a terminal can press keys
 			text += " Press Ctrl-C again to quit at once."
 		}

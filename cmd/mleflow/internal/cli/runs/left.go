@@ -17,8 +17,8 @@ import (
 // settings names what runs set changes.
 const settings = "write parallelism=4, gpus=2, budget=100USD or deadline=2026-12-01T08:00"
 
-// setting reads a setting of a run.
-func setting(arg string) (r step.Request, err error) {
+// Setting reads a setting of a run.
+func Setting(arg string) (r step.Request, err error) {
 	name, value, _ := strings.Cut(arg, "=")
 	wrong := app.Usagef("%q sets nothing; %s", arg, settings)
 	switch name {

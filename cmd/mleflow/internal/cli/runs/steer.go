@@ -319,7 +319,7 @@ func newRunsSet(a *app.App) *cobra.Command {
 			}
 			var list []step.Request
 			for _, arg := range args {
-				r, err := setting(arg)
+				r, err := Setting(arg)
 				if err != nil {
 					return err
 				}

@@ -14,9 +14,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/mcp"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 )
 
@@ -115,8 +119,20 @@ func newLab(t testing.TB) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = end() })
-	l.server = newServer(s, []byte("key"), pages, queue, func() *app.App { return quiet(a) }, &l.acts)
+	l.server = newServer(s, []byte("key"), pages, queue, l.tools(a), func() *app.App { return quiet(a) }, &l.acts)
 	return l
+}
+
+// tools are those of a program that has only the commands with tools that read the cache.
+// What a tool runs is a line of acts: forged requests run none.
+func (l *lab) tools(a *app.App) mcp.Options {
+	root := &cobra.Command{Use: "mleflow"}
+	root.AddCommand(runs.NewRuns(a), runs.NewShow(a), runs.NewWait(a), runs.NewAttempts(a), runs.NewLogs(a), leaderboard.NewLeaderboard(a), runs.NewDiff(a))
+	return mcp.Options{Root: root, Acts: true, Files: true, Run: func(_ context.Context, args []string, stdout, _ io.Writer) int {
+		fmt.Fprintln(&l.acts, args)
+		_, _ = io.WriteString(stdout, "{}")
+		return 0
+	}}
 }
 
 // setRun writes into the queue that ada's submission has a run.
@@ -189,7 +205,10 @@ func (l *lab) send(rt Route, f forged) *httptest.ResponseRecorder {
 		target = f.path
 	}
 	body := map[string]string{"steerAttempts": `{"act":"stop","attempts":["*"]}`, "steerRun": `{"act":"drain"}`, "listMissingFiles": `{"digests":[]}`, "submit": `{"pipeline":"demo.hcl","files":[]}`,
-		"setPriority": `{"priority":9}`, "publishSubmission": `{"public":true}`}[rt.Name]
+		"setPriority": `{"priority":-9}`, "publishSubmission": `{"public":true}`}[rt.Name]
+	if rt.Reads {
+		body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"runs","arguments":{}}}`
+	}
 	method := rt.Method
 	if f.method != "" {
 		method = f.method
@@ -218,10 +237,13 @@ func (l *lab) send(rt Route, f forged) *httptest.ResponseRecorder {
 		kind = "application/x-www-form-urlencoded"
 		set("Sec-Fetch-Site", "same-origin")
 		set("Origin", "null")
-	case rt.changes():
+	case rt.Method == "POST":
 		kind = "application/json"
 	}
 	set("Content-Type", kind)
+	if rt.Path == "/mcp" {
+		set("Accept", "application/json, text/event-stream")
+	}
 	set("Sec-Fetch-Site", f.site)
 	set("Origin", f.origin)
 	if f.bearer != "" {
@@ -284,13 +306,17 @@ func (l *lab) strangers(rt Route) []forged {
 		{name: "cross-site by the proxy", peer: "127.0.0.9", proxied: "root", site: "cross-site", origin: "https://evil.example"},
 		{name: "navigation from elsewhere", cookie: root, site: "cross-site", origin: "https://evil.example", headers: http.Header{"Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}},
 	}
-	if rt.changes() {
+	if rt.Method != "GET" {
 		list = append(list,
 			forged{name: "form", cookie: root, kind: "application/x-www-form-urlencoded", site: "cross-site"},
 			forged{name: "plain text", cookie: root, kind: "text/plain", site: "none"},
 			forged{name: "form of an unknown page", cookie: root, kind: "multipart/form-data", origin: "null", site: "cross-site"},
 			forged{name: "navigation without an origin", cookie: root, site: "cross-site", headers: http.Header{"Sec-Fetch-Mode": {"navigate"}, "Sec-Fetch-Dest": {"document"}}},
 			forged{name: "no type", cookie: root, kind: "none"},
+		)
+	}
+	if rt.changes() {
+		list = append(list,
 			forged{name: "viewer", bearer: tokens["vera"]},
 			forged{name: "viewer's cookie", cookie: l.cookieOf("vera"), site: "same-origin"},
 			forged{name: "viewer by the proxy", peer: "127.0.0.9", proxied: "vera"},

@@ -40,12 +40,15 @@ type Route struct {
 	// answer.
 	Type string
 
+	// Reads means that the requests of another method than GET change nothing, either.
+	Reads bool
+
 	// do answers. An error means that nothing has been written.
 	do func(c *call) error
 }
 
 // changes reports whether a route changes something.
-func (rt Route) changes() bool { return rt.Method != http.MethodGet }
+func (rt Route) changes() bool { return rt.Method != http.MethodGet && !rt.Reads }
 
 // Who says in words who may use it.
 func (rt Route) Who() string {
@@ -80,7 +83,7 @@ func Routes() []Route {
 		get(api+"/runs/{run}/leaderboard", "getLeaderboard", "its leaderboard, as mleflow leaderboard --json of several agents", (*call).leaderboard),
 		{Method: "GET", Path: api + "/runs/{run}/events", Name: "followRun", Role: Viewer, Summary: "its events as they happen; Last-Event-ID continues", Type: "text/event-stream", do: (*call).events},
 		post(api+"/runs/{run}/attempts", "steerAttempts", "stop, cancel, requeue or extend attempts", true, (*call).steerAttempts),
-		post(api+"/runs/{run}", "steerRun", "drain or pause a run, or set parallelism or gpus", true, (*call).steerRun),
+		post(api+"/runs/{run}", "steerRun", "drain or pause a run, or set parallelism, gpus, budget or deadline", true, (*call).steerRun),
 		post(api+"/files/missing", "listMissingFiles", "which contents you have not sent", false, (*call).missing),
 		{Method: "PUT", Path: api + "/files/{digest}", Name: "putFile", Role: Operator, Summary: "send the content of a file", Type: "application/octet-stream", do: (*call).put},
 		post(api+"/submissions", "submit", "submit a pipeline", false, (*call).submit),
@@ -89,7 +92,10 @@ func Routes() []Route {
 		post(api+"/submissions/{submission}/cancel", "cancelSubmission", "take it out of the queue, or end its run and agents", true, func(c *call, _ struct{}) (Submission, error) {
 			return c.shown(c.service.Cancel(c.PathValue("submission")))
 		}),
-		post(api+"/submissions/{submission}/priority", "setPriority", "change its priority", true, func(c *call, to Priority) (Submission, error) {
+		post(api+"/submissions/{submission}/priority", "setPriority", "change its priority; above 0 only an admin may", true, func(c *call, to Priority) (Submission, error) {
+			if err := c.mayFirst(to.Priority); err != nil {
+				return Submission{}, err
+			}
 			return c.shown(c.service.SetPriority(c.PathValue("submission"), to.Priority))
 		}),
 		post(api+"/submissions/{submission}/publish", "publishSubmission", "make a read-only link of its run for people who are not signed in, or remove it", true, func(c *call, to Publish) (Submission, error) {
@@ -97,6 +103,8 @@ func Routes() []Route {
 		}),
 		{Method: "GET", Path: api + "/submissions/{submission}/output", Name: "getOutput", Role: Viewer, Summary: "what its run printed", Type: "text/plain; charset=utf-8", do: func(c *call) error { return c.printed(false) }},
 		{Method: "GET", Path: api + "/submissions/{submission}/messages", Name: "getMessages", Role: Viewer, Summary: "what its run printed on standard error", Type: "text/plain; charset=utf-8", do: func(c *call) error { return c.printed(true) }},
+		{Method: "POST", Path: "/mcp", Role: Viewer, Reads: true, Summary: "tools for coding agents, by the Model Context Protocol", do: (*call).mcp},
+		{Method: "GET", Path: "/mcp", Role: Viewer, Summary: "405: the tools need no stream", do: (*call).mcp},
 		{Method: "GET", Path: "/style.css", Summary: "the style of pages", do: (*call).page},
 		{Method: "GET", Path: "/page.js", Summary: "the script of pages", do: (*call).page},
 		{Method: "GET", Path: "/public/{link}", Summary: "the report of a published run", do: (*call).public},
@@ -215,17 +223,23 @@ func (c *call) steerAttempts(a AttemptsAct) (none runs.AnswersJSON, err error) {
 
 // RunAct is what somebody asks of a run.
 type RunAct struct {
-	// Act is drain, pause, "set parallelism" or "set gpus".
+	// Act is drain, pause, or set with parallelism, gpus, budget or deadline, such as "set gpus".
 	Act step.Act `json:"act"`
-	// Value is what a limit is set to.
-	Value  int    `json:"value,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	// Value is what parallelism or gpus are set to, Budget money such as "100USD".
+	Value    int       `json:"value,omitempty"`
+	Budget   string    `json:"budget,omitempty"`
+	Deadline time.Time `json:"deadline,omitzero"`
+	Reason   string    `json:"reason,omitempty"`
 }
 
 // pause is the act on a run that is a signal to its process.
 const pause step.Act = "pause"
 
 func (c *call) steerRun(a RunAct) (none runs.AnswersJSON, err error) {
+	text, isSetting := map[step.Act]string{
+		step.SetParallelism: strconv.Itoa(a.Value), step.SetGPUs: strconv.Itoa(a.Value), step.SetBudget: a.Budget, step.SetDeadline: a.Deadline.Format(time.RFC3339),
+	}[a.Act]
+	r := step.Request{Act: a.Act}
 	switch {
 	case a.Act == pause:
 		past, err := c.past()
@@ -233,12 +247,16 @@ func (c *call) steerRun(a RunAct) (none runs.AnswersJSON, err error) {
 			_, err = runs.Pause(c.Context(), past)
 		}
 		return runs.AnswersJSON{Answers: []event.Steered{}}, err
-	case !slices.Contains([]step.Act{step.Drain, step.SetParallelism, step.SetGPUs}, a.Act):
-		return none, app.Usagef("act: %.80q is not drain, pause, set parallelism or set gpus", a.Act)
-	case a.Value < 0 || a.Act == step.SetParallelism && a.Value == 0:
-		return none, app.Usagef("value: %d is too small", a.Value)
+	case a.Act == step.SetDeadline && a.Deadline.IsZero():
+		return none, app.Usagef("deadline: name the time, such as 2026-12-01T08:00:00Z")
+	case isSetting:
+		if r, err = runs.Setting(strings.TrimPrefix(string(a.Act), "set ") + "=" + text); err != nil {
+			return none, err
+		}
+	case a.Act != step.Drain:
+		return none, app.Usagef("act: %.80q is not drain, pause, set parallelism, set gpus, set budget or set deadline", a.Act)
 	}
-	return c.steer(step.Request{Act: a.Act, Value: a.Value}, a.Reason, nil)
+	return c.steer(r, a.Reason, nil)
 }
 
 func (c *call) steer(r step.Request, reason string, keys []string) (runs.AnswersJSON, error) {
@@ -294,7 +312,18 @@ type Submissions struct {
 	Submissions []Submission `json:"submissions"`
 }
 
+// mayFirst refuses an operator's priority that beats the shares of others.
+func (c *call) mayFirst(priority int) error {
+	if priority > 0 && c.who.Role < Admin {
+		return errFirst
+	}
+	return nil
+}
+
 func (c *call) submit(m service.Manifest) (Submission, error) {
+	if err := c.mayFirst(m.Priority); err != nil {
+		return Submission{}, err
+	}
 	return c.shown(c.service.Submit(c.Context(), c.who.Name, m))
 }
 
@@ -377,7 +406,7 @@ func (c *call) document() error {
 // statuses are those of errors.
 var statuses = map[error]int{
 	history.ErrNoRun: 404, service.ErrUnknown: 404, service.ErrInvalid: 400, service.ErrMissing: 409, service.ErrOver: 409, service.ErrLimit: 429,
-	errSignIn: 401, errToken: 401, errHeader: 403, errRole: 403, errOwner: 403, errOrigin: 403, errType: 415, errLimited: 429, context.Canceled: 503,
+	errSignIn: 401, errToken: 401, errHeader: 403, errRole: 403, errFirst: 403, errOwner: 403, errOrigin: 403, errType: 415, errLimited: 429, context.Canceled: 503,
 }
 
 // fail answers with an error.

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/mcp"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 )
@@ -28,11 +29,11 @@ import (
 //go:embed openapi.json
 var openAPI []byte
 
-// NewServe returns the command serve.
-func NewServe(a *app.App) *cobra.Command {
+// NewServe returns the command serve. tools returns the tools of package mcp.
+func NewServe(a *app.App, tools func() mcp.Options) *cobra.Command {
 	var config string
 	cmd := a.Command("serve", "Serve pages and an HTTP API for several people, and run what they submit", app.Needs(app.Takes(0, 0), "config"),
-		func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, config) })
+		func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), a, config, tools) })
 	cmd.Flags().StringVar(&config, "config", "", "`FILE` that says who may sign in and what may run (required)")
 	cmd.AddCommand(newToken(a))
 	return cmd
@@ -57,11 +58,12 @@ func newToken(a *app.App) *cobra.Command {
 // folder is the folder of the cache in which package service has its queue.
 const folder = "service"
 
-func run(ctx context.Context, a *app.App, config string) (err error) {
+func run(ctx context.Context, a *app.App, config string, tools func() mcp.Options) (err error) {
 	s, err := read(ctx, config)
 	if err != nil {
 		return err
 	}
+	a.Interrupts.Outlived()
 	for _, name := range s.Pass {
 		s.options.Environ = append(s.options.Environ, name+"="+a.Env(name))
 	}
@@ -93,7 +95,7 @@ func run(ctx context.Context, a *app.App, config string) (err error) {
 		return err
 	}
 	defer app.FewCollections()()
-	h := newServer(s, key, pages, queue, func() *app.App { return quiet(a) }, acts)
+	h := newServer(s, key, pages, queue, tools(), func() *app.App { return quiet(a) }, acts)
 	err = a.Show(map[string]string{"address": s.at.String(), "listen": l.Addr().String()}, func() {
 		fmt.Fprintf(a.Stdout, "Serving %s at %s.\nPeople sign in with their tokens. Ctrl-C ends it; the next server continues what runs.\n", s.at.String(), l.Addr())
 	})

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
@@ -257,6 +258,98 @@ func certificate(t *testing.T, dir string) *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(cert)
 	return pool
+}
+
+// bearer signs the requests of a client.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestTools calls a tool with a viewer's token. Nobody is offered a tool that acts or reads
+// files, and nothing is answered without a token.
+func TestTools(t *testing.T) {
+	l := newLab(t)
+	served := httptest.NewServer(l)
+	defer served.Close()
+	connect := func(token string) (*sdk.ClientSession, error) {
+		to := &sdk.StreamableClientTransport{Endpoint: served.URL + "/mleflow/mcp", HTTPClient: &http.Client{Transport: bearer(token)}, MaxRetries: -1}
+		return sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(), to, nil)
+	}
+	for _, token := range []string{"", strings.Repeat("x", 40)} {
+		if _, err := connect(token); err == nil {
+			t.Errorf("the token %q connects", token)
+		}
+	}
+	for _, name := range []string{"vera", "root"} {
+		l.acts.Reset()
+		s, err := connect(tokens[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		list, err := s.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range list.Tools {
+			if !tool.Annotations.ReadOnlyHint || tool.Name == "plan" || tool.Name == "explain" {
+				t.Errorf("%s is offered %s", name, tool.Name)
+			}
+		}
+		if len(list.Tools) < 8 {
+			t.Errorf("%d tools", len(list.Tools))
+		}
+		if r, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "runs"}); err != nil || r.IsError || !strings.Contains(l.acts.String(), "[runs --json --]") {
+			t.Errorf("runs: %v, %+v, %s", err, r, &l.acts)
+		}
+		for _, act := range []string{"attempts_stop", "runs_pause", "apply"} {
+			if r, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: act, Arguments: map[string]any{"keys": []string{"*"}}}); err == nil && !r.IsError {
+				t.Errorf("%s calls %s", name, act)
+			}
+		}
+		if n := strings.Count(l.acts.String(), "\n"); n != 1 {
+			t.Errorf("commands: %s", &l.acts)
+		}
+	}
+}
+
+// TestLimits reads what a run's limits may be set to, and who may set a priority.
+func TestLimits(t *testing.T) {
+	l := newLab(t)
+	post := func(name, path, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("POST", "https://lab.example.org/mleflow"+api+path, strings.NewReader(body))
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + tokens[name]}}
+		r.RemoteAddr = "127.0.0.1:1"
+		w := httptest.NewRecorder()
+		l.ServeHTTP(w, r)
+		return w
+	}
+	for body, want := range map[string]string{
+		`{"act":"set budget","budget":"100USD"}`: "is not running", `{"act":"set deadline","deadline":"2126-12-01T08:00:00+01:00"}`: "is not running",
+		`{"act":"set parallelism","value":2}`: "is not running", `{"act":"set gpus"}`: "is not running", `{"act":"drain"}`: "is not running",
+		`{"act":"set budget"}`: "sets nothing", `{"act":"set budget","budget":"-1USD"}`: "sets nothing", `{"act":"set deadline"}`: "name the time",
+		`{"act":"set deadline","deadline":"tomorrow"}`: "the request is not", `{"act":"set parallelism"}`: "sets nothing", `{"act":"set gpus","value":-1}`: "sets nothing", `{"act":"stop"}`: "is not drain",
+	} {
+		if res := post("ada", "/runs/"+l.run, body); res.Code != 400 || !strings.Contains(res.Body.String(), want) {
+			t.Errorf("%s: status %d: %s", body, res.Code, res.Body)
+		}
+	}
+	for _, tt := range []struct {
+		name     string
+		priority int
+		status   int
+	}{{"ada", 1, 403}, {"ada", -1, 200}, {"ada", 0, 200}, {"root", 1000, 200}, {"root", 1001, 400}} {
+		priority := fmt.Sprintf(`"priority":%d`, tt.priority)
+		for path, body := range map[string]string{"/submissions/" + l.submission + "/priority": "{" + priority + "}", "/submissions": `{"pipeline":"demo.hcl","files":[],` + priority + "}"} {
+			if res := post(tt.name, path, body); res.Code != tt.status {
+				t.Errorf("%s sets %d at %s: status %d: %s", tt.name, tt.priority, path, res.Code, res.Body)
+			}
+		}
+	}
 }
 
 // TestDocument has each route of the API, under a name of its own.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/mcp"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 )
@@ -22,6 +23,8 @@ type server struct {
 	door    ui.Door
 	pages   *ui.UI
 	service *service.Service
+	// tools answers at /mcp.
+	tools http.Handler
 	// app returns an app of its own for a request, which prints nothing.
 	app func() *app.App
 	// api and page are the routes below /api/ and the others.
@@ -36,15 +39,16 @@ type server struct {
 var (
 	errSignIn = errors.New("sign in: send the header Authorization: Bearer TOKEN")
 	errRole   = errors.New("your role may not do this")
+	errFirst  = errors.New("only admins may set a priority above 0; 0 is the usual one, and a lower one lets others go first")
 	errOwner  = errors.New("only its owner and admins may do this")
 	errOrigin = errors.New("this server answers its own pages only")
 	errType   = errors.New("send Content-Type: application/json, or application/octet-stream with PUT")
 )
 
 // newServer puts the routes together.
-func newServer(s *settings, key []byte, pages *ui.UI, queue *service.Service, newApp func() *app.App, acts io.Writer) *server {
+func newServer(s *settings, key []byte, pages *ui.UI, queue *service.Service, tools mcp.Options, newApp func() *app.App, acts io.Writer) *server {
 	srv := &server{
-		people: &people{settings: s, key: key, cookie: "mleflow-serve-" + s.at.Port()}, pages: pages, service: queue, app: newApp, acts: acts,
+		people: &people{settings: s, key: key, cookie: "mleflow-serve-" + s.at.Port()}, pages: pages, service: queue, tools: newTools(tools), app: newApp, acts: acts,
 		door: ui.Door{At: s.at, Title: "mleflow", Right: "mleflow serve token makes one."},
 		api:  http.NewServeMux(), page: http.NewServeMux(), streams: map[string]int{},
 	}
@@ -128,10 +132,11 @@ func (s *server) allowed(rt Route, who person, r *http.Request) error {
 	if who.Role == Nobody {
 		return errSignIn
 	}
+	isForm := rt.changes() && rt.Name == ""
 	if !s.door.OwnOrigin(r) && !(rt.changes() && s.door.OwnForm(r)) {
 		return errOrigin
 	}
-	if rt.changes() {
+	if rt.Method != http.MethodGet {
 		want := "application/json"
 		if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
 			return errOrigin
@@ -139,10 +144,10 @@ func (s *server) allowed(rt Route, who person, r *http.Request) error {
 		if rt.Method == http.MethodPut {
 			want = rt.Type
 		}
-		if rt.Name == "" && !s.door.OwnForm(r) {
+		if isForm && !s.door.OwnForm(r) {
 			return errOrigin
 		}
-		if rt.Name != "" && !isJSON(r, want) {
+		if !isForm && !isJSON(r, want) {
 			return errType
 		}
 	}
