@@ -50,6 +50,9 @@ const (
 	walkTime  = 10 * time.Second
 	// walkRest is how many times longer than the last visit the pause after it is.
 	walkRest = 50
+	// lookPart is the part of stalled_after that passes at most between two looks, and at
+	// least between two visits without a sign of work between them.
+	lookPart = 8
 )
 
 // mostEntries is the number of entries of the agent's folders that a look visits. What an
@@ -81,8 +84,9 @@ type stillness struct {
 	signs   step.Signs
 	quiet   time.Duration
 	stalled bool
-	// next is the earliest time of the next visit of the folders.
-	next time.Time
+	// next is the earliest time of the next visit of the folders, rested that of one after
+	// a sign of work.
+	next, rested time.Time
 }
 
 // measured is a measurement of what the agent uses.
@@ -95,7 +99,7 @@ type measured struct {
 // watchStall reports when the agent stands still, and when it works again, until ctx ends.
 // Where the runtime does not measure processor time, nothing is known.
 func (r *running) watchStall(ctx context.Context) {
-	w := &stillness{running: r, every: min(stallEvery, r.stalledAfter/8)}
+	w := &stillness{running: r, every: min(stallEvery, r.stalledAfter/lookPart)}
 	for progress.Sleep(ctx, w.every) == nil {
 		if now := r.phases.measured(); now.at.After(w.seen.at) {
 			w.look(ctx, now)
@@ -113,7 +117,7 @@ func (w *stillness) look(ctx context.Context, now measured) {
 	}
 	visited := false
 	if works {
-		w.files = nil
+		w.files, w.next = nil, w.rested
 	} else {
 		works, visited = w.changing(ctx)
 	}
@@ -152,7 +156,7 @@ func (w *stillness) working(now measured, gap time.Duration) (works bool) {
 	return works
 }
 
-// changing visits the agent's files, unless that was a moment ago, and reports whether they
+// changing visits the agent's files, unless that was not long ago, and reports whether they
 // have changed since the last visit, or cannot all be visited.
 func (w *stillness) changing(ctx context.Context) (changed, visited bool) {
 	began := time.Now()
@@ -162,7 +166,8 @@ func (w *stillness) changing(ctx context.Context) (changed, visited bool) {
 	ctx, cancel := context.WithTimeout(ctx, walkTime)
 	defer cancel()
 	now, err := w.dirs.changes(ctx)
-	w.next = time.Now().Add(walkRest * time.Since(began))
+	end, rest := time.Now(), walkRest*time.Since(began)
+	w.rested, w.next = end.Add(rest), end.Add(max(rest, w.stalledAfter/lookPart))
 	if err != nil {
 		return true, false
 	}
