@@ -119,13 +119,13 @@ func newLab(t testing.TB) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = end() })
-	l.server = newServer(s, []byte("key"), pages, queue, l.tools(a), func() *app.App { return quiet(a) }, &l.acts)
+	l.server = newServer(s, []byte("key"), pages, queue, l.options(a), func() *app.App { return quiet(a) }, &l.acts)
 	return l
 }
 
-// tools are those of a program that has only the commands with tools that read the cache.
+// options are those of tools of a program that has only the commands with tools that read the cache.
 // What a tool runs is a line of acts: forged requests run none.
-func (l *lab) tools(a *app.App) mcp.Options {
+func (l *lab) options(a *app.App) mcp.Options {
 	root := &cobra.Command{Use: "mleflow"}
 	root.AddCommand(runs.NewRuns(a), runs.NewShow(a), runs.NewWait(a), runs.NewAttempts(a), runs.NewLogs(a), leaderboard.NewLeaderboard(a), runs.NewDiff(a))
 	return mcp.Options{Root: root, Acts: true, Files: true, Run: func(_ context.Context, args []string, stdout, _ io.Writer) int {

@@ -25,6 +25,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 )
 
@@ -314,6 +315,41 @@ func TestTools(t *testing.T) {
 		if n := strings.Count(l.acts.String(), "\n"); n != 1 {
 			t.Errorf("commands: %s", &l.acts)
 		}
+	}
+}
+
+// TestGoneAway ends the call of a client that goes away without a word.
+func TestGoneAway(t *testing.T) {
+	begun, ended := make(chan struct{}), make(chan struct{})
+	l := newLab(t)
+	o := l.options(app.NewApp(&app.Terminal{Stdout: io.Discard, Stderr: io.Discard}))
+	o.Run = func(ctx context.Context, _ []string, _, _ io.Writer) int {
+		close(begun)
+		<-ctx.Done()
+		close(ended)
+		return 130
+	}
+	l.tools = newTools(o)
+	served := httptest.NewServer(l)
+	defer served.Close()
+	ctx, leave := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "POST", served.URL+"/mleflow/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait","arguments":{"run":"latest"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + tokens["vera"]}}
+	go func() {
+		<-begun
+		leave()
+	}()
+	if res, err := http.DefaultClient.Do(r); err == nil {
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Error("the command goes on")
 	}
 }
 
