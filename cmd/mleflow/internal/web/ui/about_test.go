@@ -8,13 +8,14 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/history"
 )
 
 // TestLimitsAreDeclared shows the fields of a key as limits that the kind declares as such,
 // whatever else their names look like.
 func TestLimitsAreDeclared(t *testing.T) {
-	a := &shownAttempt{shownStep: shownStep{past: &history.Past{}, run: &history.Summary{}, record: &cache.Record{}}}
+	a := &shownAttempt{shownStep: shownStep{past: &history.Past{}, run: &history.Summary{}, record: &cache.Record{}}, result: &results.Attempt{}}
 	var limits, others []page.Fact
 	for _, label := range []string{"timeout", "resources.cpus", "network.allow", "disk_limit", "snapshot_every", "runtime"} {
 		limits = append(limits, page.Fact{Name: label, Value: "1"})
