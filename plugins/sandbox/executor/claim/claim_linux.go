@@ -3,6 +3,7 @@
 package claim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -35,6 +37,24 @@ func Take(dir string) (*Claim, error) {
 		c, err := tryTake(dir)
 		if c != nil || err != nil {
 			return c, err
+		}
+	}
+}
+
+// patience is how long Await waits for a folder that another process holds.
+const patience = 5 * time.Second
+
+// Await claims the folder as Take does, and waits for up to five seconds while it is held:
+// a sweep holds what it looks at, and a child that a killed owner was about to start holds
+// the owner's lock until it has become another program or ended.
+func Await(ctx context.Context, dir string) (*Claim, error) {
+	for until := time.Now().Add(patience); ; {
+		c, err := Take(dir)
+		if !errors.Is(err, ErrHeld) || time.Now().After(until) {
+			return c, err
+		}
+		if err := progress.Sleep(ctx, 10*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 }

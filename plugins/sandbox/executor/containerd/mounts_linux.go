@@ -63,7 +63,7 @@ func (e *Executor) volume(ctx context.Context, spec executor.VolumeSpec) (*volum
 	if spec.Bytes < minVolumeBytes || !filepath.IsAbs(spec.Dir) {
 		return nil, fmt.Errorf("%d bytes at %q: a volume has at least %d and an absolute path", spec.Bytes, spec.Dir, int64(minVolumeBytes))
 	}
-	c, err := claim.Take(e.volumeDir(spec.Dir))
+	c, err := claim.Await(ctx, e.volumeDir(spec.Dir))
 	if err != nil {
 		return nil, err
 	}

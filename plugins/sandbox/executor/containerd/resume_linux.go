@@ -197,7 +197,7 @@ func (e *Executor) left(ctx context.Context, id string) (found bool, err error) 
 	if ctx, r.c, err = e.connect(ctx); err != nil {
 		return false, err
 	}
-	held, err := claim.Take(dir)
+	held, err := claim.Await(ctx, dir)
 	if err == nil {
 		defer func() { err = errors.Join(err, held.Drop()) }()
 		r.id = rec.Container

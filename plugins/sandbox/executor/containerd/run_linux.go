@@ -94,7 +94,7 @@ func (r *run) whole(ctx context.Context, logs io.Writer) (exit executor.Exit, er
 	if ctx, r.c, err = r.e.connect(ctx); err != nil {
 		return exit, err
 	}
-	if r.claim, err = claim.Take(r.e.runDir(r.name)); err != nil {
+	if r.claim, err = claim.Await(ctx, r.e.runDir(r.name)); err != nil {
 		return exit, fmt.Errorf("start command %q: %w", r.spec.ID, err)
 	}
 	defer func() {

@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
@@ -85,7 +84,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		return exit, context.Cause(ctx)
 	}
 	r := &run{e: e, spec: spec, pidfd: -1}
-	if r.claim, err = takeClaim(ctx, e.runDir(spec)); err != nil {
+	if r.claim, err = claim.Await(ctx, e.runDir(spec)); err != nil {
 		return exit, fmt.Errorf("start command %q: %w", spec.ID, err)
 	}
 	defer func() {
@@ -372,19 +371,3 @@ func (r *run) takeListeners(files []*os.File) error {
 }
 
 var _ executor.Executor = (*Executor)(nil)
-
-// takeClaim claims a folder. A child that a killed owner was about to start holds the
-// owner's lock until it has become another program or ended. The lock is therefore
-// retried for a moment before the owner counts as alive.
-func takeClaim(ctx context.Context, dir string) (*claim.Claim, error) {
-	for range 30 {
-		c, err := claim.Take(dir)
-		if !errors.Is(err, claim.ErrHeld) {
-			return c, err
-		}
-		if err := progress.Sleep(ctx, 10*time.Millisecond); err != nil {
-			return nil, err
-		}
-	}
-	return claim.Take(dir)
-}

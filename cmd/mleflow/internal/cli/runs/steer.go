@@ -370,12 +370,8 @@ func leave(ctx context.Context, a *app.App, list []*asking) (err error) {
 		watches[q.past] = q.past.Watch()
 	}
 	for _, q := range list {
-		lives := q.past.Entry().State == history.Running
 		if q.Request, err = q.past.Ask(q.Request); err != nil {
 			return err
-		}
-		if !lives {
-			q.answer = left(a, q)
 		}
 	}
 	answered := func() bool { return !slices.ContainsFunc(list, func(q *asking) bool { return q.answer == nil }) }
@@ -384,11 +380,17 @@ func leave(ctx context.Context, a *app.App, list []*asking) (err error) {
 			return err
 		}
 		for past, w := range watches {
+			lives := past.Entry().State == history.Running // read before the answers
 			events, err := w.Next()
 			if err != nil {
 				return err
 			}
 			take(list, past, events)
+			for _, q := range list {
+				if !lives && q.past == past && q.answer == nil {
+					q.answer = left(a, q)
+				}
+			}
 		}
 	}
 	return nil
