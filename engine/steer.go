@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
@@ -69,28 +70,40 @@ func (r *run) steer(ctx context.Context) (stop func()) {
 	requests := r.journal.Requests()
 	r.steering.survey(r.pl.nodes)
 	done := make(chan struct{})
-	look := func() {
+	look := func() (list []step.Request) {
 		list, refused := requests.New()
 		for id, err := range refused {
 			r.steering.answer(step.Request{ID: id, Time: time.Now().UTC()}, "", err)
 		}
+		return list
+	}
+	pass := func(list []step.Request) {
 		for _, asked := range list {
 			r.steering.pass(ctx, asked)
 		}
 	}
+	// What an earlier run was asked is there before an attempt goes on that it has ended.
+	first := lists.Where(look(), func(asked step.Request) bool {
+		old := asked.Address != "" && asked.Time.Before(r.started)
+		if old {
+			r.steering.attempt(asked)
+		}
+		return !old
+	})
 	go func() {
 		defer close(done)
+		pass(first)
 		tick := time.NewTicker(steerEvery)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			look()
+			pass(look())
 			r.steering.keepLimits(ctx)
 			select {
 			case <-ctx.Done():
 			case <-tick.C:
 			}
 		}
-		look()
+		pass(look())
 	}()
 	return func() {
 		cancel(errOver)

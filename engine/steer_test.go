@@ -213,6 +213,50 @@ func TestUnmet(t *testing.T) {
 	}
 }
 
+// TestBegun kills a run after the answer to a request and before its effect: the next run
+// has the request at hand before its attempt goes on, and knows that it was begun.
+func TestBegun(t *testing.T) {
+	for _, act := range []step.Act{step.Stop, step.Cancel, step.Requeue} {
+		t.Run(string(act), func(t *testing.T) {
+			r := newRig(t)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			r.more = []step.Kind{steered(func(_ *step.Env, asked step.Asked) error {
+				asked.Answer("as you say", nil)
+				cancel(errors.New("the process is killed"))
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})}
+			a, text := "step.steered.a", `step "steered" "a" { text = "a" }`
+			if res, diags := r.engine().Apply(ctx, r.program(text), engine.ApplyOptions{Sink: r.asks(t, a, step.Request{Act: act, Address: a})}); diags.HasErrors() || res.Status != event.Cancelled {
+				t.Fatalf("%v %+v", diags, res)
+			}
+			kind := steered(nil)
+			var begun []step.Asked
+			kind.New = func(step.Args) (step.Step, error) { return atHand{&begun}, nil }
+			r.more = []step.Kind{kind}
+			if res, diags := r.engine().Apply(t.Context(), r.program(text), engine.ApplyOptions{}); diags.HasErrors() || res.Status != event.Ran {
+				t.Fatalf("%v %+v", diags, res)
+			}
+			if len(begun) != 1 || begun[0].Act != act || !begun[0].Begun || !begun[0].Again {
+				t.Errorf("at hand are %+v", begun)
+			}
+		})
+	}
+}
+
+// atHand is an attempt that takes the requests that are there when it starts.
+type atHand struct{ to *[]step.Asked }
+
+func (s atHand) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+	for range len(env.Requests) {
+		asked := <-env.Requests
+		*s.to = append(*s.to, asked)
+		asked.Answer("it was begun", nil)
+	}
+	ref, err := cache.PutBytes(ctx, env.Store, []byte("out"))
+	return cache.Outputs{"content": {Ref: ref}}, err
+}
+
 // TestExtendedTwice gives a second try what was added to the limit of the first.
 func TestExtendedTwice(t *testing.T) {
 	r := newRig(t)

@@ -157,20 +157,32 @@ func (p *Past) Unmet() (list []step.Request, err error) {
 	if _, err := os.Stat(filepath.Join(p.dir, requestsDir)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	over, again := map[string]bool{}, map[string]bool{}
+	over, met, begun := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	requeues := map[string][]string{}
 	for e, err := range p.Events() {
 		switch e := e.(type) {
 		case event.StepFinished:
 			over[e.Address] = e.Status != event.Cancelled || e.Error != "" // a person cancelled it
 		case event.Steered:
-			again[e.Request.ID] = e.Refused != "" || e.Request.Act == step.Requeue
+			met[e.Request.ID], begun[e.Request.ID] = e.Refused != "", true
+			if e.Request.Act == step.Requeue {
+				requeues[e.Request.Address] = append(requeues[e.Request.Address], e.Request.ID)
+			}
+		case event.StepRetry:
+			for _, id := range requeues[e.Address] {
+				met[id] = true
+			}
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	list, _ = readRequests(filepath.Join(p.dir, requestsDir), map[string]bool{})
-	return slices.DeleteFunc(list, func(r step.Request) bool {
-		return r.Address == "" || r.Author == step.OnStall || over[r.Address] || again[r.ID]
-	}), nil
+	list = slices.DeleteFunc(list, func(r step.Request) bool {
+		return r.Address == "" || r.Author == step.OnStall && !begun[r.ID] || over[r.Address] || met[r.ID]
+	})
+	for i := range list {
+		list[i].Begun = begun[list[i].ID]
+	}
+	return list, nil
 }

@@ -72,6 +72,9 @@ type Request struct {
 	// Author is the user and machine that asked, Reason what they said.
 	Author string `json:"author"`
 	Reason string `json:"reason,omitempty"`
+	// Begun means that an earlier run has answered it, and was interrupted before the attempt
+	// had ended.
+	Begun bool `json:"begun,omitempty"`
 }
 
 // Ended returns the act by which an error of Run says that the step was ended, or "".

@@ -65,6 +65,8 @@ type place struct {
 	lastOutput lastWrite
 	// steered says how people steered it; see step.Env.
 	steered []string
+	// begun ends the agent as an earlier run had begun to.
+	begun error
 	// setLimit replaces the time limit of the agent; nil before its start.
 	setLimit atomic.Pointer[func(time.Duration) error]
 	// done means that the attempt has its result, or was cancelled.
@@ -112,7 +114,10 @@ func (p *place) findFolder(ctx context.Context, action string) error {
 	if p.continued, err = p.left(ctx); err != nil || p.continued {
 		return err
 	}
-	if err := p.dropVolume(ctx, dir); err != nil {
+	if p.runtime.End != nil { // an agent whose folder is gone
+		err = p.runtime.End(ctx, p.id)
+	}
+	if err = errors.Join(err, p.dropVolume(ctx, dir)); err != nil {
 		return err
 	}
 	return empty(dir)

@@ -76,7 +76,7 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 	}
 	steered, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	disobey := p.obey(steered, end)
+	goOn, disobey := p.obey(steered, end)
 	defer disobey()
 	r, err := p.setUpInTime(steered)
 	if err != nil {
@@ -87,7 +87,14 @@ func (a *attempt) Run(ctx context.Context, env *step.Env) (out cache.Outputs, er
 		return p.points.result, nil
 	}
 	r.announce()
+	goOn()
 	f, err := r.execute(ctx, steered, secrets)
+	if p.begun != nil && ctx.Err() == nil {
+		end(p.begun)
+		if f != nil && errors.Is(p.begun, errStopped) {
+			f.exit.Reason = executor.Stopped
+		}
+	}
 	disobey()
 	if why := p.decided(ctx, steered); why != nil {
 		return nil, why

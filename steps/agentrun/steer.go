@@ -17,32 +17,107 @@ import (
 // errStopped ends an agent whose submission is graded as it stands.
 var errStopped = errors.New("stopped by hand")
 
-// obey answers what people ask of the attempt, and ends its agent by end, until the
-// returned function is called.
-func (p *place) obey(ctx context.Context, end context.CancelCauseFunc) (stop func()) {
+// obey answers what people ask of the attempt, and ends its agent by end, until stop is
+// called. After the set-up, goOn does what an earlier run was asked: it comes first.
+func (p *place) obey(ctx context.Context, end context.CancelCauseFunc) (goOn, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	early := make([]step.Asked, len(p.env.Requests))
+	for i := range early {
+		early[i] = <-p.env.Requests
+	}
+	answer := func(asked step.Asked) {
+		if asked.Again {
+			p.phases.await(ctx, step.Running)
+		}
+		effect, err := p.act(asked.Request, end)
+		if err == nil {
+			p.env.Note("%s asked to %s the attempt: %s", asked.Author, asked.Act, effect)
+		}
+		asked.Answer(effect, err)
+	}
+	ready := make(chan struct{})
 	var obeying sync.WaitGroup
 	obeying.Go(func() {
+		ready := ready
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case asked := <-p.env.Requests:
-				if asked.Again {
+				answer(asked)
+			case <-ready:
+				ready = nil
+				if p.begun != nil {
 					p.phases.await(ctx, step.Running)
+					end(p.begun)
 				}
-				effect, err := p.act(asked.Request, end)
-				if err == nil {
-					p.env.Note("%s asked to %s the attempt: %s", asked.Author, asked.Act, effect)
+				for _, asked := range early {
+					answer(asked)
 				}
-				asked.Answer(effect, err)
+				early = nil
 			}
 		}
 	})
-	return func() {
+	goOn = func() {
+		early = slices.DeleteFunc(early, p.goOn)
+		close(ready)
+	}
+	return goOn, func() {
 		cancel()
 		obeying.Wait()
+		if context.Cause(ctx) == context.Canceled { // else the next run or try asks
+			for _, asked := range early {
+				answer(asked)
+			}
+			early = nil
+		}
 	}
+}
+
+// goOn does what an earlier run had begun to do when it was killed. Its agent may have
+// ended of that, and is not taken for one that has ended by itself.
+func (p *place) goOn(asked step.Asked) bool {
+	effect := ""
+	switch {
+	case !asked.Begun || asked.Act == step.Extend:
+		return false
+	case !p.continued && asked.Act == step.Requeue:
+		effect = "it begins again"
+	case !p.continued:
+		return false
+	case asked.Act == step.Stop:
+		effect = p.stop(asked.Request, max(0, p.used()-time.Since(asked.Time)))
+		p.begun = errStopped
+	case asked.Act == step.Cancel:
+		effect, p.begun = cancelled, step.ErrCancelled
+	default:
+		effect, p.begun = p.requeued(), step.ErrRequeued
+	}
+	asked.Answer(effect, nil)
+	return true
+}
+
+// cancelled is the effect of Cancel.
+const cancelled = "it ends and keeps nothing; the next apply begins it again"
+
+// requeued is the effect of Requeue.
+func (p *place) requeued() string {
+	if p.durable.onLoss == onLossResume {
+		return "it ends, and goes on from its checkpoint when its turn comes again"
+	}
+	return "it ends, and begins again when its turn comes"
+}
+
+// stop notes that the agent is stopped after a time.
+func (p *place) stop(r step.Request, after time.Duration) (effect string) {
+	how := "stopped"
+	if r.Author == step.OnStall {
+		how = step.Stalled
+	}
+	if !slices.ContainsFunc(p.steered, func(word string) bool { return strings.Contains(word, "@") }) {
+		p.steered = append(p.steered, how+"@"+after.Round(time.Second).String())
+	}
+	return "its agent is stopped, and what it submitted is graded"
 }
 
 // act does what a request asks and says what follows.
@@ -52,24 +127,15 @@ func (p *place) act(r step.Request, end context.CancelCauseFunc) (effect string,
 		if !p.phases.in(step.Running) {
 			return "", errors.New("its agent does not run; it can be cancelled or requeued")
 		}
-		how := "stopped"
-		if r.Author == step.OnStall {
-			how = step.Stalled
-		}
-		if !slices.ContainsFunc(p.steered, func(word string) bool { return strings.Contains(word, "@") }) {
-			p.steered = append(p.steered, how+"@"+p.used().Round(time.Second).String())
-		}
+		effect = p.stop(r, p.used())
 		end(errStopped)
-		return "its agent is stopped, and what it submitted is graded", nil
+		return effect, nil
 	case step.Cancel:
 		end(step.ErrCancelled)
-		return "it ends and keeps nothing; the next apply begins it again", nil
+		return cancelled, nil
 	case step.Requeue:
 		end(step.ErrRequeued)
-		if p.durable.onLoss == onLossResume {
-			return "it ends, and goes on from its checkpoint when its turn comes again", nil
-		}
-		return "it ends, and begins again when its turn comes", nil
+		return p.requeued(), nil
 	case step.Extend:
 		return p.extend(r)
 	}

@@ -65,6 +65,7 @@ func (w *watched) early(end context.CancelCauseFunc) (begun func()) {
 	}
 	for _, asked := range w.later {
 		w.more += asked.By()
+		w.acts[asked.Act] = w.acts[asked.Act] || asked.Begun
 	}
 	quit := make(chan struct{})
 	var taking sync.WaitGroup

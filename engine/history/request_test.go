@@ -1,0 +1,69 @@
+package history
+
+import (
+	"testing"
+
+	"github.com/mleflow/mleflow/engine/event"
+	"github.com/mleflow/mleflow/engine/step"
+)
+
+// TestUnmet asks something of a run that then dies at each point of the answer, and lists
+// what the next run has to do.
+func TestUnmet(t *testing.T) {
+	const address = "step.agent-run.a"
+	answered := func(r step.Request, refused string) event.Event {
+		return event.Steered{At: event.Now(), Request: r, Refused: refused}
+	}
+	ended := func(status event.Status, err string) event.Event {
+		return event.StepFinished{At: event.Now(), Address: address, Status: status, Error: err}
+	}
+	retried := event.StepRetry{At: event.Now(), Address: address}
+	for _, c := range []struct {
+		name     string
+		act      step.Act
+		by       string
+		then     func(r step.Request) []event.Event
+		unmet    bool
+		hasBegun bool
+	}{
+		{"not answered", step.Stop, "", func(step.Request) []event.Event { return nil }, true, false},
+		{"refused", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, "no")} }, false, false},
+		{"answered", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, "")} }, true, true},
+		{"done", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, ""), ended(event.Ran, "")} }, false, false},
+		{"interrupted", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, ""), ended(event.Cancelled, "")} }, true, true},
+		{"cancelled by hand", step.Cancel, "", func(r step.Request) []event.Event {
+			return []event.Event{answered(r, ""), ended(event.Cancelled, "cancelled by hand")}
+		}, false, false},
+		{"requeue answered", step.Requeue, "", func(r step.Request) []event.Event { return []event.Event{answered(r, "")} }, true, true},
+		{"put back", step.Requeue, "", func(r step.Request) []event.Event { return []event.Event{answered(r, ""), retried} }, false, false},
+		{"of a stall, not answered", step.Requeue, step.OnStall, func(step.Request) []event.Event { return nil }, false, false},
+		{"of a stall, answered", step.Requeue, step.OnStall, func(r step.Request) []event.Event { return []event.Event{answered(r, "")} }, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := New(t.TempDir())
+			run := begin(t, l, Opening{})
+			r := step.Request{Act: c.act, Address: address, Author: "me@here"}
+			if c.by != "" {
+				r.Author = c.by
+			}
+			r, err := ask(run.dir, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range c.then(r) {
+				run.Emit(e)
+			}
+			if err := run.Close(); err != nil {
+				t.Fatal(err)
+			}
+			past, err := l.Open(run.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := past.Unmet()
+			if err != nil || (len(list) == 1) != c.unmet || c.unmet && list[0].Begun != c.hasBegun {
+				t.Errorf("%v: unmet %+v", err, list)
+			}
+		})
+	}
+}
