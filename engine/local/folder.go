@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,6 +83,16 @@ func (f *Files) Give(path string) {
 	}
 }
 
+// follow returns the path without links of a file or folder that may be read. The error
+// of one outside does not tell whether it is there.
+func (f *Files) follow(path string) (real string, err error) {
+	at := f.at(path)
+	if real, err = checkout.Follow(at); err != nil {
+		return "", cmp.Or(f.outside(path, at), err)
+	}
+	return real, f.outside(path, real)
+}
+
 // outside refuses a path that is not in the only folder that may be read.
 func (f *Files) outside(path, real string) error {
 	if f.within == "" || checkout.Below(real, f.within) {
@@ -96,10 +107,7 @@ const maxPath = 1 << 12
 // shown returns the path without links of a file or folder whose text or names the
 // pipeline may show.
 func (f *Files) shown(path string) (string, error) {
-	real, err := checkout.Follow(f.at(path))
-	if err == nil {
-		err = f.outside(path, real)
-	}
+	real, err := f.follow(path)
 	if err == nil && !checkout.Shows(real, f.roots) {
 		err = fmt.Errorf("%s is not a file of the pipeline's folder or of its repository, so its text is not shown: copy it there, or give its path from outside, as in -var NAME=%s; as content, by its digest, it can be used as it is", path, path)
 	}
@@ -127,11 +135,8 @@ func unknown(_ *os.File, read func() (cache.Ref, error)) (cache.Ref, error) { re
 // store puts the content of a into the store, except files that are known, and records
 // whether it is executable.
 func (f *Files) store(ctx context.Context, store cache.Building, a *Answer, known known) (cache.Ref, error) {
-	at, err := checkout.Follow(f.at(a.Path))
+	at, err := f.follow(a.Path)
 	if err != nil {
-		return cache.Ref{}, err
-	}
-	if err := f.outside(a.Path, at); err != nil {
 		return cache.Ref{}, err
 	}
 	info, err := os.Stat(at)
@@ -174,7 +179,7 @@ func (f *Files) skip(a *Answer) (func(path string) bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := checkout.Follow(f.at(a.Path))
+	root, err := f.follow(a.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,9 @@ func NewExplain(a *app.App) *cobra.Command {
 	return a.Command("explain [FILE.hcl] KEY", "Explain one step: why it would run and what its key is made of", app.Takes(1, 2),
 		func(cmd *cobra.Command, args []string) error {
 			last := len(args) - 1
+			if last == 0 && strings.HasSuffix(args[0], ".hcl") {
+				return app.Usagef("name the attempt or step after %s: AGENT/COMPETITION/SEED, or step.KIND.NAME", args[0])
+			}
 			return a.WithProgram(cmd.Context(), args[:last], in, &on, func(b *app.Backend, p *engine.Program) error {
 				address, err := app.AddressOf(p, args[last])
 				if err != nil {

@@ -97,7 +97,15 @@ func AttemptsIn(a *app.App, past *history.Past) (out AttemptsJSON, err error) {
 		return out, err
 	}
 	sum.Steered = append(sum.Steered, asked...)
-	out.Attempts = lists.Of(list, func(one *results.Attempt) AttemptEntry { return entryOf(one, sum) })
+	out.Attempts = lists.Of(list, func(one *results.Attempt) AttemptEntry {
+		e := entryOf(one, sum)
+		for _, s := range asked {
+			if s.Request.Address == e.Address {
+				e.ByHand = strings.TrimPrefix(e.ByHand+"; "+view.ActText(s), "; ")
+			}
+		}
+		return e
+	})
 	return out, nil
 }
 
