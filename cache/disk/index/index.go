@@ -286,14 +286,14 @@ func (ix *Index) locked(fn func() error) error {
 
 // append adds lines to the log with one write. It needs the lock, by locked.
 func (ix *Index) append(lines []byte) error {
-	if len(ix.log.bytes()) == 0 { // none yet
+	if size, _ := ix.sizes(); size == 0 { // none yet
 		if err := cmp.Or(ix.replace([]byte(logHeader)), ix.update()); err != nil {
 			return err
 		}
 	}
 	// A writer that died may have left a line without an end. It is ended here, or
 	// it would swallow our first line.
-	if data := ix.log.bytes(); len(data) > ix.scanned {
+	if size, scanned := ix.sizes(); size > scanned {
 		lines = append([]byte{'\n'}, lines...)
 	}
 	ix.At("append")
@@ -305,6 +305,14 @@ func (ix *Index) append(lines []byte) error {
 	ix.At("appended")
 	ix.Changes.Add(1)
 	return ix.updateBoth()
+}
+
+// sizes returns how long the log is and how much of it was read. Others read on without
+// the lock.
+func (ix *Index) sizes() (size, scanned int) {
+	ix.mu.RLock()
+	defer ix.mu.RUnlock()
+	return len(ix.log.bytes()), ix.scanned
 }
 
 // updateBoth reads what is new in the log, and copies it unless it is damaged. It needs the
