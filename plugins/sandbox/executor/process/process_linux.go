@@ -85,6 +85,7 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		streams.close()
 		return executor.Exit{}, fmt.Errorf("start supervisor: %w", err)
 	}
+	super.orders()
 	if spec.OnFreezer != nil {
 		spec.OnFreezer(func(context.Context) (func(), error) { return supervise.Freeze(super.cmd.Process.Pid) })
 	}

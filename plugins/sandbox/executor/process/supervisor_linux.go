@@ -31,6 +31,9 @@ type supervisor struct {
 	mu sync.Mutex
 	// running means that a command runs.
 	running bool
+	// ordering means that the order of a command was not sent yet, and early is its new limit.
+	ordering bool
+	early    time.Duration
 }
 
 // hire returns a supervisor without a command.
@@ -117,17 +120,31 @@ func (s *supervisor) close() {
 func (s *supervisor) limit(limit time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.running {
+	switch {
+	case s.ordering:
+		s.early = limit
+		return nil
+	case !s.running:
 		return errors.New("the command has ended")
 	}
 	return supervise.WriteLimit(s.conn, limit)
 }
 
-// runs notes whether a command runs.
+// orders notes that a command is about to be ordered: its limit can be replaced already.
+func (s *supervisor) orders() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ordering, s.early = true, 0
+}
+
+// runs notes whether a command runs, and passes on the limit that came before its start.
 func (s *supervisor) runs(running bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.running = running
+	if running && s.early > 0 {
+		_ = supervise.WriteLimit(s.conn, s.early) // a supervisor that is gone sends no report
+	}
+	s.running, s.ordering, s.early = running, false, 0
 }
 
 // converse sends the order, passes on cancellation, and returns the report. free
