@@ -3,6 +3,8 @@ package conditions
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,7 +66,8 @@ func Budgets() []string {
 
 // Class names the class of attempts: the conditions that must be equal before places
 // can be compared, as in "isolation sandbox, task own, time 24h, cpus 8". Where attempts
-// differ, all values are listed, as in "time 12h|36h". Several tries at an attempt are a
+// differ, all values are listed, as in "time 12h|36h", and what only some of them have is
+// counted, as in "1 of 3: stopped by hand"; see Comparable. Several tries at an attempt are a
 // condition, too, and so is going on from a checkpoint. The runtime is none, since isolation
 // says what it means for a result. HostFiles counts as Sandbox: in both an agent reaches the
 // same, and one that needs an interpreter can be compared with one that needs none.
@@ -83,20 +86,51 @@ func Class(sets ...[]string) string {
 	if len(lacking) > 0 {
 		words = append(words, strings.Join(lacking, "/")+" "+NotRecorded)
 	}
-	if n := RepeatsOf(sets...).Tries; n > 1 {
-		words = append(words, fmt.Sprintf("%s %d", step.Tries, n))
-	}
-	if slices.Contains(slices.Concat(sets...), Unproven) {
-		words = append(words, "tries not provable")
-	}
+	words = append(append(words, shares(sets, numbered(step.Tries))...), shares(sets, unproven)...)
 	if v := valuesOf(Forked, sets); v != "" {
 		words = append(words, Forked+" "+v)
 	}
-	if n := Resumes(sets...); n > 0 {
-		words = append(words, fmt.Sprintf("%s %d", step.Resumes, n))
-	}
-	words = append(words, steered(sets)...)
+	words = append(append(words, shares(sets, numbered(step.Resumes))...), shares(sets, steered)...)
 	return strings.Join(words, ", ")
+}
+
+// shares lists the words of sets, each once, with the number of sets that have it if not all
+// do: "1 of 3: stopped by hand".
+func shares(sets [][]string, of func(set []string) []string) []string {
+	n := map[string]int{}
+	for _, set := range sets {
+		for _, word := range step.UnionConditions(of(set)) {
+			n[word]++
+		}
+	}
+	return lists.Of(slices.Sorted(maps.Keys(n)), func(word string) string {
+		if n[word] == len(sets) {
+			return word
+		}
+		return fmt.Sprintf("%d of %d: %s", n[word], len(sets), word)
+	})
+}
+
+// counts are the words of a class that say how many attempts have a condition.
+var counts = regexp.MustCompile(`\b\d+ of \d+: `)
+
+// Comparable is a class without the numbers of attempts that have a condition. Places and
+// comparisons are within equal ones, whatever the number of seeds.
+func Comparable(class string) string { return counts.ReplaceAllString(class, "") }
+
+// numbered returns the values under a key, as in "tries 2".
+func numbered(key string) func(set []string) []string {
+	return func(set []string) []string {
+		return lists.Of(step.ConditionValues(set, key), func(v string) string { return key + " " + v })
+	}
+}
+
+// unproven says of a set that no chain counts its tries.
+func unproven(set []string) []string {
+	if slices.Contains(set, Unproven) {
+		return []string{"tries not provable"}
+	}
+	return nil
 }
 
 // barriers returns sets with the isolation that counts in a class.

@@ -26,7 +26,9 @@ func TestClass(t *testing.T) {
 		{"not said", [][]string{set("isolation=sandbox task=own"), set("isolation=sandbox task=own gpus=1")}, "isolation sandbox, task own, gpus 1|not recorded, time/cpus/memory/network/budget/feedback/knowledge not recorded"},
 		{"prices", [][]string{set("isolation=sandbox task=own budget=1usd"), set("isolation=sandbox task=own budget=1usd prices=gpt-5.5@0/0usd")}, "isolation sandbox, task own, budget 1usd, prices list|gpt-5.5@0/0usd, time/cpus/memory/gpus/network/feedback/knowledge not recorded"},
 		{"servers", [][]string{set("isolation=sandbox task=own host=a:1 host=b:2"), set("isolation=sandbox task=own host=a:1 host=b:2")}, "isolation sandbox, task own, host a:1+b:2, time/cpus/memory/gpus/network/budget/feedback/knowledge not recorded"},
-		{"tries", [][]string{set("isolation=sandbox task=own tries=2"), set("isolation=sandbox task=own tries=3"), set("isolation=sandbox task=own")}, "isolation sandbox, task own, time/cpus/memory/gpus/network/budget/feedback/knowledge not recorded, tries 3"},
+		{"tries", [][]string{set("isolation=sandbox task=own tries=2"), set("isolation=sandbox task=own tries=3"), set("isolation=sandbox task=own")}, "isolation sandbox, task own, time/cpus/memory/gpus/network/budget/feedback/knowledge not recorded, 1 of 3: tries 2, 1 of 3: tries 3"},
+		{"one of several", [][]string{set("steered=time+20m steered=stopped@1h"), set("steered=stopped@2h resumes=1"), set("steered=time+1h"), set("chain=incomplete")}, "isolation unknown, task unknown, 1 of 4: tries not provable, 1 of 4: resumes 1, 2 of 4: stopped by hand, 1 of 4: time+1h by hand, 1 of 4: time+20m by hand"},
+		{"all of several", [][]string{set("steered=time+20m steered=stopped@1h resumes=1 tries=2"), set("steered=time+20m steered=stopped@2h resumes=1 tries=2")}, "isolation unknown, task unknown, tries 2, resumes 1, stopped by hand, time+20m by hand"},
 		{"rehearsal", [][]string{set("isolation=none task=own data=rehearsal")}, "isolation none (untrusted), task own (rehearsal), time/cpus/memory/gpus/network/budget/feedback/knowledge not recorded"},
 		{"a submission that is no attempt's", [][]string{nil, set("isolation=none time=1h")}, "isolation mixed: none (untrusted), unknown, task unknown, time unknown|1h, cpus unknown|not recorded, memory unknown|not recorded, gpus unknown|not recorded, network unknown|not recorded, budget unknown|not recorded, feedback unknown|not recorded, knowledge unknown|not recorded"},
 	} {
@@ -47,6 +49,18 @@ func TestClass(t *testing.T) {
 	}
 	if notes := strings.Join(Notes([]Attempts{{"a", [][]string{long}}, {"b", [][]string{short}}}), " "); !strings.Contains(notes, "Mixed conditions (time 12h|36h)") {
 		t.Errorf("notes %s", notes)
+	}
+}
+
+// TestComparable leaves the numbers of attempts out of a class, and nothing else.
+func TestComparable(t *testing.T) {
+	one, other := set("isolation=sandbox task=own steered=stopped@1h tries=2"), set("isolation=sandbox task=own")
+	class := Class(one, other, other)
+	if got := Comparable(class); got == class || got != Comparable(Class(one, one, other)) || got != Class(one) {
+		t.Errorf("%q of %q", got, class)
+	}
+	if class := Class(other); Comparable(class) != class || Comparable(Class(one, other)) == class {
+		t.Errorf("%q of %q", Comparable(class), class)
 	}
 }
 

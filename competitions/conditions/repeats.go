@@ -139,13 +139,13 @@ func Counted[T any](list []T, of func(T) []string) (own []T, others [][]string) 
 func IsFork(set []string) bool { return len(step.ConditionValues(set, Forked)) > 0 }
 
 // Tries is the most tries that a result with these conditions took.
-func Tries(set []string) int {
-	return max(1, largest(step.Tries, set))
+func Tries(set []string) (most int) {
+	for _, v := range step.ConditionValues(set, step.Tries) {
+		n, _ := strconv.Atoi(v) // the engine wrote it
+		most = max(most, n)
+	}
+	return max(1, most)
 }
-
-// Resumes is the most times that an attempt with these conditions went on from a
-// checkpoint.
-func Resumes(sets ...[]string) int { return largest(step.Resumes, sets...) }
 
 // steerings returns the words of a set that say how people, and how stalls, steered an
 // attempt.
@@ -160,10 +160,9 @@ func steerings(set []string) (byHand, byStall []string) {
 	return byHand, byStall
 }
 
-// steered returns how attempts were steered, each way once: "stopped by hand" of
-// "stopped@3h12m0s".
-func steered(sets [][]string) (acts []string) {
-	for _, v := range step.ConditionValues(slices.Concat(sets...), step.Steered) {
+// steered returns how an attempt was steered: "stopped by hand" of "stopped@3h12m0s".
+func steered(set []string) (acts []string) {
+	for _, v := range step.ConditionValues(set, step.Steered) {
 		act, _, _ := strings.Cut(v, "@")
 		switch act {
 		case step.Stalled:
@@ -175,8 +174,7 @@ func steered(sets [][]string) (acts []string) {
 		}
 		acts = append(acts, act)
 	}
-	slices.Sort(acts)
-	return slices.Compact(acts)
+	return acts
 }
 
 // ByHand says how a person steered an attempt with these conditions: "stopped early by hand
@@ -200,15 +198,6 @@ func ByHand(set []string) string {
 		ways = append(ways, Time+"+"+Limit(more)+" by hand")
 	}
 	return strings.Join(ways, ", ")
-}
-
-// largest is the largest of the numbers that sets have under a key; 0 without any.
-func largest(key string, sets ...[]string) (most int) {
-	for _, v := range step.ConditionValues(slices.Concat(sets...), key) {
-		n, _ := strconv.Atoi(v) // the engine wrote it
-		most = max(most, n)
-	}
-	return most
 }
 
 // Tally counts attempts by how they were isolated. The zero Tally is of none.

@@ -159,10 +159,10 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 func (b *Board) order() {
 	size := map[string]int{}
 	for _, a := range b.Agents {
-		size[a.Class] += a.sum().Runs
+		size[a.comparable()] += a.sum().Runs
 	}
 	byClass := func(x, y Agent) int {
-		return cmp.Or(size[y.Class]-size[x.Class], strings.Compare(x.Class, y.Class))
+		return cmp.Or(size[y.comparable()]-size[x.comparable()], strings.Compare(x.comparable(), y.comparable()))
 	}
 	slices.SortStableFunc(b.Agents, byClass)
 	if b.ranked() {
@@ -185,8 +185,28 @@ func (b *Board) order() {
 }
 
 // Classes splits the agents by class.
-func (b *Board) Classes() [][]Agent {
-	return slices.Collect(chunks(b.Agents, func(a Agent) string { return a.Class }))
+func (b *Board) Classes() [][]Agent { return slices.Collect(chunks(b.Agents, Agent.comparable)) }
+
+func (a Agent) comparable() string { return conditions.Comparable(a.Class) }
+
+// ClassText says under which conditions the attempts of agents of one class were made.
+func (b *Board) ClassText(class []Agent) string {
+	var sets [][]string
+	for _, a := range class {
+		sets = append(sets, conditionsOf(counting(b.of(a.Name)))...)
+	}
+	if len(sets) == 0 {
+		return class[0].Class
+	}
+	return conditions.Class(sets...)
+}
+
+// counting are an agent's entries that count or, if none does, all.
+func counting(own []Entry) []Entry {
+	if counted := final(own); len(counted) > 0 {
+		return counted
+	}
+	return own
 }
 
 // BoardOf makes a leaderboard of reports, grouped by complexity. An agent that tried one
@@ -284,11 +304,7 @@ func (a Agent) sum() (out Result) {
 }
 
 func newAgent(own []Entry, all []string, groups map[string][]string, pad bool) Agent {
-	counted := final(own)
-	if len(counted) == 0 {
-		counted = own
-	}
-	a := Agent{Name: own[0].Agent, Class: conditions.Class(conditionsOf(counted)...), Missing: gaps(own, all)}
+	a := Agent{Name: own[0].Agent, Class: conditions.Class(conditionsOf(counting(own))...), Missing: gaps(own, all)}
 	a.Overall = newGroup("all", all, own, pad)
 	a.Groups = lists.OfMap(groups, func(name string, ids []string) Group { return newGroup(name, ids, own, pad) })
 	for runs := range chunks(own, func(e Entry) string { return e.Report.CompetitionID }) {

@@ -68,7 +68,7 @@ func (b *Board) pairs(first, second string) [][2]string {
 	var all, same [][2]string
 	for _, x := range of(first) {
 		for _, y := range of(second) {
-			if all = append(all, [2]string{x.Name, y.Name}); x.Class == y.Class {
+			if all = append(all, [2]string{x.Name, y.Name}); x.comparable() == y.comparable() {
 				same = append(same, [2]string{x.Name, y.Name})
 			}
 		}

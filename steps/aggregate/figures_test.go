@@ -40,6 +40,32 @@ func TestForkHasNoClass(t *testing.T) {
 	}
 }
 
+// TestClassText says of a condition how many attempts have it: of an agent in its class, of
+// all agents in the board's text. The numbers keep no agents apart.
+func TestClassText(t *testing.T) {
+	set := []string{"isolation=sandbox", "task=own"}
+	longer := append(set[:2:2], "steered=time+20m")
+	b := boardOf(t, entryUnder("a", "0", set...), entryUnder("a", "1", longer...), entryUnder("a", "2", set...),
+		entryUnder("b", "0", longer...), entryUnder("b", "1", longer...), entryUnder("c", "0", set...), entryUnder("c", "1", append(longer, "forked=abc")...))
+	classes := b.Classes()
+	if len(classes) != 2 || len(classes[0]) != 2 {
+		t.Fatalf("%+v", classes)
+	}
+	for name, want := range map[string]string{"a": "1 of 3: time+20m by hand", "b": "recorded, time+20m by hand", "c": "recorded"} {
+		for _, a := range b.Agents {
+			if a.Name == name && !strings.HasSuffix(a.Class, want) {
+				t.Errorf("the class of %s is %q", name, a.Class)
+			}
+		}
+	}
+	text := strings.Join(strings.Fields(b.Text("Board", Layout{Width: 1000})), " ")
+	for _, want := range []string{"3 of 5: time+20m by hand. Class B: isolation sandbox", "feedback/knowledge not recorded. agent"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 // TestSameFigures compares a board with one that an earlier version wrote in other words,
 // and with forgeries.
 func TestSameFigures(t *testing.T) {

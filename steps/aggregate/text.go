@@ -131,7 +131,7 @@ func (b *Board) writeConditions(out *strings.Builder, width int) {
 		if letter := class[0].ClassLetter; letter != "" {
 			who = "Class " + letter
 		}
-		out.WriteString(plain.Wrap(plain.Line(who+": "+class[0].Class+"."), width) + "\n")
+		out.WriteString(plain.Wrap(plain.Line(who+": "+b.ClassText(class)+"."), width) + "\n")
 	}
 }
 

@@ -189,6 +189,15 @@ func (o *Outcomes) Causes() []*Cause {
 	return lists.Of(groups, func(same []Problem) *Cause { return &Cause{same[0], same} })
 }
 
+// Why is the reason of all problems or, where they differ in numbers or paths, the first one
+// as an example.
+func (p *Cause) Why() string {
+	if p.Reason != "" && slices.ContainsFunc(p.All, func(other Problem) bool { return other.Reason != p.Reason }) {
+		return "such as " + p.Reason
+	}
+	return p.Reason
+}
+
 func count(counts *map[string]int, name string) {
 	if *counts == nil {
 		*counts = map[string]int{}
@@ -284,7 +293,7 @@ func (p *Cause) line(style Style) string {
 	if len(p.All) == 1 {
 		return p.Problem.line(style)
 	}
-	return style.Warn(Capital(outcomeText(p.Outcome))+":") + fmt.Sprintf(" %d ×", len(p.All)) + After(" ", OneLine(p.Reason)) + ", first in " + OneLine(p.Address)
+	return style.Warn(Capital(outcomeText(p.Outcome))+":") + fmt.Sprintf(" %d ×", len(p.All)) + After(" ", OneLine(p.Why())) + ", first in " + OneLine(p.Address)
 }
 
 // writeOutcomes writes the causes of problems, each with its lines of the log and the

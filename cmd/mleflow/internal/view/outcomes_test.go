@@ -45,7 +45,7 @@ func TestCauses(t *testing.T) {
 		got = append(got, p.line(Style{}))
 	}
 	want := []string{
-		"Agent failed: 2 × exit status 1: ValueError: bad row 7 in /a/b/train.csv, first in step.agent-run.a.0",
+		"Agent failed: 2 × such as exit status 1: ValueError: bad row 7 in /a/b/train.csv, first in step.agent-run.a.0",
 		"Agent failed: step.agent-run.a.2: exit status 1: KeyError: 'x'",
 		"Agent failed: 2 × exit status 1, first in step.agent-run.a.3",
 		"Agent failed: step.agent-run.a.5: exit status 2",

@@ -135,7 +135,7 @@ func (s *Source) explain(problems []view.Problem) (list []Cause, more int) {
 	o := view.Outcomes{Problems: problems}
 	all := o.Causes()
 	for _, c := range all[:min(len(all), causesShown)] {
-		one := Cause{Outcome: outcome.Words(c.Outcome), Reason: c.Reason, N: len(c.All), Command: c.Command(), More: max(0, len(c.All)-stepsShown)}
+		one := Cause{Outcome: outcome.Words(c.Outcome), Reason: c.Why(), N: len(c.All), Command: c.Command(), More: max(0, len(c.All)-stepsShown)}
 		lines := c.Tail
 		if len(lines) == 0 {
 			_, lines = view.Excerpt(s.Tail(c.Run, c.Address, tailLines))
@@ -235,7 +235,7 @@ func tables(boards []*aggregate.Board, all []*results.Attempt) (list []Table) {
 }
 
 func tablesOf(b *aggregate.Board, title string, by map[runs][]*results.Attempt) (list []Table) {
-	labels := b.Labels(false)
+	labels, texts := b.Labels(false), map[string]Class{}
 	of := func(row int) []string { return lists.Of(labels, func(column []string) string { return column[row] }) }
 	add := func(title string, at int, g aggregate.Group) {
 		i := slices.IndexFunc(list, func(t Table) bool { return t.Title == title })
@@ -244,12 +244,18 @@ func tablesOf(b *aggregate.Board, title string, by map[runs][]*results.Attempt) 
 			list = append(list, Table{Title: title, Labels: of(0)})
 		}
 		line := lineOf(b.Agents[at], g)
+		line.Class = texts[line.Name]
 		line.Interval = b.Measures(b.Agents[at].Name, g)["any_medal_percentage"].Shown()
 		line.Labels = of(at + 1)
 		if g.Name == b.Agents[at].Overall.Name {
 			line.use(b, by)
 		}
 		list[i].Lines = append(list[i].Lines, line)
+	}
+	for _, class := range b.Classes() {
+		for _, a := range class {
+			texts[a.Name] = Class{a.ClassLetter, cmp.Or(b.ClassText(class), conditions.Unknown)}
+		}
 	}
 	for at, a := range b.Agents {
 		add(title, at, a.Overall)
@@ -266,7 +272,7 @@ func tablesOf(b *aggregate.Board, title string, by map[runs][]*results.Attempt) 
 }
 
 func lineOf(a aggregate.Agent, g aggregate.Group) Line {
-	l := Line{Place: a.PlaceText(), Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Class: Class{a.ClassLetter, cmp.Or(a.Class, conditions.Unknown)}, Seeds: g.Seeds, Competitions: len(g.Competitions), Percentages: g.Percentages}
+	l := Line{Place: a.PlaceText(), Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Seeds: g.Seeds, Competitions: len(g.Competitions), Percentages: g.Percentages}
 	if a.Rank != nil && g.Name == a.Overall.Name {
 		l.Rank, l.Wins = a.Rank.Text()
 	}

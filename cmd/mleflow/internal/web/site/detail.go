@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -265,7 +266,7 @@ func (a *Agent) figures() page.Grid {
 func (s *Site) agentSection(t *Table, a *Agent) section {
 	sec := section{Title: t.Name() + strings.TrimPrefix(a.Name, a.rows[0].Agent), Text: []string{"Checked: " + standingText(a.Standings) + "."}}
 	if a.Place > 0 {
-		class := lists.Where(t.Agents, func(other *Agent) bool { return other.Class == a.Class })
+		class := lists.Where(t.Agents, func(other *Agent) bool { return conditions.Comparable(other.Class) == conditions.Comparable(a.Class) })
 		sec.Text = append(sec.Text, fmt.Sprintf("Place %d of %d in its class%s, tie group %d.", a.Place, len(class), strings.TrimRight(" "+a.ClassLetter, " "), a.Group))
 	}
 	if a.Behind != nil {

@@ -276,10 +276,10 @@ func (s *Site) compareMasked() error {
 			}
 			class := map[string]string{}
 			for _, a := range other.Agents {
-				class[a.Name] = a.Class
+				class[a.Name] = conditions.Comparable(a.Class)
 			}
 			for _, a := range t.Agents {
-				if class[a.Name] != a.Class {
+				if class[a.Name] != conditions.Comparable(a.Class) {
 					continue // what differs is not owed to ids alone
 				}
 				plain, _ := t.Board.Graded(a.Name) // both have reports of it
