@@ -54,6 +54,7 @@ func (r *run) open() error {
 		if o.Requests, err = past.Unmet(); err != nil {
 			return err
 		}
+		r.continued, r.asked = past.Info.ID, o.Requests
 	}
 	c := r.e.opts.Capacity
 	o.Info.Argv, o.Info.Version, o.Info.Started, o.Info.Resumed = r.p.Pipeline.HideSensitive(r.opts.Args), r.e.opts.Version, r.started, r.resumed

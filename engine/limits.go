@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,18 +49,37 @@ func dollars(n int64) string { return strconv.FormatFloat(float64(n)/1e9, 'f', -
 
 // limit sets the budget or the deadline of the run.
 func (s *steering) limit(asked step.Request) (effect string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if asked.Act == step.SetBudget {
 		s.budget = &asked
 		_, _, total := s.watch.of("")
 		return fmt.Sprintf("once its models have cost %s, nothing new starts, and attempts that spend are stopped and graded; they have cost %s", dollars(asked.Budget), dollars(total)), nil
 	}
-	at := asked.Until.Local().Format("2006-01-02 15:04:05 MST")
+	at := shownTime(asked.Until)
 	if !asked.Until.After(time.Now()) {
 		return "", fmt.Errorf("the time %s has passed; mleflow runs drain starts nothing new", at)
 	}
 	s.deadline = &asked
 	return "at " + at + " nothing new starts, and attempts are stopped and graded", nil
 }
+
+// inRun completes the effect of a request to an attempt by what the run does.
+func (s *steering) inRun(asked step.Request, effect string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case asked.Act == step.Requeue && s.drained.Load():
+		return strings.Replace(effect, step.InTurn, "with the next apply, since this run starts nothing new", 1)
+	case asked.Act == step.Extend && asked.Budget > 0 && s.budget != nil:
+		return effect + "; the budget of the run stays " + dollars(s.budget.Budget)
+	case asked.Act == step.Extend && asked.Budget == 0 && s.deadline != nil:
+		return effect + "; the deadline of the run stays " + shownTime(s.deadline.Until)
+	}
+	return effect
+}
+
+func shownTime(at time.Time) string { return at.Local().Format("2006-01-02 15:04:05 MST") }
 
 // keepLimits ends the run once its deadline has passed or its budget is used up.
 func (s *steering) keepLimits(ctx context.Context) {

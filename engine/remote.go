@@ -370,7 +370,7 @@ func (r *run) elsewhere(ctx context.Context, n *node, l sched.Lease) error {
 	log := try.Lines(r.sink, n.plan.Name, r.openLog(n.plan.Name, l.Try))
 	n.outcome, err = r.e.opts.Elsewhere.Do(ctx, Job{
 		Place: n.place.Name, Address: n.plan.Name, Kind: n.Step.Kind, Args: c.args, Action: n.decision.id, Fields: n.decision.fields,
-		Try: l.Try, RunID: r.result.RunID, Fresh: n.fresh(), Tries: r.e.tries(ctx, n, c.Step), Sink: r.sink, Log: log, Requests: requests,
+		Try: l.Try, RunID: r.result.RunID, Fresh: n.fresh(), Tries: r.tries(ctx, n, c.Step), Sink: r.sink, Log: log, Requests: requests,
 	})
 	if err = errors.Join(err, log.Close()); err != nil {
 		return err

@@ -27,6 +27,10 @@ type run struct {
 	opts    ApplyOptions
 	started time.Time
 	resumed string
+	// continued is the run that this one continues, "" for none, and asked has what is asked
+	// again of its attempts.
+	continued string
+	asked     []step.Request
 	sink    event.Sink
 	journal *history.Run
 	// unrecorded is the reason why there is no journal, or nil.
@@ -220,13 +224,12 @@ func (r *run) try(ctx context.Context, n *node, l sched.Lease) error {
 	r.warnOnce(warnings)
 	t := try.Try{
 		Kind: n.Step.Kind, Args: c.args, Action: d.id, Fields: d.fields, Address: n.plan.Name, Number: l.Try,
-		RunID: r.result.RunID, Devices: l.Devices, Tries: r.e.tries(ctx, n, c.Step), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Try),
+		RunID: r.result.RunID, Devices: l.Devices, Tries: r.tries(ctx, n, c.Step), Cache: r.e.opts.Cache, Sink: r.sink, Log: r.openLog(n.plan.Name, l.Try),
 	}
 	if n.counted() {
 		var leave func()
 		t.Requests, leave = r.steering.enter(n.plan.Name)
 		defer leave()
-		t.Tries.Steered = r.steering.stalls(n.plan.Name)
 	}
 	return r.counted(ctx, n, l.Try, func() error { return r.complete(ctx, n, &t) })
 }
@@ -258,7 +261,9 @@ func (r *run) took(n *node, rec *cache.Record) {
 
 // tries counts the earlier tries at a step whose results vary and record the
 // conditions of their creation. An evicted result counts as one.
-func (e *Engine) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries) {
+func (r *run) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries) {
+	e := r.e
+	t.Steered = r.steering.stalls(n.plan.Name)
 	if c, ok := s.(step.Conditioned); !ok || len(c.Conditions()) == 0 || !n.Step.Kind.Varies {
 		return t
 	}
@@ -350,7 +355,7 @@ func (r *run) onEnd(task int, res sched.Result) {
 func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	n.ended = true
 	if n.counted() {
-		r.steering.over(n.plan.Name, status == event.Cancelled && !errors.Is(res.Err, step.ErrCancelled))
+		r.steering.over(n.plan.Name, status, res)
 	}
 	s, d := n.plan, n.decision
 	ev := event.StepFinished{At: event.Now(), Address: s.Name, Kind: s.Kind, Status: status, LastTry: res.Tries, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}
@@ -363,9 +368,14 @@ func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	case event.Failed:
 		ev.Error = res.Err.Error()
 		r.result.Failures = append(r.result.Failures, Failure{Address: s.Name, Err: res.Err})
+		if !r.opts.KeepGoing {
+			r.steering.drained.Store(true)
+		}
 	case event.Cancelled:
-		if errors.Is(res.Err, step.ErrCancelled) {
-			ev.Error = step.ErrCancelled.Error()
+		for _, by := range []error{step.ErrCancelled, step.ErrRequeued} {
+			if errors.Is(res.Err, by) {
+				ev.Error = by.Error()
+			}
 		}
 	case event.Skipped:
 		ev.Error = r.scheduled[res.Cause].plan.Name

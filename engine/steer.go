@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
@@ -29,19 +31,22 @@ type steering struct {
 	closing          map[string]step.Act
 
 	mu sync.Mutex
-	// live has the attempts that take requests, begun those that are about to, ended those
-	// that have ended, and held what waits until they take it.
-	live         map[string]chan step.Asked
-	begun, ended map[string]bool
-	held         map[string][]step.Request
+	// live has the attempts that take requests, begun those that are about to, ended why
+	// others take none any more, and held what waits until they take it.
+	live  map[string]chan step.Asked
+	begun map[string]bool
+	ended map[string]error
+	held  map[string][]step.Request
 	// extended is what every further try at an attempt gets again.
 	extended map[string][]step.Request
-	// requeued counts how often a stall has put attempts back.
+	// requeued counts how often a stall has put attempts back, in this run and before.
 	requeued map[string]int
+	// drained means that the run starts nothing new.
+	drained atomic.Bool
 }
 
 func newSteering(r *run) *steering {
-	return &steering{r: r, changes: make(chan sched.Change), closing: map[string]step.Act{}, watch: spending{phases: map[string]step.PhaseName{}, cost: map[string]int64{}}, live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]bool{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}, requeued: map[string]int{}}
+	return &steering{r: r, changes: make(chan sched.Change), attempts: map[string]bool{}, closing: map[string]step.Act{}, watch: spending{phases: map[string]step.PhaseName{}, cost: map[string]int64{}}, live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]error{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}, requeued: map[string]int{}}
 }
 
 // stall asks for what follows from a stall. It emits no event.
@@ -68,7 +73,7 @@ func (r *run) steer(ctx context.Context) (stop func()) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	requests := r.journal.Requests()
-	r.steering.survey(r.pl.nodes)
+	r.survey()
 	done := make(chan struct{})
 	look := func() (list []step.Request) {
 		list, refused := requests.New()
@@ -111,14 +116,45 @@ func (r *run) steer(ctx context.Context) (stop func()) {
 	}
 }
 
-// survey notes the attempts of a plan.
-func (s *steering) survey(nodes []*node) {
-	s.attempts = map[string]bool{}
-	for _, n := range nodes {
-		if n.counted() {
-			s.attempts[n.plan.Name] = true
-			s.ended[n.plan.Name] = n.cached()
+// survey notes the attempts of a plan, and records what earlier runs were asked: what holds for
+// these attempts, and what held for the run that this one continues. What is asked again is
+// answered again.
+func (r *run) survey() {
+	s, acts := r.steering, map[string][]event.Steered{}
+	inherit := func(run, address, name string) {
+		if _, read := acts[run]; !read {
+			acts[run] = nil // of a run that was removed
+			if past, err := r.e.opts.History.Open(run); err == nil {
+				acts[run], _ = past.Acts() //nolint:errcheck // what can be read of a damaged journal
+			}
 		}
+		for _, e := range acts[run] {
+			if e.Request.Address != address || slices.ContainsFunc(r.asked, func(again step.Request) bool { return again.ID == e.Request.ID }) {
+				continue
+			}
+			e.Request.Address = name
+			if r.sink.Emit(e); e.Request.Act == step.Requeue && e.Request.Author == step.OnStall {
+				s.requeued[name]++
+			}
+		}
+	}
+	inherit(r.continued, "", "")
+	for _, n := range r.pl.nodes {
+		name := n.plan.Name
+		run, address := r.continued, name
+		switch {
+		case !n.counted():
+			continue
+		case n.cached():
+			s.ended[name] = errEnded
+			if rec := n.decision.record; rec != nil && rec.Tries.Steered != "" {
+				run, address = rec.Run, rec.Address
+			}
+		case n.fresh():
+			run = ""
+		}
+		s.attempts[name] = true
+		inherit(run, address, name)
 	}
 }
 
@@ -161,6 +197,9 @@ func (s *steering) pass(ctx context.Context, asked step.Request) {
 		return
 	}
 	c.Done = func(err error) {
+		if c.Drain {
+			s.drained.Store(true)
+		}
 		if errors.Is(err, sched.ErrRunning) { // it has just been started
 			s.begin(asked.Address)
 			s.attempt(asked)
@@ -194,8 +233,8 @@ func (s *steering) attempt(asked step.Request) (drop bool) {
 		s.answer(asked, "", errors.New("the run has no such attempt"))
 	case asked.Author == step.OnStall && asked.Act == step.Requeue && s.requeued[asked.Address] >= step.MostRequeued:
 		s.answer(asked, "", fmt.Errorf("stalls have put it back %d times; stop or cancel it, or wait", step.MostRequeued))
-	case s.ended[asked.Address]:
-		s.answer(asked, "", errEnded)
+	case s.ended[asked.Address] != nil:
+		s.answer(asked, "", s.ended[asked.Address])
 	case to != nil:
 		s.send(to, asked, false)
 	case s.begun[asked.Address] || asked.Time.Before(s.r.started):
@@ -211,7 +250,7 @@ func (s *steering) attempt(asked step.Request) (drop bool) {
 // send passes a request to a live attempt, perhaps again.
 func (s *steering) send(to chan<- step.Asked, asked step.Request, again bool) {
 	answer := func(effect string, err error) {
-		s.answer(asked, effect, err)
+		s.answer(asked, s.inRun(asked, effect), err)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		switch {
@@ -268,16 +307,27 @@ func (s *steering) begin(address string) {
 
 // over notes that an attempt has ended. If the run was interrupted, what waits has no
 // answer, so that the next run takes it.
-func (s *steering) over(address string, interrupted bool) {
+func (s *steering) over(address string, status event.Status, res sched.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended[address] = true
+	why := errEnded
+	switch {
+	case errors.Is(res.Err, step.ErrRequeued):
+		why = errPutBack
+	case res.Tries == 0 && (status == event.Cancelled || status == event.Skipped):
+		why = errNotBegun
+	}
+	s.ended[address] = why
 	for _, asked := range s.held[address] {
-		if !interrupted {
-			s.answer(asked, "", errEnded)
+		if status != event.Cancelled || errors.Is(res.Err, step.ErrCancelled) {
+			s.answer(asked, "", why)
 		}
 	}
 	delete(s.held, address)
 }
 
-var errEnded = errors.New("it has ended")
+var (
+	errEnded    = errors.New("it has ended")
+	errPutBack  = errors.New("it was put back, and this run starts nothing new: the next apply goes on with it")
+	errNotBegun = errors.New("this run does not begin it; the next apply does")
+)

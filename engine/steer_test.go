@@ -90,10 +90,10 @@ func (r *rig) asks(t *testing.T, address string, list ...step.Request) event.Sin
 	})
 }
 
-// answers are those to requests, as text.
-func (r *rig) answers() (all []string) {
+// answers are those of the last run to requests, as text, or those of earlier ones.
+func (r *rig) answers(from ...string) (all []string) {
 	for _, e := range r.events {
-		if s, ok := e.(event.Steered); ok {
+		if s, ok := e.(event.Steered); ok && (s.From == "" && from == nil || slices.Contains(from, s.From)) {
 			all = append(all, strings.TrimSpace(string(s.Request.Act)+" "+s.Request.Address)+": "+s.Effect+s.Refused)
 		}
 	}
@@ -159,6 +159,75 @@ func TestSteer(t *testing.T) {
 		if f, ok := e.(event.StepFinished); ok && f.Address == "step.mix.grade" && strings.Join(f.Conditions, " ") != "steered=stopped@1s weather=sun" {
 			t.Errorf("the grade has the conditions %q", f.Conditions)
 		}
+	}
+}
+
+// TestDrained puts an attempt of a drained run back: only the next apply goes on with it, and
+// nobody asks it again. That apply records what the run was asked.
+func TestDrained(t *testing.T) {
+	r := newRig(t)
+	r.more = []step.Kind{steered(func(env *step.Env, one step.Asked) error {
+		for ; one.Act == step.Extend; one = <-env.Requests {
+			one.Answer("longer", nil)
+		}
+		one.Answer("it ends, and begins again "+step.InTurn, nil)
+		return step.ErrRequeued
+	})}
+	a, b := "step.steered.a", "step.steered.b"
+	until := time.Now().Add(24 * time.Hour)
+	o := engine.ApplyOptions{Parallelism: 1, Sink: event.Multi(r.asks(t, a,
+		step.Request{Act: step.SetDeadline, Until: until}, step.Request{Act: step.Extend, Address: a, ByMillis: 1000},
+		step.Request{Act: step.SetBudget, Budget: 25e8}, step.Request{Act: step.Extend, Address: a, Budget: 1e9}, step.Request{Act: step.Drain},
+	), event.SinkFunc(func(e event.Event) {
+		switch e := e.(type) {
+		case event.StepFinished:
+			if e.Address == b {
+				r.askLater(t, step.Request{Act: step.Stop, Address: b})
+			}
+		case event.Steered:
+			if e.Request.Address == b {
+				r.askLater(t, step.Request{Act: step.Requeue, Address: a})
+			}
+		}
+	}))}
+	res, diags := r.engine().Apply(t.Context(), r.program(attemptsText), o)
+	if diags.HasErrors() || res.Status != event.Cancelled || res.Counts[event.Cancelled] != 3 {
+		t.Fatalf("%v %+v", diags, res)
+	}
+	run, got := res.RunID, strings.Join(r.answers(), "\n")+"\n"
+	for _, want := range []string{
+		"extend " + a + ": longer; the deadline of the run stays " + until.Local().Format("2006-01-02 15:04:05"), "extend " + a + ": longer; the budget of the run stays 2.5 USD\n",
+		"stop " + b + ": this run does not begin it; the next apply does\n", "requeue " + a + ": it ends, and begins again with the next apply, since this run starts nothing new\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no answer %q in\n%s", want, got)
+		}
+	}
+	r.events = nil
+	r.more = []step.Kind{steered(func(env *step.Env, one step.Asked) error {
+		for _, other := range []step.Asked{one, <-env.Requests} {
+			if other.Act != step.Extend || !other.Again { // what was added holds
+				return fmt.Errorf("asked %+v", other.Request)
+			}
+			other.Answer("longer", nil)
+		}
+		return nil
+	})}
+	res, diags = r.engine().Apply(t.Context(), r.program(`step "steered" "a" { text = "a" }`), engine.ApplyOptions{Sink: r.asks(t, "")})
+	if diags.HasErrors() || res.Status != event.Ran {
+		t.Fatalf("%v %+v", diags, res)
+	}
+	second := res.RunID
+	if got := r.answers(run); len(got) != 4 || !strings.HasPrefix(got[0], "set deadline: ") || !strings.HasPrefix(got[1], "set budget: ") || !strings.HasPrefix(got[2], "drain: ") || !strings.HasPrefix(got[3], "requeue "+a) {
+		t.Errorf("of the run before it are %q", got)
+	}
+	// A third apply finds the result, with what was asked in both, and not what was asked of runs.
+	r.events = nil
+	if _, diags := r.engine().Apply(t.Context(), r.program(`step "steered" "a" { text = "a" }`), engine.ApplyOptions{Sink: r.asks(t, "")}); diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	if first, last := r.answers(run), r.answers(second); len(first) != 1 || !strings.HasPrefix(first[0], "requeue "+a) || len(last) != 2 || len(r.answers()) > 0 {
+		t.Errorf("at the third apply %q and %q", first, last)
 	}
 }
 
@@ -454,6 +523,75 @@ func TestOnStall(t *testing.T) {
 		if f, ok := e.(event.StepFinished); ok && strings.Join(f.Conditions, " ") != "steered=requeued_stalled steered=stopped@1s weather=sun" {
 			t.Errorf("the conditions are %q", f.Conditions)
 		}
+	}
+
+	// Over two applies: what the first one did counts.
+	authors = nil
+	killed, kill := context.WithCancelCause(t.Context())
+	kind.New = func(step.Args) (step.Step, error) {
+		return stander{waiter{func(env *step.Env, asked step.Asked) error {
+			if env.Try == 1 {
+				asked.Answer("as you say", nil)
+				return step.ErrRequeued
+			}
+			kill(errors.New("the process is killed"))
+			<-killed.Done()
+			return context.Cause(killed)
+		}}}, nil
+	}
+	r.more = []step.Kind{kind}
+	text = `step "steered" "a" { text = "twice" }`
+	if res, diags := r.engine().Apply(killed, r.program(text), engine.ApplyOptions{}); diags.HasErrors() || res.Status != event.Cancelled {
+		t.Fatalf("%v %+v", diags, res)
+	}
+	kind.New = func(step.Args) (step.Step, error) {
+		return stander{waiter{func(_ *step.Env, asked step.Asked) error {
+			authors = append(authors, asked.Author+" "+string(asked.Act))
+			asked.Answer("as you say", nil)
+			if asked.Act == step.Requeue {
+				return step.ErrRequeued
+			}
+			return nil
+		}}}, nil
+	}
+	r.more, r.events = []step.Kind{kind}, nil
+	if res, diags := r.engine().Apply(t.Context(), r.program(text), o); diags.HasErrors() || res.Status != event.Ran || len(authors) != 2 || authors[0] != step.OnStall+" requeue" || strings.HasPrefix(authors[1], step.OnStall) {
+		t.Fatalf("%v %+v asked by %q, answered %q", diags, res, authors, r.answers())
+	}
+	if got := strings.Join(r.answers(), "\n"); !strings.Contains(got, "stalls have put it back 2 times") {
+		t.Error(got)
+	}
+
+	// Once in the first apply, and not in the second: the result still says so.
+	kind.New = func(step.Args) (step.Step, error) {
+		return stander{waiter{func(env *step.Env, asked step.Asked) error {
+			asked.Answer("as you say", nil)
+			return step.ErrRequeued
+		}}}, nil
+	}
+	r.more, r.events = []step.Kind{kind}, nil
+	text = `step "steered" "a" { text = "once" }`
+	once, stop := context.WithCancelCause(t.Context())
+	end := event.SinkFunc(func(e event.Event) {
+		if _, again := e.(event.StepRetry); again {
+			stop(errors.New("the process is killed"))
+		}
+	})
+	if res, diags := r.engine().Apply(once, r.program(text), engine.ApplyOptions{Sink: end}); diags.HasErrors() || res.Status != event.Cancelled {
+		t.Fatalf("%v %+v", diags, res)
+	}
+	r.more = []step.Kind{steered(nil)}
+	if _, diags := r.engine().Apply(t.Context(), r.program(text), engine.ApplyOptions{Sink: r.asks(t, "")}); diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	says := false
+	for _, e := range r.events {
+		if f, ok := e.(event.StepFinished); ok {
+			says = slices.Contains(f.Conditions, "steered=requeued_stalled")
+		}
+	}
+	if !says {
+		t.Errorf("the result does not say that a stall put it back: %q", r.answers())
 	}
 
 	// Killed between the request and the act.

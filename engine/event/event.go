@@ -364,6 +364,9 @@ type Steered struct {
 	// Effect is what follows from it, Refused why nothing does. One of them is "".
 	Effect  string `json:"effect,omitempty"`
 	Refused string `json:"refused,omitempty"`
+	// From is the earlier run that was asked, "" for this one. What was asked of an attempt
+	// still holds, what was asked of that run itself held for that run only.
+	From string `json:"from,omitempty"`
 }
 
 // Stalled means that an attempt stands still, or that it works again.

@@ -198,6 +198,9 @@ func (p *Past) Finished(kinds ...string) iter.Seq2[event.StepFinished, error] {
 // finished begins the line of a StepFinished event.
 var finished = []byte(`{"type":"step_finished"`)
 
+// steered begins the line of an answer to a request.
+var steered = []byte(`{"type":"steered"`)
+
 // marksOf returns what the line of an event of a step of one of the kinds contains.
 func marksOf(kinds []string) [][]byte {
 	return lists.Of(kinds, func(kind string) []byte { return fmt.Appendf(nil, `"kind":%q,`, kind) })

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -159,19 +161,25 @@ func (p *Past) Unmet() (list []step.Request, err error) {
 	}
 	over, met, begun := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	requeues := map[string][]string{}
+	requeued := func(address string) {
+		for _, id := range requeues[address] {
+			met[id] = true
+		}
+	}
 	for e, err := range p.Events() {
 		switch e := e.(type) {
 		case event.StepFinished:
-			over[e.Address] = e.Status != event.Cancelled || e.Error != "" // a person cancelled it
+			over[e.Address] = e.Status != event.Cancelled || e.Error == step.ErrCancelled.Error()
+			if e.Error == step.ErrRequeued.Error() { // the run was drained
+				requeued(e.Address)
+			}
 		case event.Steered:
 			met[e.Request.ID], begun[e.Request.ID] = e.Refused != "", true
 			if e.Request.Act == step.Requeue {
 				requeues[e.Request.Address] = append(requeues[e.Request.Address], e.Request.ID)
 			}
 		case event.StepRetry:
-			for _, id := range requeues[e.Address] {
-				met[id] = true
-			}
+			requeued(e.Address)
 		}
 		if err != nil {
 			return nil, err
@@ -182,7 +190,34 @@ func (p *Past) Unmet() (list []step.Request, err error) {
 		return r.Address == "" || r.Author == step.OnStall && !begun[r.ID] || over[r.Address] || met[r.ID]
 	})
 	for i := range list {
-		list[i].Begun = begun[list[i].ID]
+		list[i].Begun = list[i].Begun || begun[list[i].ID]
+	}
+	return list, nil
+}
+
+// Acts returns what people, and stalls, asked of the run and its attempts that was done, each
+// with the run that was asked, oldest first. An attempt that was cancelled began again, so that
+// what was done before no longer holds.
+func (p *Past) Acts() (list []event.Steered, err error) {
+	seen := map[string]bool{}
+	for line, err := range p.lines(new(int64)) {
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.HasPrefix(line, steered) {
+			continue
+		}
+		e, _ := event.Decode(line)
+		s, ok := e.(event.Steered)
+		if !ok || s.Refused != "" || seen[s.Request.ID] || s.Request.Address == "" && s.From != "" {
+			continue
+		}
+		seen[s.Request.ID] = true
+		if s.From = cmp.Or(s.From, p.Info.ID); s.Request.Act != step.Cancel {
+			list = append(list, s)
+			continue
+		}
+		list = slices.DeleteFunc(list, func(other event.Steered) bool { return other.Request.Address == s.Request.Address })
 	}
 	return list, nil
 }

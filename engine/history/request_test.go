@@ -1,6 +1,7 @@
 package history
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mleflow/mleflow/engine/event"
@@ -36,6 +37,12 @@ func TestUnmet(t *testing.T) {
 		}, false, false},
 		{"requeue answered", step.Requeue, "", func(r step.Request) []event.Event { return []event.Event{answered(r, "")} }, true, true},
 		{"put back", step.Requeue, "", func(r step.Request) []event.Event { return []event.Event{answered(r, ""), retried} }, false, false},
+		{"put back in a drained run", step.Requeue, "", func(r step.Request) []event.Event {
+			return []event.Event{answered(r, ""), ended(event.Cancelled, "put back into the queue")}
+		}, false, false},
+		{"more time, and put back in a drained run", step.Extend, "", func(r step.Request) []event.Event {
+			return []event.Event{answered(r, ""), ended(event.Cancelled, "put back into the queue")}
+		}, true, true},
 		{"of a stall, not answered", step.Requeue, step.OnStall, func(step.Request) []event.Event { return nil }, false, false},
 		{"of a stall, answered", step.Requeue, step.OnStall, func(r step.Request) []event.Event { return []event.Event{answered(r, "")} }, true, true},
 	} {
@@ -65,5 +72,42 @@ func TestUnmet(t *testing.T) {
 				t.Errorf("%v: unmet %+v", err, list)
 			}
 		})
+	}
+}
+
+// TestActs lists what was done in a run and, for attempts, before it.
+func TestActs(t *testing.T) {
+	l := New(t.TempDir())
+	run := begin(t, l, Opening{})
+	did := func(id string, act step.Act, address, from, refused string) {
+		run.Emit(event.Steered{At: event.Now(), Request: step.Request{ID: id, Act: act, Address: address}, From: from, Refused: refused})
+	}
+	did("1", step.Drain, "", "older", "")
+	did("2", step.Requeue, "a", "older", "")
+	did("3", step.Extend, "b", "older", "")
+	did("4", step.SetGPUs, "", "", "")
+	did("5", step.Extend, "a", "", "")
+	did("5", step.Extend, "a", "", "") // again at the next try
+	did("6", step.Stop, "a", "", "it has ended")
+	did("7", step.Cancel, "b", "", "")
+	did("8", step.Requeue, "b", "", "")
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	past, err := l.Open(run.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := past.Acts()
+	var got []string
+	for _, s := range list {
+		from := s.From
+		if from == run.ID() {
+			from = "here"
+		}
+		got = append(got, s.Request.ID+" "+from)
+	}
+	if err != nil || strings.Join(got, ", ") != "2 older, 4 here, 5 here, 8 here" {
+		t.Errorf("%v: %q", err, got)
 	}
 }

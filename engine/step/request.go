@@ -77,6 +77,9 @@ type Request struct {
 	Begun bool `json:"begun,omitempty"`
 }
 
+// InTurn ends the effect of Requeue. The run replaces it if the turn does not come in it.
+const InTurn = "when its turn comes"
+
 // Ended returns the act by which an error of Run says that the step was ended, or "".
 func Ended(err error) Act {
 	switch {

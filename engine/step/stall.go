@@ -29,7 +29,7 @@ type Stall struct {
 // OnStall is the author of the requests that follow from a stall.
 const OnStall = "mleflow (on_stall)"
 
-// MostRequeued is how often a run puts a stalled attempt back into the queue.
+// MostRequeued is how often a stalled attempt is put back into the queue, over all applies.
 const MostRequeued = 2
 
 // The words of Env.Steered for an attempt that a stall ended, as a prefix of "@TIME", and

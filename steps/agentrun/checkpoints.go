@@ -247,7 +247,7 @@ func (c *checkpoints) take(ctx context.Context, why string) (*checkpoint.Checkpo
 // whole takes a checkpoint and makes it the latest.
 func (c *checkpoints) whole(ctx context.Context, why string) (*checkpoint.Checkpoint, error) {
 	files, bytes := c.memo.Counts()
-	n := &checkpoint.Checkpoint{Manifest: checkpoint.Manifest{Number: c.number + 1, Resumes: c.resumes, Why: why, Taken: time.Now().UTC(), Origin: c.origin()}}
+	n := &checkpoint.Checkpoint{Manifest: checkpoint.Manifest{Number: c.number + 1, Resumes: c.resumes, Adopted: c.adopted, Why: why, Taken: time.Now().UTC(), Origin: c.origin()}}
 	if why != checkpoint.Interrupted {
 		if err := c.ahead(ctx); err != nil {
 			return nil, err

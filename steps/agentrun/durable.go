@@ -109,6 +109,7 @@ func (r *resumption) find(ctx context.Context, action digest.ActionID) error {
 		return errLost
 	}
 	r.from, r.before, r.resumes = latest, latest.Used, latest.Resumes+1
+	r.adopted = max(r.adopted, latest.Adopted)
 	return nil
 }
 

@@ -32,6 +32,8 @@ type state struct {
 	// Before and Resumes are those of an attempt that went on from a checkpoint.
 	Before  time.Duration `json:"before_ns,omitempty"`
 	Resumes int           `json:"resumes,omitempty"`
+	// Adopted is how often a later process has continued with the agent.
+	Adopted int `json:"adopted,omitempty"`
 }
 
 const stateFile = "state.json"
@@ -94,7 +96,7 @@ func (p *place) left(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	p.startedAt(was.Started)
-	p.before, p.points.resumes = was.Before, was.Resumes
+	p.before, p.points.resumes, p.adopted = was.Before, was.Resumes, was.Adopted
 	if p.ended = p.recallEnd(ctx); p.ended != nil {
 		return true, nil
 	}
@@ -128,7 +130,7 @@ func empty(dir string) error {
 
 // remember writes the state for a later process.
 func (p *place) remember() error {
-	return claim.Save(filepath.Join(p.dirs.root, stateFile), state{Started: p.start(), Boot: claim.BootID(), Before: p.before, Resumes: p.points.resumes})
+	return claim.Save(filepath.Join(p.dirs.root, stateFile), state{Started: p.start(), Boot: claim.BootID(), Before: p.before, Resumes: p.points.resumes, Adopted: p.adopted})
 }
 
 // end is the end of an agent, with its output.

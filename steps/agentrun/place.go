@@ -51,6 +51,8 @@ type place struct {
 	// end if that process saw it but died before it had the result.
 	continued bool
 	ended     *end
+	// adopted is how often a process has continued with the agent of an earlier one.
+	adopted int
 	// models is the model gateway; nil if the agent has no models.
 	models *modelGate
 	// points takes checkpoints of the attempt.
@@ -112,6 +114,7 @@ func (p *place) findFolder(ctx context.Context, action string) error {
 	p.dirs, p.kept = p.layoutIn(dir), true
 	p.id = attemptID(action, dir)
 	if p.continued, err = p.left(ctx); err != nil || p.continued {
+		p.adopted++
 		return err
 	}
 	if p.runtime.End != nil { // an agent whose folder is gone

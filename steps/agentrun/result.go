@@ -35,6 +35,7 @@ type Stats struct {
 	Runtime           string   `json:"runtime"`
 	Isolated          bool     `json:"isolated"`
 	Resumed           bool     `json:"resumed"`
+	Adopted           int      `json:"adopted,omitempty"`
 	LostServices      []string `json:"lost_services"`
 	Devices           []string `json:"devices"`
 	Network           string   `json:"network"`
@@ -157,6 +158,9 @@ func (f *finished) values(h harvested) (cache.Outputs, error) {
 		LostServices: append([]string{}, exit.LostServices...), Devices: append([]string{}, f.env.Devices...),
 		Network: f.network(), Connections: f.gates.connections.Lines(), Validations: f.gates.validations.Lines(), ShimCalls: f.shimCalls,
 		LeftOut: append([]string{}, h.left...), Models: f.use, Enforced: map[string]string{},
+	}
+	if f.continued || f.points.resumes > 0 {
+		stats.Adopted = f.adopted
 	}
 	maps.Copy(stats.Enforced, exit.Enforced)
 	for _, note := range h.left {

@@ -41,10 +41,10 @@ func (s *setup) open(ctx context.Context) (_ *running, err error) {
 	if r.gates, err = openGates(ctx, s.place); err != nil {
 		return nil, err
 	}
-	if r.shots, err = openSnapshots(ctx, s.place); err != nil || s.continued {
-		return r, err
+	if r.shots, err = openSnapshots(ctx, s.place); err == nil && !s.continued {
+		err = r.tryIsolation(ctx)
 	}
-	if err := r.tryIsolation(ctx); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return r, s.remember()

@@ -103,9 +103,9 @@ const cancelled = "it ends and keeps nothing; the next apply begins it again"
 // requeued is the effect of Requeue.
 func (p *place) requeued() string {
 	if p.durable.onLoss == onLossResume {
-		return "it ends, and goes on from its checkpoint when its turn comes again"
+		return "it ends, and goes on from its checkpoint " + step.InTurn
 	}
-	return "it ends, and begins again when its turn comes"
+	return "it ends, and begins again " + step.InTurn
 }
 
 // stop notes that the agent is stopped after a time.

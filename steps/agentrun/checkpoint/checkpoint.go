@@ -24,6 +24,8 @@ type Manifest struct {
 	// attempt had gone on from one.
 	Number  int `json:"number"`
 	Resumes int `json:"resumes,omitempty"`
+	// Adopted is how often a later process has continued with the running agent.
+	Adopted int `json:"adopted,omitempty"`
 	// Ended means that the attempt has its result, so that nothing is left to resume.
 	Ended bool `json:"ended,omitempty"`
 	// Why is the reason for the checkpoint: Interval, Asked, Interrupted or Left.
@@ -204,7 +206,7 @@ func (p Place) End(ctx context.Context, result cache.Outputs) error {
 	if c == nil || c.Ended || err != nil {
 		return err
 	}
-	return p.Save(ctx, &Checkpoint{Manifest: Manifest{Number: c.Number + 1, Resumes: c.Resumes, Ended: true, Taken: time.Now().UTC(), Used: c.Used, Kept: c.Kept, Origin: c.Origin}, Result: result})
+	return p.Save(ctx, &Checkpoint{Manifest: Manifest{Number: c.Number + 1, Resumes: c.Resumes, Adopted: c.Adopted, Ended: true, Taken: time.Now().UTC(), Used: c.Used, Kept: c.Kept, Origin: c.Origin}, Result: result})
 }
 
 // Fork names the checkpoint from which another attempt begins.

@@ -64,7 +64,10 @@ func (p *Plain) line(e event.Event) string {
 	case event.StepFinished:
 		return p.finishedText(e)
 	case event.Steered:
-		return p.style.Warn("steered") + " " + When(e.Request.Address != "", e.Request.Address+": ") + SteeredText(e)
+		if e.From != "" && e.Request.Address != "" {
+			return "" // its result says so
+		}
+		return p.style.Warn("steered") + " " + When(e.Request.Address != "", e.Request.Address+": ") + origin(e) + SteeredText(e)
 	case event.Stalled:
 		if e.Over {
 			return "works again " + e.Address
@@ -214,8 +217,15 @@ func SteeredText(e event.Steered) string {
 	if e.Refused != "" {
 		return text + ", refused: " + OneLine(e.Refused)
 	}
-	return text + ": " + OneLine(e.Effect)
+	text += ": " + OneLine(e.Effect)
+	if e.Request.Address == "" {
+		text += When(e.From == "", " (for this run only)") + When(e.From != "", " (for that run only)")
+	}
+	return text
 }
+
+// origin says in which earlier run something was asked.
+func origin(e event.Steered) string { return When(e.From != "", "in run "+OneLine(e.From)+", ") }
 
 // actsShown is the most acts that a list shows.
 const actsShown = 20
@@ -231,9 +241,9 @@ func Acts(list []event.Steered) (texts []string) {
 	return texts
 }
 
-// ActText says when a person asked something, what it was, and what followed.
+// ActText says where and when a person asked something, what it was, and what followed.
 func ActText(e event.Steered) string {
-	return e.Time.UTC().Format("2006-01-02 15:04:05 UTC ") + SteeredText(e)
+	return origin(e) + e.Time.UTC().Format("2006-01-02 15:04:05 UTC ") + SteeredText(e)
 }
 
 // WarningText writes a warning with the step it belongs to, if any.

@@ -132,7 +132,8 @@ func showAttempts(a *app.App, entries []AttemptEntry) {
 		fmt.Fprintln(a.Stdout, "The run has no attempts.")
 		return
 	}
-	t := view.NewTable("Attempt", "State", ">Time", "Submission", ">Score", "Medal", "Node", "Reason", "By hand")
+	t := view.NewTable("Attempt", "State", ">Time", "Submission", ">Score", "Medal", "Node")
+	var below []string
 	for _, e := range entries {
 		state, spent, score := e.Ended, "", ""
 		if e.Part != "" {
@@ -147,10 +148,17 @@ func showAttempts(a *app.App, entries []AttemptEntry) {
 		if e.Exact != nil {
 			score = strconv.FormatFloat(*e.Exact, 'f', 5, 64)
 		}
-		t.Row(e.Name, state, spent, string(e.Submission), score, e.Medal, e.Node, e.Reason, e.ByHand)
+		t.Row(e.Name, state, spent, string(e.Submission), score, e.Medal, e.Node)
+		if e.Reason != "" {
+			below = append(below, view.OneLine(e.Name)+": "+view.OneLine(e.Reason))
+		}
+	}
+	for _, e := range entries {
+		below = append(below, lists.Of(e.Steered, func(s event.Steered) string { return "By hand: " + view.OneLine(e.Name) + ": " + view.ActText(s) })...)
 	}
 	t.Fit(1, view.Width(a.Stdout))
 	a.Table(t)
+	fmt.Fprint(a.Stdout, view.When(len(below) > 0, "\n"+strings.Join(below, "\n")+"\n"))
 }
 
 // steerFlags are those of commands that steer attempts.

@@ -345,6 +345,9 @@ func (t *tried) made() bool {
 	return t.end != nil && (t.end.Status == history.StatusRan || t.end.Status == history.StatusNotFinal)
 }
 
+// found reports whether it ended with a result that another one had made.
+func (t *tried) found() bool { return t.end != nil && t.end.Status == history.StatusFound }
+
 // subject is the mark of the agent itself, whatever its name; empty in older chains.
 func (t *tried) subject() string {
 	if len(t.began.Subjects) > 2 {
@@ -423,21 +426,32 @@ func (w *walk) find(r record) (open *tried) {
 }
 
 // went marks what a published attempt went on with: as many beginnings without a result
-// before it as its record says.
+// before it as its record says, and those since the run whose worker made it.
 func (w *walk) went(t *tried, r record) {
 	var stats agentrun.Stats
 	_ = json.Unmarshal(r.Outputs["stats"].Value, &stats)
-	n := r.Resumes
-	if stats.Resumed {
+	n := r.Resumes + stats.Adopted
+	if stats.Resumed && stats.Adopted == 0 { // an older version did not count
 		n++
 	}
-	for _, before := range slices.Backward(w.tried[:slices.Index(w.tried, t)]) {
-		if n == 0 || before.began.Action == t.began.Action && before.made() {
+	same := lists.Where(w.tried, func(one *tried) bool { return one.began.Action == t.began.Action })
+	at := slices.Index(same, t)
+	for i, one := range slices.Backward(same[:at+1]) {
+		if one.began.Run == r.Run { // its worker, which later runs adopted
+			n += at - i
+			break
+		}
+	}
+	if found := slices.IndexFunc(same[at:], func(one *tried) bool { return one.found() }); found > 0 {
+		for _, later := range same[at+1 : at+found] {
+			later.went = later.went || later.end == nil && later.began.Why == ""
+		}
+	}
+	for _, before := range slices.Backward(same[:at]) {
+		if n == 0 || before.made() {
 			return
 		}
-		if before.began.Action == t.began.Action {
-			before.went, n = true, n-1
-		}
+		before.went, n = true, n-1
 	}
 }
 
@@ -457,7 +471,7 @@ func (c *Chain) count(r record, w *walk, records []record) {
 			t.Steered++
 		}
 		switch {
-		case one.began.Subjects[0] != t.at || one.went || one.end != nil && one.end.Status == history.StatusFound && !one.published:
+		case one.began.Subjects[0] != t.at || one.went || one.found() && !one.published:
 			continue
 		case one.began.Subjects[1] != t.agent:
 			t.Beside++

@@ -52,11 +52,16 @@ func TestTried(t *testing.T) {
 	twice.Resumes = 2
 	left := attemptAt("b", "x")
 	left.Outputs["stats"] = cache.Value{JSON: json.RawMessage(`{"resumed":true}`)}
+	adopted := attemptAt("d", "x")
+	adopted.Outputs["stats"] = cache.Value{JSON: json.RawMessage(`{"resumed":true,"adopted":3}`)}
+	both := attemptAt("d", "x")
+	both.Resumes, both.Outputs["stats"] = 1, cache.Value{JSON: json.RawMessage(`{"resumed":true,"adopted":2}`)}
+	worker := attemptAt("a", "x")
 	far := attemptAt("elsewhere", "x")
 	far.Begun = 5
 	for name, c := range map[string]struct {
 		rec    *cache.Record
-		runs   string // run and status of each apply
+		runs   string // run and status of each apply; "gave it": ran, with the record's result
 		latest string
 		want   Tried
 		gap    string
@@ -69,6 +74,13 @@ func TestTried(t *testing.T) {
 		"killed, went on":         {rec: resumed, runs: "a ,b ran", want: Tried{Began: 1, Published: 1, Keys: 1}},
 		"left running":            {rec: left, runs: "a cancelled,b ran", want: Tried{Began: 1, Published: 1, Keys: 1}},
 		"went on twice":           {rec: twice, runs: "a cancelled,b ,c ran", want: Tried{Began: 1, Published: 1, Keys: 1}},
+		"left running thrice":     {rec: adopted, runs: "a ,b cancelled,c ,d ran", want: Tried{Began: 1, Published: 1, Keys: 1}},
+		"adopted, then went on":   {rec: both, runs: "a ,b ,c ,d ran", want: Tried{Began: 1, Published: 1, Keys: 1}},
+		"adopted, and one before": {rec: adopted, runs: "z ,a ,b ,c ,d ran", want: Tried{Began: 2, Published: 1, Unended: 1, Keys: 1}},
+		"a worker's, adopted":     {rec: worker, runs: "a ,b ,c gave it", want: Tried{Began: 1, Published: 1, Keys: 1}},
+		"a worker's, one before":  {rec: worker, runs: "z ,a ,b ,c gave it", want: Tried{Began: 2, Published: 1, Unended: 1, Keys: 1}},
+		"a worker's, found":       {rec: worker, runs: "a ,b ,c found", latest: "c", want: Tried{Began: 1, Published: 1, Keys: 1}},
+		"a worker's, one after":   {rec: worker, runs: "a ,b ", latest: "b", want: Tried{Began: 2, Published: 1, Unended: 1, Keys: 1}},
 		"went on only once":       {rec: resumed, runs: "z cancelled,a cancelled,b ran", want: Tried{Began: 2, Published: 1, Cancelled: 1, Keys: 1}},
 		"never over a result":     {rec: resumed, runs: "a ran,b ran", want: Tried{Began: 2, Published: 1, Unpublished: 1, Keys: 1}},
 		"the provider failed":     {rec: attemptAt("b", "x"), runs: "a not_final,b ran", want: Tried{Began: 2, Published: 1, NotFinal: 1, Keys: 1}},
@@ -97,6 +109,9 @@ func TestTried(t *testing.T) {
 				other := c.rec
 				if status == history.StatusRan && run != c.rec.Run || status == history.StatusNotFinal {
 					other = attemptAt(run, "another")
+				}
+				if status == "gave it" {
+					status = history.StatusRan
 				}
 				begins(t, l, other, run, status)
 			}
