@@ -31,8 +31,8 @@ type run struct {
 	// again of its attempts.
 	continued string
 	asked     []step.Request
-	sink    event.Sink
-	journal *history.Run
+	sink      event.Sink
+	journal   *history.Run
 	// unrecorded is the reason why there is no journal, or nil.
 	unrecorded error
 	result     Result

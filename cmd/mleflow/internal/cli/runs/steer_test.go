@@ -14,10 +14,11 @@ import (
 // TestShowAttempts has reasons and acts below a table that fits into 100 columns.
 func TestShowAttempts(t *testing.T) {
 	at := event.At{Time: time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)}
-	extend := step.Request{Act: step.Extend, Author: "ada@lab", Reason: "close to a result"}
+	const address = "step.agent-run.a"
+	extend := step.Request{Act: step.Extend, Address: address, Author: "ada@lab", Reason: "close to a result"}
 	list := []AttemptEntry{
 		{Name: "aide/leaf-classification/0", Ended: "scored, stopped early", Seconds: 4000, Submission: step.SubmissionValid, Exact: new(0.25), Medal: "bronze", Node: "node-17",
-			Steered: []event.Steered{{At: at, Request: extend, Effect: "its time limit is 26h now", From: "r1"}, {At: at, Request: step.Request{Act: step.Stop, Author: "bob@lab"}, Refused: "its agent does not run"}}},
+			Steered: []event.Steered{{At: at, Request: extend, Effect: "its time limit is 26h now", From: "r1"}, {At: at, Request: step.Request{Act: step.Stop, Address: address, Author: "bob@lab"}, Refused: "its agent does not run"}}},
 		{Name: "aide/leaf-classification/1", Ended: "interrupted", Reason: strings.Repeat("a long reason ", 12)},
 	}
 	var out bytes.Buffer
