@@ -103,3 +103,52 @@ func TestCancelAndRequeue(t *testing.T) {
 		}
 	}
 }
+
+// before asks for an act before an attempt starts, as of an earlier run, and passes on the
+// answer.
+func before(b *steptest.Bench, act step.Act) <-chan error {
+	b.Requests = make(chan step.Asked, 1)
+	answered := make(chan error, 1)
+	b.Requests <- step.Asked{Request: step.Request{Act: act, Author: "me@here", Time: time.Now().Add(-time.Second)}, Again: true, Answer: func(_ string, err error) { answered <- err }}
+	return answered
+}
+
+// TestGone asks for acts on an agent that is gone and has left nothing: its successor is not
+// stopped, and none begins only to be ended.
+func TestGone(t *testing.T) {
+	for act, want := range map[step.Act]struct {
+		err     error
+		refused bool
+	}{step.Stop: {nil, true}, step.Requeue: {step.ErrRequeued, false}, step.Cancel: {step.ErrCancelled, false}} {
+		b := newBench(t)
+		sign := signOf(t)
+		answered := before(b, act)
+		_, err := b.Run(t, values(b, t, shell(submits+"sleep 1; touch "+sign)))
+		_, missing := os.Stat(sign)
+		if !errors.Is(err, want.err) || (missing != nil) != (want.err != nil) || len(b.Steered()) > 0 {
+			t.Errorf("%s: %v, ran to its end: %v, steered %q\n%s", act, err, missing, b.Steered(), b.Log())
+		}
+		if err := <-answered; (err != nil) != want.refused {
+			t.Errorf("%s: answered %v", act, err)
+		}
+	}
+}
+
+// TestStopGone stops an attempt whose agent is gone and has left a checkpoint: what it had
+// submitted by then is the result, and no other agent runs.
+func TestStopGone(t *testing.T) {
+	b, _, _ := benchOnDisk(t)
+	sign := signOf(t)
+	args := durableArgs(b, t, "resume", submits+"touch "+sign+"; sleep 60")
+	if _, err := b.RunIn(t, until(t, sign), steptest.WorkDir(t), args); err == nil {
+		t.Fatal("not interrupted")
+	}
+	answered := before(b, step.Stop)
+	got := run(t, b, args)
+	if err := <-answered; err != nil || got.Outcome != "stopped_early" || got.Code["lives"] != "life\n" || !strings.HasPrefix(got.Submission["submission.csv"], "id,y") {
+		t.Errorf("%v, %+v\n%s", err, got, b.Log())
+	}
+	if words := strings.Join(b.Steered(), " "); !regexp.MustCompile(`^stopped@\d+s$`).MatchString(words) {
+		t.Errorf("steered %q", words)
+	}
+}
