@@ -350,7 +350,7 @@ func (r *run) onEnd(task int, res sched.Result) {
 func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	n.ended = true
 	if n.counted() {
-		r.steering.over(n.plan.Name, status == event.Cancelled && !errors.Is(res.Err, step.ErrCancelled))
+		r.steering.over(n.plan.Name, n.steered(), status == event.Cancelled && !errors.Is(res.Err, step.ErrCancelled))
 	}
 	s, d := n.plan, n.decision
 	ev := event.StepFinished{At: event.Now(), Address: s.Name, Kind: s.Kind, Status: status, LastTry: res.Tries, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,10 +40,12 @@ type steering struct {
 	extended map[string][]step.Request
 	// requeued counts how often a stall has put attempts back.
 	requeued map[string]int
+	// met is how those that have ended were steered; see step.Env.Steered.
+	met map[string]string
 }
 
 func newSteering(r *run) *steering {
-	return &steering{r: r, changes: make(chan sched.Change), closing: map[string]step.Act{}, watch: spending{phases: map[string]step.PhaseName{}, cost: map[string]int64{}}, live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]bool{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}, requeued: map[string]int{}}
+	return &steering{r: r, changes: make(chan sched.Change), closing: map[string]step.Act{}, watch: spending{phases: map[string]step.PhaseName{}, cost: map[string]int64{}}, live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]bool{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}, requeued: map[string]int{}, met: map[string]string{}}
 }
 
 // stall asks for what follows from a stall. It emits no event.
@@ -117,7 +121,7 @@ func (s *steering) survey(nodes []*node) {
 	for _, n := range nodes {
 		if n.counted() {
 			s.attempts[n.plan.Name] = true
-			s.ended[n.plan.Name] = n.cached()
+			s.ended[n.plan.Name], s.met[n.plan.Name] = n.cached(), n.steered()
 		}
 	}
 }
@@ -195,7 +199,7 @@ func (s *steering) attempt(asked step.Request) (drop bool) {
 	case asked.Author == step.OnStall && asked.Act == step.Requeue && s.requeued[asked.Address] >= step.MostRequeued:
 		s.answer(asked, "", fmt.Errorf("stalls have put it back %d times; stop or cancel it, or wait", step.MostRequeued))
 	case s.ended[asked.Address]:
-		s.answer(asked, "", errEnded)
+		s.missed(asked)
 	case to != nil:
 		s.send(to, asked, false)
 	case s.begun[asked.Address] || asked.Time.Before(s.r.started):
@@ -266,18 +270,29 @@ func (s *steering) begin(address string) {
 	s.begun[address] = true
 }
 
-// over notes that an attempt has ended. If the run was interrupted, what waits has no
-// answer, so that the next run takes it.
-func (s *steering) over(address string, interrupted bool) {
+// over notes that an attempt has ended, and how it was steered. If the run was interrupted,
+// what waits has no answer, so that the next run takes it.
+func (s *steering) over(address, steered string, interrupted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended[address] = true
+	s.ended[address], s.met[address] = true, steered
 	for _, asked := range s.held[address] {
 		if !interrupted {
-			s.answer(asked, "", errEnded)
+			s.missed(asked)
 		}
 	}
 	delete(s.held, address)
+}
+
+// missed answers what was asked of an attempt that has ended. An earlier run may have done
+// it, and been killed before it could say so.
+func (s *steering) missed(asked step.Request) {
+	done := func(word string) bool { return step.ActOf(word) == asked.Act }
+	if asked.Time.Before(s.r.started) && slices.ContainsFunc(strings.Fields(s.met[asked.Address]), done) {
+		s.answer(asked, "it was done before this run", nil)
+		return
+	}
+	s.answer(asked, "", errEnded)
 }
 
 var errEnded = errors.New("it has ended")

@@ -182,7 +182,7 @@ func (p *Past) Unmet() (list []step.Request, err error) {
 		return r.Address == "" || r.Author == step.OnStall && !begun[r.ID] || over[r.Address] || met[r.ID]
 	})
 	for i := range list {
-		list[i].Begun = begun[list[i].ID]
+		list[i].Begun = list[i].Begun || begun[list[i].ID]
 	}
 	return list, nil
 }

@@ -52,7 +52,7 @@ func (p *place) obey(ctx context.Context, end context.CancelCauseFunc) (goOn, st
 				}
 			case done := <-ready:
 				set = true
-				early = slices.DeleteFunc(early, func(asked step.Asked) bool { return p.gone(asked) || p.goOn(asked) })
+				early = slices.DeleteFunc(early, func(asked step.Asked) bool { return p.goOn(asked) || p.gone(asked) })
 				close(done)
 				if p.begun != nil {
 					p.phases.await(ctx, step.Running)
@@ -88,12 +88,19 @@ func (p *place) obey(ctx context.Context, end context.CancelCauseFunc) (goOn, st
 // errGone refuses to stop an agent that does not run any more.
 var errGone = errors.New("its agent was gone, or had not started, and nothing that it submitted is left; another one begins")
 
-// gone refuses to stop an agent that had left nothing before this one started.
+// gone answers what was asked of an agent that was gone before this one started. One that
+// goes on from a checkpoint can still be stopped.
 func (p *place) gone(asked step.Asked) bool {
-	if asked.Act != step.Stop || !asked.Again || p.continued || p.points.resumed() || asked.Time.After(p.start()) {
+	switch {
+	case !asked.Again || p.continued || asked.Time.After(p.start()):
+		return false
+	case asked.Act == step.Requeue:
+		asked.Answer("its agent was gone, and another one has begun", nil)
+	case asked.Act == step.Stop && !p.points.resumed():
+		asked.Answer("", errGone)
+	default:
 		return false
 	}
-	asked.Answer("", errGone)
 	return true
 }
 
@@ -103,6 +110,8 @@ func (p *place) goOn(asked step.Asked) bool {
 	effect := ""
 	switch {
 	case !asked.Again || asked.Act == step.Extend || p.continued && !asked.Begun:
+		return false
+	case asked.Act == step.Stop && !p.continued && !p.points.resumed():
 		return false
 	case asked.Act == step.Stop:
 		after := p.before
