@@ -24,6 +24,7 @@ func (p *place) obey(ctx context.Context, end context.CancelCauseFunc) (goOn, st
 	early := make([]step.Asked, len(p.env.Requests))
 	for i := range early {
 		early[i] = <-p.env.Requests
+		p.stopped = p.stopped || early[i].Again && early[i].Act == step.Stop
 	}
 	answer := func(asked step.Asked) {
 		if asked.Again {
@@ -109,7 +110,7 @@ func (p *place) gone(asked step.Asked) bool {
 func (p *place) goOn(asked step.Asked) bool {
 	effect := ""
 	switch {
-	case !asked.Again || asked.Act == step.Extend || p.continued && !asked.Begun:
+	case !asked.Again || asked.Act == step.Extend || p.continued && !asked.Begun && !p.lost:
 		return false
 	case asked.Act == step.Stop && !p.continued && !p.points.resumed():
 		return false

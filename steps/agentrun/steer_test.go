@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
 
@@ -150,5 +151,29 @@ func TestStopGone(t *testing.T) {
 	}
 	if words := strings.Join(b.Steered(), " "); !regexp.MustCompile(`^stopped@\d+s$`).MatchString(words) {
 		t.Errorf("steered %q", words)
+	}
+}
+
+// TestStopLost stops an attempt whose agent is gone without a trace, as if mleflow was killed
+// when it had just ended it, but not its folder.
+func TestStopLost(t *testing.T) {
+	m := &machine{running: map[string]executor.Spec{}, command: func(s executor.Spec) error { return submit(s, "old\n") }}
+	b := newBench(t, m.runtime())
+	args := values(b, t, who([]string{"/agent"}, nil))
+	kill(t, b, m, args)
+	for id, spec := range m.running {
+		if err := submit(spec, "old\n"); err != nil {
+			t.Fatal(err)
+		}
+		delete(m.running, id)
+	}
+	m.command = func(executor.Spec) error { return errors.New("another agent runs") }
+	answered := before(b, step.Stop)
+	got := run(t, b, args)
+	if err := <-answered; err != nil || got.Outcome != "stopped_early" || got.Submission["submission.csv"] != "old\n" || len(b.Steered()) != 1 {
+		t.Errorf("%v, %+v, steered %q\n%s", err, got, b.Steered(), b.Log())
+	}
+	if list := kept(t, b); len(list) != 0 {
+		t.Errorf("still kept: %v", list)
 	}
 }
