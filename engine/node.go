@@ -71,6 +71,14 @@ func (n *node) mayRepeat(d *decision) bool { return d.record == nil && d.ignored
 // cached reports whether its outputs are already known to the plan.
 func (n *node) cached() bool { return n.plan.Action == plan.Cached && n.same == nil }
 
+// steered is how people steered the attempt that has the node's result.
+func (n *node) steered() string {
+	if d := n.decision; d != nil && d.record != nil {
+		return d.record.Tries.Steered
+	}
+	return ""
+}
+
 // idle reports whether there is nothing to do for it.
 func (n *node) idle() bool { return n.cached() || n.plan.Action == plan.Unneeded }
 

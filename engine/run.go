@@ -355,7 +355,7 @@ func (r *run) onEnd(task int, res sched.Result) {
 func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	n.ended = true
 	if n.counted() {
-		r.steering.over(n.plan.Name, status, res)
+		r.steering.over(n.plan.Name, n.steered(), status, res)
 	}
 	s, d := n.plan, n.decision
 	ev := event.StepFinished{At: event.Now(), Address: s.Name, Kind: s.Kind, Status: status, LastTry: res.Tries, DurationMillis: res.Ended.Sub(res.Started).Milliseconds()}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,12 +42,14 @@ type steering struct {
 	extended map[string][]step.Request
 	// requeued counts how often a stall has put attempts back, in this run and before.
 	requeued map[string]int
+	// met is how those that have ended were steered; see step.Env.Steered.
+	met map[string]string
 	// drained means that the run starts nothing new.
 	drained atomic.Bool
 }
 
 func newSteering(r *run) *steering {
-	return &steering{r: r, changes: make(chan sched.Change), attempts: map[string]bool{}, closing: map[string]step.Act{}, watch: spending{phases: map[string]step.PhaseName{}, cost: map[string]int64{}}, live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]error{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}, requeued: map[string]int{}}
+	return &steering{r: r, changes: make(chan sched.Change), attempts: map[string]bool{}, closing: map[string]step.Act{}, watch: spending{phases: map[string]step.PhaseName{}, cost: map[string]int64{}}, live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]error{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}, requeued: map[string]int{}, met: map[string]string{}}
 }
 
 // stall asks for what follows from a stall. It emits no event.
@@ -146,7 +149,7 @@ func (r *run) survey() {
 		case !n.counted():
 			continue
 		case n.cached():
-			s.ended[name] = errEnded
+			s.ended[name], s.met[name] = errEnded, n.steered()
 			if rec := n.decision.record; rec != nil && rec.Tries.Steered != "" {
 				run, address = rec.Run, rec.Address
 			}
@@ -234,7 +237,7 @@ func (s *steering) attempt(asked step.Request) (drop bool) {
 	case asked.Author == step.OnStall && asked.Act == step.Requeue && s.requeued[asked.Address] >= step.MostRequeued:
 		s.answer(asked, "", fmt.Errorf("stalls have put it back %d times; stop or cancel it, or wait", step.MostRequeued))
 	case s.ended[asked.Address] != nil:
-		s.answer(asked, "", s.ended[asked.Address])
+		s.missed(asked)
 	case to != nil:
 		s.send(to, asked, false)
 	case s.begun[asked.Address] || asked.Time.Before(s.r.started):
@@ -305,9 +308,9 @@ func (s *steering) begin(address string) {
 	s.begun[address] = true
 }
 
-// over notes that an attempt has ended. If the run was interrupted, what waits has no
-// answer, so that the next run takes it.
-func (s *steering) over(address string, status event.Status, res sched.Result) {
+// over notes that an attempt has ended, and how it was steered. If the run was interrupted,
+// what waits has no answer, so that the next run takes it.
+func (s *steering) over(address, steered string, status event.Status, res sched.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	why := errEnded
@@ -317,10 +320,10 @@ func (s *steering) over(address string, status event.Status, res sched.Result) {
 	case res.Tries == 0 && (status == event.Cancelled || status == event.Skipped):
 		why = errNotBegun
 	}
-	s.ended[address] = why
+	s.ended[address], s.met[address] = why, steered
 	for _, asked := range s.held[address] {
 		if status != event.Cancelled || errors.Is(res.Err, step.ErrCancelled) {
-			s.answer(asked, "", why)
+			s.missed(asked)
 		}
 	}
 	delete(s.held, address)
@@ -331,3 +334,14 @@ var (
 	errPutBack  = errors.New("it was put back, and this run starts nothing new: the next apply goes on with it")
 	errNotBegun = errors.New("this run does not begin it; the next apply does")
 )
+
+// missed answers what was asked of an attempt that has ended. An earlier run may have done
+// it, and been killed before it could say so.
+func (s *steering) missed(asked step.Request) {
+	done := func(word string) bool { return step.ActOf(word) == asked.Act }
+	if asked.Time.Before(s.r.started) && slices.ContainsFunc(strings.Fields(s.met[asked.Address]), done) {
+		s.answer(asked, "it was done before this run", nil)
+		return
+	}
+	s.answer(asked, "", s.ended[asked.Address])
+}

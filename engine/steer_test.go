@@ -313,6 +313,37 @@ func TestBegun(t *testing.T) {
 	}
 }
 
+// TestDoneUnsaid asks for something that an earlier run did, and was killed before it could
+// say so: the next run finds the result, and says it.
+func TestDoneUnsaid(t *testing.T) {
+	r := newRig(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	a, text := "step.steered.a", `step "steered" "a" { text = "a" }`
+	r.more = []step.Kind{steered(func(*step.Env, step.Asked) error {
+		cancel(errors.New("the process is killed"))
+		return context.Cause(ctx)
+	})}
+	o := engine.ApplyOptions{Sink: r.asks(t, a, step.Request{Act: step.Stop, Address: a}, step.Request{Act: step.Extend, Address: a, ByMillis: 1000})}
+	if res, diags := r.engine().Apply(ctx, r.program(text), o); diags.HasErrors() || res.Status != event.Cancelled {
+		t.Fatalf("%v %+v", diags, res)
+	}
+	r.more = []step.Kind{steered(nil)}
+	killed := r.history
+	r.history = history.New(t.TempDir()) // it tells nothing to the run that is killed
+	if res, diags := r.engine().Apply(t.Context(), r.program(text), engine.ApplyOptions{}); diags.HasErrors() || res.Status != event.Ran {
+		t.Fatalf("%v %+v", diags, res)
+	}
+	r.history, r.events = killed, nil
+	if res, diags := r.engine().Apply(t.Context(), r.program(text), engine.ApplyOptions{Sink: r.asks(t, "")}); diags.HasErrors() || res.Status != event.Ran {
+		t.Fatalf("%v %+v", diags, res)
+	}
+	answers := r.answers()
+	slices.Sort(answers)
+	if want := []string{"extend " + a + ": it has ended", "stop " + a + ": it was done before this run"}; !slices.Equal(answers, want) {
+		t.Errorf("answered %q, want %q", answers, want)
+	}
+}
+
 // atHand is an attempt that takes the requests that are there when it starts.
 type atHand struct{ to *[]step.Asked }
 

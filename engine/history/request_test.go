@@ -26,25 +26,27 @@ func TestUnmet(t *testing.T) {
 		then     func(r step.Request) []event.Event
 		unmet    bool
 		hasBegun bool
+		earlier  bool
 	}{
-		{"not answered", step.Stop, "", func(step.Request) []event.Event { return nil }, true, false},
-		{"refused", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, "no")} }, false, false},
-		{"answered", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, "")} }, true, true},
-		{"done", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, ""), ended(event.Ran, "")} }, false, false},
-		{"interrupted", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, ""), ended(event.Cancelled, "")} }, true, true},
+		{"not answered", step.Stop, "", func(step.Request) []event.Event { return nil }, true, false, false},
+		{"answered in a run before", step.Stop, "", func(step.Request) []event.Event { return nil }, true, true, true},
+		{"refused", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, "no")} }, false, false, false},
+		{"answered", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, "")} }, true, true, false},
+		{"done", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, ""), ended(event.Ran, "")} }, false, false, false},
+		{"interrupted", step.Stop, "", func(r step.Request) []event.Event { return []event.Event{answered(r, ""), ended(event.Cancelled, "")} }, true, true, false},
 		{"cancelled by hand", step.Cancel, "", func(r step.Request) []event.Event {
 			return []event.Event{answered(r, ""), ended(event.Cancelled, "cancelled by hand")}
-		}, false, false},
-		{"requeue answered", step.Requeue, "", func(r step.Request) []event.Event { return []event.Event{answered(r, "")} }, true, true},
-		{"put back", step.Requeue, "", func(r step.Request) []event.Event { return []event.Event{answered(r, ""), retried} }, false, false},
+		}, false, false, false},
+		{"requeue answered", step.Requeue, "", func(r step.Request) []event.Event { return []event.Event{answered(r, "")} }, true, true, false},
+		{"put back", step.Requeue, "", func(r step.Request) []event.Event { return []event.Event{answered(r, ""), retried} }, false, false, false},
 		{"put back in a drained run", step.Requeue, "", func(r step.Request) []event.Event {
 			return []event.Event{answered(r, ""), ended(event.Cancelled, "put back into the queue")}
-		}, false, false},
+		}, false, false, false},
 		{"more time, and put back in a drained run", step.Extend, "", func(r step.Request) []event.Event {
 			return []event.Event{answered(r, ""), ended(event.Cancelled, "put back into the queue")}
-		}, true, true},
-		{"of a stall, not answered", step.Requeue, step.OnStall, func(step.Request) []event.Event { return nil }, false, false},
-		{"of a stall, answered", step.Requeue, step.OnStall, func(r step.Request) []event.Event { return []event.Event{answered(r, "")} }, true, true},
+		}, true, true, false},
+		{"of a stall, not answered", step.Requeue, step.OnStall, func(step.Request) []event.Event { return nil }, false, false, false},
+		{"of a stall, answered", step.Requeue, step.OnStall, func(r step.Request) []event.Event { return []event.Event{answered(r, "")} }, true, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := New(t.TempDir())
@@ -53,6 +55,7 @@ func TestUnmet(t *testing.T) {
 			if c.by != "" {
 				r.Author = c.by
 			}
+			r.Begun = c.earlier
 			r, err := ask(run.dir, r)
 			if err != nil {
 				t.Fatal(err)

@@ -89,7 +89,7 @@ func attemptID(action, dir string) string {
 }
 
 // left reports whether an earlier process left an agent in the folder that still runs,
-// or that ended unobserved.
+// or that ended unobserved. If it was to be stopped, its folder is enough.
 func (p *place) left(ctx context.Context) (bool, error) {
 	was, ok := recall(p.dirs.root)
 	if !ok || was.Boot != claim.BootID() {
@@ -103,7 +103,13 @@ func (p *place) left(ctx context.Context) (bool, error) {
 	if p.runtime.Left == nil {
 		return false, nil
 	}
-	return p.runtime.Left(ctx, p.id)
+	left, err := p.runtime.Left(ctx, p.id)
+	if left || err != nil || !p.stopped {
+		return left, err
+	}
+	none, err := cache.PutBytes(ctx, p.env.Store, nil)
+	p.lost, p.ended = true, &end{Printed: none}
+	return err == nil, err
 }
 
 // discard removes a kept folder.

@@ -67,8 +67,10 @@ type place struct {
 	lastOutput lastWrite
 	// steered says how people steered it; see step.Env.
 	steered []string
-	// begun ends the agent as an earlier run had begun to.
-	begun error
+	// begun ends the agent as an earlier run had begun to. stopped means that one was asked
+	// to stop it, and lost that the agent is gone since, but not its folder.
+	begun         error
+	stopped, lost bool
 	// setLimit replaces the time limit of the agent; nil before its start.
 	setLimit atomic.Pointer[func(time.Duration) error]
 	// done means that the attempt has its result, or was cancelled.

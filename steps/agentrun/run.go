@@ -191,7 +191,7 @@ func (a *attempt) secrets(ctx context.Context) (map[string]string, error) {
 }
 
 // execute runs the agent, or continues with a running one, until steered ends, and keeps
-// its output.
+// its output. If a person has ended an agent that is gone, none runs.
 func (r *running) execute(ctx, steered context.Context, secrets map[string]string) (*finished, error) {
 	if r.ended != nil {
 		return &finished{running: r, exit: r.ended.Exit, printed: r.ended.Printed}, nil
@@ -204,6 +204,10 @@ func (r *running) execute(ctx, steered context.Context, secrets map[string]strin
 	printed, err := r.points.printedTo(ctx, kept)
 	if err != nil {
 		return nil, fmt.Errorf("keep output: %w", err)
+	}
+	if r.begun != nil && !r.continued { // another agent would only be ended
+		ref, err := kept.Commit(ctx, cache.Ref{})
+		return &finished{running: r, printed: ref}, err
 	}
 	masked := secret.NewWriter(io.MultiWriter(printed, r.env.Log, &r.lastOutput), r.mask)
 	exit, err := r.watched(steered, r.spec(secrets), masked)

@@ -111,7 +111,7 @@ func (s *setup) fill(ctx context.Context) error {
 	if err := s.placePython(ctx); err != nil {
 		return fmt.Errorf("place packages: %w", err)
 	}
-	if err := errors.Join(s.placeShim(), s.placeClient()); err != nil {
+	if err := errors.Join(s.placeShim(), s.placeClient(), s.show()); err != nil {
 		return err
 	}
 	return s.writeTexts(ctx)
@@ -151,6 +151,19 @@ func (s *setup) mounts() []executor.Mount {
 		list = append(list, s.python.mounts...)
 	}
 	return list
+}
+
+// show lets the agent's user read the folders that are neither his nor the cache's.
+func (s *setup) show() (err error) {
+	if !s.runtime.MapsPaths {
+		return nil
+	}
+	for _, dir := range []string{s.dirs.shim, s.dirs.client(), s.dirs.python} {
+		if bad := executor.Readable(dir); !errors.Is(bad, fs.ErrNotExist) {
+			err = errors.Join(err, bad)
+		}
+	}
+	return err
 }
 
 // placeFiles copies the agent's files into its own folder, where its command starts.

@@ -18,12 +18,13 @@ import (
 var errStopped = errors.New("stopped by hand")
 
 // obey answers what people ask of the attempt, and ends its agent by end, until stop is
-// called. After the set-up, goOn does what an earlier run was asked: it comes first.
+// called. After the set-up, goOn does what was asked of an earlier agent: it comes first.
 func (p *place) obey(ctx context.Context, end context.CancelCauseFunc) (goOn, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	early := make([]step.Asked, len(p.env.Requests))
 	for i := range early {
 		early[i] = <-p.env.Requests
+		p.stopped = p.stopped || early[i].Again && early[i].Act == step.Stop
 	}
 	answer := func(asked step.Asked) {
 		if asked.Again {
@@ -35,18 +36,25 @@ func (p *place) obey(ctx context.Context, end context.CancelCauseFunc) (goOn, st
 		}
 		asked.Answer(effect, err)
 	}
-	ready := make(chan struct{})
+	ready := make(chan chan struct{})
 	var obeying sync.WaitGroup
 	obeying.Go(func() {
-		ready := ready
+		set := false
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case asked := <-p.env.Requests:
-				answer(asked)
-			case <-ready:
-				ready = nil
+				switch {
+				case asked.Again && !set:
+					early = append(early, asked)
+				case !p.gone(asked):
+					answer(asked)
+				}
+			case done := <-ready:
+				set = true
+				early = slices.DeleteFunc(early, func(asked step.Asked) bool { return p.goOn(asked) || p.gone(asked) })
+				close(done)
 				if p.begun != nil {
 					p.phases.await(ctx, step.Running)
 					end(p.begun)
@@ -59,8 +67,12 @@ func (p *place) obey(ctx context.Context, end context.CancelCauseFunc) (goOn, st
 		}
 	})
 	goOn = func() {
-		early = slices.DeleteFunc(early, p.goOn)
-		close(ready)
+		done := make(chan struct{})
+		select {
+		case ready <- done:
+			<-done
+		case <-ctx.Done():
+		}
 	}
 	return goOn, func() {
 		cancel()
@@ -74,20 +86,40 @@ func (p *place) obey(ctx context.Context, end context.CancelCauseFunc) (goOn, st
 	}
 }
 
-// goOn does what an earlier run had begun to do when it was killed. Its agent may have
-// ended of that, and is not taken for one that has ended by itself.
+// errGone refuses to stop an agent that does not run any more.
+var errGone = errors.New("its agent was gone, or had not started, and nothing that it submitted is left; another one begins")
+
+// gone answers what was asked of an agent that was gone before this one started. One that
+// goes on from a checkpoint can still be stopped.
+func (p *place) gone(asked step.Asked) bool {
+	switch {
+	case !asked.Again || p.continued || asked.Time.After(p.start()):
+		return false
+	case asked.Act == step.Requeue:
+		asked.Answer("its agent was gone, and another one has begun", nil)
+	case asked.Act == step.Stop && !p.points.resumed():
+		asked.Answer("", errGone)
+	default:
+		return false
+	}
+	return true
+}
+
+// goOn does what an earlier run was asked, and perhaps had begun to do when it was killed.
+// Its agent may have ended of that, and is not taken for one that has ended by itself.
 func (p *place) goOn(asked step.Asked) bool {
 	effect := ""
 	switch {
-	case !asked.Begun || asked.Act == step.Extend:
+	case !asked.Again || asked.Act == step.Extend || p.continued && !asked.Begun && !p.lost:
 		return false
-	case !p.continued && asked.Act == step.Requeue:
-		effect = "it begins again"
-	case !p.continued:
+	case asked.Act == step.Stop && !p.continued && !p.points.resumed():
 		return false
 	case asked.Act == step.Stop:
-		effect = p.stop(asked.Request, max(0, p.used()-time.Since(asked.Time)))
-		p.begun = errStopped
+		after := p.before
+		if p.continued {
+			after = max(0, p.used()-time.Since(asked.Time))
+		}
+		effect, p.begun = p.stop(asked.Request, after), errStopped
 	case asked.Act == step.Cancel:
 		effect, p.begun = cancelled, step.ErrCancelled
 	default:

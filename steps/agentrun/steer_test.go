@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
 
@@ -101,5 +102,78 @@ func TestCancelAndRequeue(t *testing.T) {
 		if got := run(t, b, args); got.Code["lives"] != want.lives || got.Outcome != "finished" || len(b.Steered()) > 0 {
 			t.Errorf("%s: lived %q, %s, steered %q\n%s", act, got.Code["lives"], got.Outcome, b.Steered(), b.Log())
 		}
+	}
+}
+
+// before asks for an act before an attempt starts, as of an earlier run, and passes on the
+// answer.
+func before(b *steptest.Bench, act step.Act) <-chan error {
+	b.Requests = make(chan step.Asked, 1)
+	answered := make(chan error, 1)
+	b.Requests <- step.Asked{Request: step.Request{Act: act, Author: "me@here", Time: time.Now().Add(-time.Second)}, Again: true, Answer: func(_ string, err error) { answered <- err }}
+	return answered
+}
+
+// TestGone asks for acts on an agent that is gone and has left nothing: its successor is not
+// stopped, and none begins only to be ended.
+func TestGone(t *testing.T) {
+	for act, want := range map[step.Act]struct {
+		err     error
+		refused bool
+	}{step.Stop: {nil, true}, step.Requeue: {step.ErrRequeued, false}, step.Cancel: {step.ErrCancelled, false}} {
+		b := newBench(t)
+		sign := signOf(t)
+		answered := before(b, act)
+		_, err := b.Run(t, values(b, t, shell(submits+"sleep 1; touch "+sign)))
+		_, missing := os.Stat(sign)
+		if !errors.Is(err, want.err) || (missing != nil) != (want.err != nil) || len(b.Steered()) > 0 {
+			t.Errorf("%s: %v, ran to its end: %v, steered %q\n%s", act, err, missing, b.Steered(), b.Log())
+		}
+		if err := <-answered; (err != nil) != want.refused {
+			t.Errorf("%s: answered %v", act, err)
+		}
+	}
+}
+
+// TestStopGone stops an attempt whose agent is gone and has left a checkpoint: what it had
+// submitted by then is the result, and no other agent runs.
+func TestStopGone(t *testing.T) {
+	b, _, _ := benchOnDisk(t)
+	sign := signOf(t)
+	args := durableArgs(b, t, "resume", submits+"touch "+sign+"; sleep 60")
+	if _, err := b.RunIn(t, until(t, sign), steptest.WorkDir(t), args); err == nil {
+		t.Fatal("not interrupted")
+	}
+	answered := before(b, step.Stop)
+	got := run(t, b, args)
+	if err := <-answered; err != nil || got.Outcome != "stopped_early" || got.Code["lives"] != "life\n" || !strings.HasPrefix(got.Submission["submission.csv"], "id,y") {
+		t.Errorf("%v, %+v\n%s", err, got, b.Log())
+	}
+	if words := strings.Join(b.Steered(), " "); !regexp.MustCompile(`^stopped@\d+s$`).MatchString(words) {
+		t.Errorf("steered %q", words)
+	}
+}
+
+// TestStopLost stops an attempt whose agent is gone without a trace, as if mleflow was killed
+// when it had just ended it, but not its folder.
+func TestStopLost(t *testing.T) {
+	m := &machine{running: map[string]executor.Spec{}, command: func(s executor.Spec) error { return submit(s, "old\n") }}
+	b := newBench(t, m.runtime())
+	args := values(b, t, who([]string{"/agent"}, nil))
+	kill(t, b, m, args)
+	for id, spec := range m.running {
+		if err := submit(spec, "old\n"); err != nil {
+			t.Fatal(err)
+		}
+		delete(m.running, id)
+	}
+	m.command = func(executor.Spec) error { return errors.New("another agent runs") }
+	answered := before(b, step.Stop)
+	got := run(t, b, args)
+	if err := <-answered; err != nil || got.Outcome != "stopped_early" || got.Submission["submission.csv"] != "old\n" || len(b.Steered()) != 1 {
+		t.Errorf("%v, %+v, steered %q\n%s", err, got, b.Steered(), b.Log())
+	}
+	if list := kept(t, b); len(list) != 0 {
+		t.Errorf("still kept: %v", list)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net"
 	"os"
@@ -98,6 +99,38 @@ func Names() map[string]string {
 		"/etc/hostname":    Hostname + "\n",
 		"/etc/resolv.conf": "# There is no name service here.\n",
 	}
+}
+
+// MakeFolder is os.MkdirAll for folders that every user may enter, whatever the umask.
+func MakeFolder(dir string) error {
+	err := os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = MakeFolder(filepath.Dir(dir)); err == nil {
+			return MakeFolder(dir)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	return err
+}
+
+// Readable lets every user read what is in a folder, whatever the umask was.
+func Readable(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		mode := info.Mode().Perm()
+		return os.Chmod(path, mode|(mode&0o500)>>3|(mode&0o500)>>6)
+	})
 }
 
 // LimitSetup returns a context that is cancelled when the set-up takes longer than d.

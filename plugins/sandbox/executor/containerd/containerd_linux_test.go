@@ -43,6 +43,7 @@ func TestContainerd(t *testing.T) {
 		{"Look", func(t *testing.T, b *bench) { b.Look(t, map[string]string{"groups": "[]"}) }},
 		{"Try", func(t *testing.T, b *bench) { b.Try(t, func(executor.Exit) map[string]string { return nil }) }},
 		{"Capability", func(t *testing.T, b *bench) { b.User(t) }},
+		{"Umask", func(t *testing.T, b *bench) { b.Umask(t) }},
 		{"Limits", testLimits},
 		{"Volume", testVolume},
 		{"Kills", testKills},

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
 
 // The range of the host's users for guests, above those that distributions and systemd
@@ -248,9 +249,9 @@ func makeMountPoint(root string, m specs.Mount) error {
 		folder = info.IsDir()
 	}
 	if folder {
-		return os.MkdirAll(path, 0o755)
+		return executor.MakeFolder(path)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := executor.MakeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return os.WriteFile(path, nil, 0o644)

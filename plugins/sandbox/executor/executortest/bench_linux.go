@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -132,6 +133,24 @@ func (b *Bench) User(t *testing.T) {
 	b.Run(t, spec, &got)
 	if got["CapEff"] != "0000000000002000" || got["ids"] != "1234 567" {
 		t.Errorf("capabilities %s of user %s, want CAP_NET_RAW alone of 1234 567", got["CapEff"], got["ids"])
+	}
+}
+
+// Umask runs with a umask that closes new files: the guest's user enters the folders around
+// its mounts all the same.
+func (b *Bench) Umask(t *testing.T) {
+	file := filepath.Join(OpenDir(t), "file")
+	if err := os.WriteFile(file, []byte("some text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Umask(syscall.Umask(0o077))
+	spec := b.Spec(t, "stat", "/run/file", "/opt/deep/file", "/etc/passwd")
+	for _, guest := range spec.Command[3:5] {
+		spec.Mounts = append(spec.Mounts, executor.Mount{Host: file, Guest: guest, ReadOnly: true})
+	}
+	var got map[string]string
+	if exit := b.Run(t, spec, &got); !exit.OK() || len(got) != 3 || strings.Contains(fmt.Sprint(got), "denied") {
+		t.Errorf("%+v: %q", exit, got)
 	}
 }
 

@@ -49,7 +49,7 @@ func hostRoot(dir string) (*unpacked, error) {
 	u.config = ocispec.ImageConfig{Env: []string{"PATH=" + executor.DefaultPath}}
 	errs := []error{os.RemoveAll(u.root)}
 	for _, name := range []string{"proc", "sys", "dev", "run", "tmp", "home", "etc", "var"} {
-		errs = append(errs, os.MkdirAll(filepath.Join(u.root, name), 0o755))
+		errs = append(errs, executor.MakeFolder(filepath.Join(u.root, name)))
 	}
 	errs = append(errs, os.Symlink("/tmp", filepath.Join(u.root, "var/tmp")), os.Symlink("/run", filepath.Join(u.root, "var/run")))
 	for _, name := range hostFolders {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,6 +69,21 @@ func TestHostFiles(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "runs", "*")); err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestHostFilesUmask: the guest's user reads them, whatever the umask of a job is.
+func TestHostFilesUmask(t *testing.T) {
+	needNamespaces(t)
+	defer syscall.Umask(syscall.Umask(0o077))
+	e := sandbox.New(sandbox.Options{Dir: t.TempDir()})
+	var out bytes.Buffer
+	exit, err := e.Run(t.Context(), executor.Spec{
+		ID: t.Name(), Image: e.Runtime().HostImage, ImageEnv: true, Dir: "/", Command: []string{"sh", "-c", "cd /etc && cd /var/tmp && cat /etc/passwd"},
+		Limits: executor.Limits{Timeout: time.Minute},
+	}, &out)
+	if err != nil || !exit.OK() {
+		t.Errorf("%+v, %v\n%s", exit, err, out.String())
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
@@ -130,7 +131,7 @@ func (e *Executor) unpack(ctx context.Context, name, dir string, work *progress.
 		return err
 	}
 	made := filepath.Join(temp, "image")
-	if err := os.MkdirAll(filepath.Join(made, rootName), 0o755); err != nil {
+	if err := executor.MakeFolder(filepath.Join(made, rootName)); err != nil {
 		return err
 	}
 	if err := e.layers(ctx, img, filepath.Join(made, rootName), work); err != nil {
@@ -153,7 +154,11 @@ func mountPoints(dir string) error {
 	}
 	defer root.Close()
 	for _, name := range []string{"proc", "sys", "dev", "run", "tmp", "home", "etc"} {
-		if err := root.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		err := root.Mkdir(name, 0o755)
+		if err == nil {
+			err = root.Chmod(name, 0o755)
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

@@ -80,6 +80,8 @@ func TestTry(t *testing.T) {
 
 func TestUser(t *testing.T) { newBench(t).User(t) }
 
+func TestUmask(t *testing.T) { newBench(t).Umask(t) }
+
 func TestLimits(t *testing.T) { newBench(t).Limits(t, math.MaxInt64) }
 
 func TestKills(t *testing.T) {
