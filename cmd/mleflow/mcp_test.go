@@ -174,7 +174,7 @@ func TestMCP(t *testing.T) {
 		t.Errorf("wait: %+v", ended)
 	}
 	found = attempts()
-	if s := found["sleeper"]; len(s.Steered) != 1 || s.Phase != "done" {
+	if s := found["sleeper"]; len(s.Steered) != 1 || !strings.Contains(fmt.Sprint(s.Steered), "through:mcp") || s.Phase != "done" {
 		t.Errorf("the stopped attempt: %+v", s)
 	}
 	for agent, a := range found {

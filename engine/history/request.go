@@ -35,7 +35,7 @@ var requestName = pattern.New(`^\d{8}T\d{6}\.\d{6}Z-[a-z2-7]{8}$`)
 // Ask leaves a request to a run. It fills in its ID, time and author: the user and machine,
 // behind the name of a person for whom a server asks, if the request has one.
 func (p *Past) Ask(r step.Request) (step.Request, error) {
-	if len(r.Reason) > maxReason || !shown(r.Reason+r.Author, "") {
+	if len(r.Reason) > maxReason || !shown(r.Reason+r.Author+r.Through, "") {
 		return r, fmt.Errorf("the reason cannot be shown: write at most %d bytes of text in one line", maxReason)
 	}
 	host, err := os.Hostname()
@@ -146,7 +146,7 @@ func readRequest(path string) (r step.Request, err error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, err
 	}
-	if r.ByMillis < 0 || r.Budget < 0 || r.Value < 0 || !shown(r.Author+r.Reason+r.Address, "") {
+	if r.ByMillis < 0 || r.Budget < 0 || r.Value < 0 || !shown(r.Author+r.Reason+r.Address+r.Through, "") {
 		return r, errors.New("it is not as mleflow writes it")
 	}
 	return r, nil

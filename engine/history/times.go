@@ -205,7 +205,9 @@ func (t *Times) sample(e event.StepPhase) {
 		t.Measured[p] = t.Measured[p] || measured
 		rest -= n
 	}
-	modelled, processed, gpu := e.ModelMillis > 0 || e.Requests == 0, e.CPUMillis > 0, e.GPUPercent > 0 || e.GPUMemoryBytes > 0
+	// An agent that sleeps uses no processor, which is measured with the memory.
+	processed := e.CPUMillis > 0 || e.MemoryBytes > 0 || t.last.MemoryBytes > 0
+	modelled, gpu := e.ModelMillis > 0 || e.Requests == 0, e.GPUPercent > 0 || e.GPUMemoryBytes > 0
 	take(Model, grown(e.ModelMillis, t.last.ModelMillis), e.ModelMillis > 0)
 	take(GPU, d*time.Duration(min(e.GPUPercent, 100))/100, gpu)
 	take(Processor, grown(e.CPUMillis, t.last.CPUMillis), processed)

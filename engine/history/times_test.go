@@ -52,6 +52,21 @@ func (s *story) is(t *testing.T, until float64, want map[Part]float64) {
 	}
 }
 
+// TestSleeper counts the time of an agent that uses no processor as idle, once it was measured.
+func TestSleeper(t *testing.T) {
+	s := newStory()
+	s.b.Add(event.StepStarted{At: s.at(0), Address: solve, Try: 1})
+	for _, at := range []float64{1, 11, 21} {
+		p := step.Phase{Name: step.Running, Started: s.at(1).Time, MemoryBytes: 225280}
+		if at == 1 {
+			p.MemoryBytes = 0
+		}
+		s.phase(at, p)
+	}
+	s.phase(31, step.Phase{Name: step.Harvesting})
+	s.is(t, 31, map[Part]float64{Placing: 1, Idle: 30})
+}
+
 // TestTimes counts what an attempt does, second by second.
 func TestTimes(t *testing.T) {
 	s := newStory()

@@ -72,6 +72,8 @@ type Request struct {
 	// Author is the user and machine that asked, Reason what they said.
 	Author string `json:"author"`
 	Reason string `json:"reason,omitempty"`
+	// Through is the protocol by which a program asked in the author's name, such as "mcp".
+	Through string `json:"through,omitempty"`
 	// Begun means that an earlier run has answered it, and was interrupted before the attempt
 	// had ended.
 	Begun bool `json:"begun,omitempty"`

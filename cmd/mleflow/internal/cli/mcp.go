@@ -48,7 +48,9 @@ func MCPOptions(a *app.App, acts bool) mcp.Options {
 		global = append(global, "--competitions="+dir)
 	}
 	run := func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-		return main(ctx, app.NewApp(&app.Terminal{Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Environ: a.Environ}), append(global, args...))
+		own := app.NewApp(&app.Terminal{Stdin: strings.NewReader(""), Stdout: stdout, Stderr: stderr, Environ: a.Environ})
+		own.Through = "mcp"
+		return main(ctx, own, append(global, args...))
 	}
 	return mcp.Options{Root: NewRoot(app.NewApp(a.Terminal)), Run: run, Acts: acts, Files: true, Version: app.ThisVersion().Version}
 }

@@ -163,6 +163,7 @@ func main(ctx context.Context, a *app.App, args []string) (status int) {
 		return app.ExitFailed
 	}
 	if in != nil {
+		_ = os.Unsetenv(submitted.Variable) // workers that it starts are others, and have no rules
 		a.Submitted, ctx = in, secret.Only(ctx, in.Secrets)
 		defer func() { in.End(status) }()
 	}

@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -28,11 +27,6 @@ var kinds = map[string]struct{ noun, look string }{
 	finished: {"", "show"}, "failed": {"failed step", "show"}, "stalled": {"stalled attempt", "attempts list"}, "waiting": {"wait", "attempts list"},
 	"budget": {"budget", "attempts list"}, "disk": {"shortage of disk space", "show"}, "attempt scored": {"scored attempt", "leaderboard"}, "medal": {"medal", "leaderboard"},
 }
-
-// always has the kinds of which every event of a type is one, by the type in JSON. Its
-// address is told, and its other fields are taken for text of an agent. One that is over is
-// not told.
-var always = map[string]string{"stalled": "stalled"}
 
 // quiet is how long the same wait is not told again.
 const quiet = time.Hour
@@ -118,16 +112,9 @@ func (f *facts) look(e event.Event) []note {
 		if e.Ran+e.Failed+e.Cancelled > 0 {
 			return []note{{kind: finished, text: ending(e)}}
 		}
-	default:
-		if kind := always[event.TypeOf(e)]; kind != "" {
-			var of struct {
-				Address string
-				Over    bool
-			}
-			doc, _ := event.Encode(e)
-			if _ = json.Unmarshal(doc, &of); !of.Over {
-				return []note{{kind, cmp.Or(of.Address, kind), string(doc)}}
-			}
+	case event.Stalled:
+		if !e.Over {
+			return []note{{kind: "stalled", text: e.Address + ": " + view.StallText(e.Stall)}}
 		}
 	}
 	return nil

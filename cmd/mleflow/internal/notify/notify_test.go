@@ -76,12 +76,14 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// TestEveryEvent: a kind that every event of a type is.
-func TestEveryEvent(t *testing.T) {
-	always["published"] = "stalled"
-	defer delete(always, "published")
-	got := newFacts().look(event.Published{At: at(1), From: "agent's text"})
-	if len(got) != 1 || got[0].kind != "stalled" || strings.Contains(got[0].text, "agent") || !strings.Contains(got[0].more, "agent's text") {
+// TestKinds tells a stall with its evidence, not its end, and has words for every kind.
+func TestKinds(t *testing.T) {
+	f := newFacts()
+	got := f.look(event.Stalled{At: at(1), Address: "step.a"})
+	if len(got) != 1 || got[0].kind != "stalled" || !strings.HasPrefix(got[0].text, "step.a: no request to a model") {
+		t.Error(got)
+	}
+	if got := f.look(event.Stalled{At: at(2), Address: "step.a", Stall: step.Stall{Over: true}}); got != nil {
 		t.Error(got)
 	}
 	for kind := range kinds {

@@ -14,6 +14,7 @@
 //	GET  /submissions                 {"submissions": [Submission, …]}
 //	GET  /submissions/{id}            Submission
 //	POST /submissions/{id}/cancel     {} → Submission
+//	POST /submissions/{id}/continue   {} → Submission
 //	POST /submissions/{id}/priority   {"priority": N} → Submission
 //	POST /submissions/{id}/publish    {"public": true} → Submission
 //	GET  /submissions/{id}/output     what the run printed: text

@@ -57,7 +57,7 @@ func (s *Service) content(owner string, id digest.ContentID) (string, error) {
 }
 
 // Put takes a content of owner. It refuses one of another digest.
-func (s *Service) Put(ctx context.Context, owner, want string, r io.Reader) (err error) {
+func (s *Service) Put(_ context.Context, owner, want string, r io.Reader) (err error) {
 	id, err := digest.ParseContentID(want)
 	if err != nil {
 		return fmt.Errorf("%w: digest %.80q: %w", ErrInvalid, want, err)
@@ -75,7 +75,7 @@ func (s *Service) Put(ctx context.Context, owner, want string, r io.Reader) (err
 			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 		}
 	}()
-	got, size, err := digest.Copy(f, io.LimitReader(canceled{ctx, r}, maxFile+1))
+	got, size, err := digest.Copy(f, io.LimitReader(r, maxFile+1))
 	switch {
 	case err != nil:
 		return fmt.Errorf("take file: %w", err)
@@ -93,19 +93,6 @@ func (s *Service) Put(ctx context.Context, owner, want string, r io.Reader) (err
 	return errors.Join(f.Close(), nolink.SyncDir(dir))
 }
 
-// canceled is a reader that ends with a context.
-type canceled struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c canceled) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}
-
 // place puts the files of a manifest into a new folder. Files that can be executed are
 // copied, since others of the same content cannot be.
 func (s *Service) place(owner string, m Manifest, dir string) error {
@@ -116,7 +103,7 @@ func (s *Service) place(owner string, m Manifest, dir string) error {
 		}
 		from, err := s.content(owner, id)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%w: %s (%s)", ErrMissing, f.Path, f.Digest)
+			return fmt.Errorf("%w: %s (%s); submit the pipeline again", ErrMissing, f.Path, f.Digest)
 		}
 		if err != nil {
 			return err

@@ -112,9 +112,9 @@ func (s *Service) obstacle(e *entry) string {
 	_, own := s.count(e.Owner)
 	switch most := s.limits(e.Owner).Running; {
 	case all >= s.o.Runs:
-		return fmt.Sprintf("the server runs %d submissions at a time", s.o.Runs)
-	case most > 0 && own >= most:
-		return fmt.Sprintf("%s may run %d submissions at a time", e.Owner, most)
+		return fmt.Sprintf("the server's limit of running submissions is %d", s.o.Runs)
+	case own >= most:
+		return fmt.Sprintf("the limit of running submissions of %s is %d", e.Owner, most)
 	}
 	return ""
 }
@@ -133,31 +133,37 @@ func (s *Service) count(owner string) (queued, running int) {
 	return queued, running
 }
 
+// limits are those of an owner. Running is at least 1.
 func (s *Service) limits(owner string) Limits {
-	if l, ok := s.o.Owners[owner]; ok {
-		return l
+	l, ok := s.o.Owners[owner]
+	if !ok {
+		l = s.o.Limits
 	}
-	return s.o.Limits
+	l.Running = cmp.Or(l.Running, s.o.Runs)
+	for _, most := range []int{l.Parallelism, l.GPUs} { // each run may have one
+		if most > 0 {
+			l.Running = min(l.Running, most)
+		}
+	}
+	return l
 }
 
-// part is what one of n runs gets of a limit: at least 1, and 0 of no limit.
+// part is what one of at most n runs gets of a limit, which is at least n: 0 of no limit.
 func part(limit, n int) int {
 	if limit <= 0 {
 		return limit
 	}
-	return max(1, limit/max(1, n))
+	return max(1, limit/n)
 }
 
 // parallelism is how many steps a submission runs at a time: what it asks for, at most an
 // equal part of the server's limit and of the owner's.
 func (s *Service) parallelism(e *entry) int {
-	l := s.limits(e.Owner)
-	n := part(s.o.Parallelism, s.o.Runs)
-	if own := part(l.Parallelism, cmp.Or(l.Running, s.o.Runs)); own > 0 {
-		n = min(n, own)
-	}
-	if asked := e.Manifest.Flags.Parallelism; asked > 0 {
-		n = min(n, asked)
+	l, n := s.limits(e.Owner), 0
+	for _, most := range []int{part(s.o.Parallelism, s.o.Runs), part(l.Parallelism, l.Running), e.Manifest.Flags.Parallelism} {
+		if most > 0 && (n == 0 || most < n) {
+			n = most
+		}
 	}
 	return n
 }
@@ -280,7 +286,8 @@ func (s *Service) noteRun(e *entry, place submitted.Place) {
 // launch starts the process of a submission, in a process group of its own, so that it
 // outlives the server. done is closed when it has ended.
 func (s *Service) launch(ctx context.Context, e *entry) (done chan struct{}, err error) {
-	rules := submitted.Rules{HostCode: s.o.HostCode, Hosts: s.o.Hosts, RemoteCache: s.o.RemoteCache, GPUs: part(s.limits(e.Owner).GPUs, cmp.Or(s.limits(e.Owner).Running, s.o.Runs))}
+	l := s.limits(e.Owner)
+	rules := submitted.Rules{HostCode: s.o.HostCode, Hosts: s.o.Hosts, RemoteCache: s.o.RemoteCache, GPUs: part(l.GPUs, l.Running)}
 	env := s.environ(e.ID)
 	for _, one := range s.o.Secrets {
 		if !slices.Contains(one.Owners, e.Owner) && !slices.Contains(one.Owners, "*") {

@@ -22,6 +22,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 )
 
 // Options say how a server runs submissions. The zero value is usable.
@@ -29,7 +30,8 @@ type Options struct {
 	// Program is this program, os.Executable if it is empty.
 	Program string
 	// Runs is how many submissions run at a time, Parallelism how many steps all of them
-	// run; 0 is 4 and the number of processors. Each run has an equal part of the latter.
+	// run, and each has an equal part; 0 is 4 and the number of processors, or no limit on a
+	// cluster.
 	Runs, Parallelism int
 	// Limits are those of an owner whom Owners does not name.
 	Limits Limits
@@ -58,9 +60,11 @@ type Options struct {
 
 // Limits bound what one owner has at a time. Zeros do not bound.
 type Limits struct {
-	Queued, Running, Parallelism, GPUs int
-	// Weight is the owner's share against others'; 0 is 1.
-	Weight float64
+	Queued      int     `hcl:"queued,optional" doc:"most submissions that wait"`
+	Running     int     `hcl:"running,optional" doc:"most submissions that run, which are at most parallelism and gpus"`
+	Parallelism int     `hcl:"parallelism,optional" doc:"most steps at a time"`
+	GPUs        int     `hcl:"gpus,optional" doc:"most GPUs at a time"`
+	Weight      float64 `hcl:"weight,optional" doc:"share against other owners; by default 1"`
 }
 
 // Secret is a value that the server's administrator names. Submissions refer to it as
@@ -119,7 +123,13 @@ func (o *Options) check() error {
 		}
 		o.Program = self
 	}
-	o.Runs, o.Parallelism = cmp.Or(o.Runs, 4), cmp.Or(o.Parallelism, runtime.NumCPU())
+	o.Runs = cmp.Or(o.Runs, 4)
+	if o.Parallelism == 0 && o.On == "" {
+		o.Parallelism = runtime.NumCPU()
+	}
+	if o.Parallelism > 0 {
+		o.Runs = min(o.Runs, o.Parallelism)
+	}
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
@@ -302,7 +312,9 @@ func (s *Service) shown(e *entry) Submission {
 	out := e.Submission
 	out.Runs = slices.Clone(e.Runs)
 	if e.State == Queued {
-		out.Waits = cmp.Or(s.obstacle(e), "others are before it")
+		if out.Waits = s.obstacle(e); out.Waits == "" && s.next() != e {
+			out.Waits = "others are before it"
+		}
 	}
 	return out
 }
@@ -358,6 +370,26 @@ func (s *Service) Cancel(id string) (Submission, error) {
 		default:
 			return ErrOver
 		}
+	})
+}
+
+// Continue queues a submission again that has ended, such as one whose run was paused or
+// failed. The next run takes from the cache what earlier ones finished.
+func (s *Service) Continue(id string) (Submission, error) {
+	return s.with(id, func(e *entry) error {
+		if !e.State.Over() {
+			return ErrLives
+		}
+		err := cmp.Or(s.mayQueue(e.Owner), s.clear(id), submitted.Place(s.queue(id)).Reopen())
+		if err == nil {
+			err = s.place(e.Owner, e.Manifest, s.queue(id, submitted.FolderName))
+		}
+		if err != nil {
+			return err
+		}
+		return s.change(e, func(e *entry) {
+			e.State, e.Exit, e.Cancelling, e.Started, e.Ended = Queued, 0, 0, time.Time{}, time.Time{}
+		})
 	})
 }
 

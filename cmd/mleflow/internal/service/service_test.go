@@ -102,7 +102,7 @@ func run(s *Service) (stop func()) {
 // TestServerDies ends servers while a submission runs: its process goes on, the next
 // server finds it, and nothing runs twice.
 func TestServerDies(t *testing.T) {
-	b := newBench(t, Options{})
+	b := newBench(t, Options{Parallelism: 2})
 	s := b.open(t)
 	stop := run(s)
 	sub := submit(t, s, "ada", Manifest{})
@@ -217,5 +217,69 @@ func TestStrangersFiles(t *testing.T) {
 		if arg != "p.hcl" && !strings.HasPrefix(arg, "--") || strings.HasPrefix(arg, "--remote-cache") {
 			t.Errorf("argument %q", arg)
 		}
+	}
+}
+
+// TestContinue runs a submission again that has ended, with its files, also after a restart.
+func TestContinue(t *testing.T) {
+	b := newBench(t, Options{Parallelism: 1, Owners: map[string]Limits{"ada": {Queued: 1}}})
+	if err := os.WriteFile(b.gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := b.open(t)
+	stop := run(s)
+	sub := submit(t, s, "ada", Manifest{})
+	until(t, "ended", func() bool { return state(s, sub.ID) == Ended })
+	stop()
+	s = b.open(t)
+	again, err := s.Continue(sub.ID)
+	if err != nil || again.State != Queued || again.Exit != 0 || again.Waits != "" {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if _, err := s.Continue(sub.ID); !errors.Is(err, ErrLives) {
+		t.Errorf("while it is queued: %v", err)
+	}
+	defer run(s)()
+	until(t, "ended again", func() bool { return state(s, sub.ID) == Ended })
+	if got, _ := s.Get(sub.ID); got.Exit != 7 {
+		t.Errorf("%+v", got)
+	}
+	if tally, _ := os.ReadFile(b.tally); string(tally) != sub.ID+"\n"+sub.ID+"\n" {
+		t.Errorf("ran %q", tally)
+	}
+	if err := os.RemoveAll(s.contents("ada")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Continue(sub.ID); !errors.Is(err, ErrMissing) || state(s, sub.ID) != Ended {
+		t.Errorf("without its files: %v", err)
+	}
+	if _, err := s.Continue("../files"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("no submission: %v", err)
+	}
+}
+
+// TestParts adds up what the runs of an owner may use: never more than his limits.
+func TestParts(t *testing.T) {
+	for _, tt := range []struct {
+		runs, steps  int
+		own          Limits
+		running, gpu int
+	}{
+		{4, 8, Limits{GPUs: 2}, 2, 1}, {4, 8, Limits{GPUs: 5}, 4, 1}, {4, 8, Limits{GPUs: 8, Running: 2}, 2, 4}, {4, 8, Limits{Parallelism: 1, GPUs: 3}, 1, 3},
+		{4, 2, Limits{}, 2, 0}, {4, 8, Limits{GPUs: -1}, 4, -1},
+	} {
+		b := newBench(t, Options{Runs: tt.runs, Parallelism: tt.steps, Limits: tt.own})
+		s := b.open(t)
+		l := s.limits("ada")
+		if gpus := part(l.GPUs, l.Running); l.Running != tt.running || gpus != tt.gpu {
+			t.Errorf("%+v: %d run, each with %d GPUs", tt, l.Running, gpus)
+		}
+		if all := s.parallelism(&entry{Submission: Submission{Owner: "ada"}}) * l.Running; all > tt.steps || tt.own.Parallelism > 0 && all > tt.own.Parallelism {
+			t.Errorf("%+v: %d steps", tt, all)
+		}
+	}
+	s := newBench(t, Options{On: "lab.hcl"}).open(t)
+	if n := s.parallelism(&entry{Submission: Submission{Owner: "ada"}}); n != 0 {
+		t.Errorf("on a cluster %d steps; its capacity is the limit", n)
 	}
 }

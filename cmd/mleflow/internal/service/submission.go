@@ -102,4 +102,6 @@ var (
 	ErrLimit = errors.New("limit reached")
 	// ErrOver means that a submission has ended and cannot be changed: 409.
 	ErrOver = errors.New("the submission has ended")
+	// ErrLives means that a submission has not ended and cannot be continued: 409.
+	ErrLives = errors.New("the submission has not ended")
 )

@@ -40,9 +40,8 @@ func (s *Service) Submit(_ context.Context, owner string, m Manifest) (sub Submi
 			return s.shown(e), nil
 		}
 	}
-	most := s.limits(owner).Queued
-	if queued, _ := s.count(owner); most > 0 && queued >= most {
-		return sub, fmt.Errorf("%w: %d of your submissions are queued already; wait, or cancel one", ErrLimit, queued)
+	if err := s.mayQueue(owner); err != nil {
+		return sub, err
 	}
 	at := now()
 	e := &entry{Manifest: m, Submission: Submission{
@@ -81,6 +80,16 @@ func (s *Service) Submit(_ context.Context, owner string, m Manifest) (sub Submi
 	s.keep(e)
 	s.wake()
 	return s.shown(e), nil
+}
+
+// mayQueue refuses one more submission than an owner may have in the queue. The caller holds
+// the lock.
+func (s *Service) mayQueue(owner string) error {
+	most := s.limits(owner).Queued
+	if queued, _ := s.count(owner); most > 0 && queued >= most {
+		return fmt.Errorf("%w: %d submissions of %s are queued already; wait, or cancel one", ErrLimit, queued, owner)
+	}
+	return nil
 }
 
 // check refuses a manifest whose files could lie outside their folder, or whose flags

@@ -1,10 +1,12 @@
 package submitted
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,13 +50,7 @@ func (p Place) Prepare(r Rules) error {
 	if err != nil {
 		return err
 	}
-	if err := nolink.MkdirAll(p.Folder(), 0o700); err != nil {
-		return err
-	}
-	if err := nolink.MkdirAll(p.at("home"), 0o700); err != nil {
-		return err
-	}
-	return nolink.WriteFile(p.at(RulesName), text, 0o600, true)
+	return cmp.Or(nolink.MkdirAll(p.Folder(), 0o700), nolink.MkdirAll(p.at("home"), 0o700), nolink.WriteFile(p.at(RulesName), text, 0o600, true))
 }
 
 // Alive reports whether a process of the submission lives, and its number.
@@ -80,6 +76,14 @@ func (p Place) Exit() (status int, ended bool) {
 	}
 	status, err = strconv.Atoi(strings.TrimSpace(string(text)))
 	return status, err == nil
+}
+
+// Reopen forgets the exit status, so that another process may run the submission.
+func (p Place) Reopen() error {
+	if err := os.Remove(p.at(exitName)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // Run is the latest run of the submission, "" if none has begun.

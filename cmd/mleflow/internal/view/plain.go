@@ -210,7 +210,7 @@ func attemptsText(n int) string { return When(n > 1, fmt.Sprintf(" (%d attempts)
 
 // SteeredText says what a person asked and what followed.
 func SteeredText(e event.Steered) string {
-	text := e.Request.Author + ": " + string(e.Request.Act)
+	text := e.Request.Author + When(e.Request.Through != "", " through "+e.Request.Through) + ": " + string(e.Request.Act)
 	if e.Request.Reason != "" {
 		text += " (" + OneLine(e.Request.Reason) + ")"
 	}

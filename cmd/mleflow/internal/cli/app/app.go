@@ -42,6 +42,8 @@ type App struct {
 	Log string
 	// Submitted is the submission whose process this is, nil without one.
 	Submitted *submitted.Entered
+	// Through is the protocol by which a program calls the command, such as "mcp".
+	Through string
 	// Fork is the checkpoint from which the attempt of the command begins; "" is none.
 	Fork string
 }

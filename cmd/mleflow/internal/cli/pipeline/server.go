@@ -108,7 +108,11 @@ func (f *serverFlags) apply(cmd *cobra.Command, a *app.App, o applyOptions, args
 	}
 	late, end := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer end()
-	return errors.Join(client.Cancel(late, id), err)
+	if cancelled := client.Cancel(late, id); cancelled != nil {
+		return errors.Join(cancelled, err)
+	}
+	fmt.Fprintf(a.Stderr, "The server cancels it. To see how it ends: mleflow apply --server %s --follow %s\n", f.url, id)
+	return err
 }
 
 // submit gathers the pipeline's files and submits them.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ func NewLogs(a *app.App) *cobra.Command {
 	var raw, follow, asTranscript, full bool
 	cmd := a.RunCommand("logs RUN [KEY]", "Print what the steps of a run printed", app.Takes(1, 2),
 		func(cmd *cobra.Command, past *history.Past, args []string) error {
+			a.Interrupts.Outlived()
 			switch {
 			case full && !asTranscript:
 				return app.Usagef("--full goes with --transcript")
@@ -377,10 +379,14 @@ const (
 func WithTranscript(ctx context.Context, a *app.App, past *history.Past, named string, use func(*cache.Record, *transcript.Reader) error) error {
 	return a.WithRecord(ctx, past, named, func(c app.ResultCache, rec *cache.Record) error {
 		ref := cmp.Or(rec.Outputs[transcriptOutput].Ref, rec.Outputs[judgedOutput].Ref)
-		if ref.IsZero() {
-			return app.Usagef("%s has no transcript: it is no attempt of an agent that uses model blocks", view.OneLine(rec.Address))
+		var r *transcript.Reader
+		err := fs.ErrNotExist
+		if !ref.IsZero() {
+			r, err = transcript.OpenReader(tree.NewFS(ctx, c, ref))
 		}
-		r, err := transcript.OpenReader(tree.NewFS(ctx, c, ref))
+		if errors.Is(err, fs.ErrNotExist) {
+			return app.Usagef("%s has no transcript: it is no attempt of an agent that uses model blocks; mleflow logs without --transcript has what it printed", view.OneLine(rec.Address))
+		}
 		if err != nil {
 			return err
 		}

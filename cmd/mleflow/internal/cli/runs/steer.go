@@ -386,6 +386,7 @@ func leave(ctx context.Context, a *app.App, list []*asking) (err error) {
 		watches[q.past] = q.past.Watch()
 	}
 	for _, q := range list {
+		q.Through = a.Through
 		if q.Request, err = q.past.Ask(q.Request); err != nil {
 			return err
 		}

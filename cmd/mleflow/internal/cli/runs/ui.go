@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/history"
@@ -39,6 +40,7 @@ func NewUI(a *app.App) *cobra.Command {
 	var o uiOptions
 	cmd := a.Command("ui", "Serve a local page: runs as they happen, attempts, agents, competitions", app.Takes(0, 0),
 		func(cmd *cobra.Command, _ []string) error {
+			a.Interrupts.Outlived()
 			o.portGiven = cmd.Flags().Changed("port") || o.url != ""
 			return serveUI(cmd.Context(), a, o)
 		})
@@ -86,8 +88,9 @@ func serveUI(ctx context.Context, a *app.App, o uiOptions) error {
 	return errors.Join(ui.Serve(ctx, l, guard), end())
 }
 
-// Pages returns the pages over the cache, below a path, and what ends their use of it.
-func Pages(ctx context.Context, a *app.App, base string) (*ui.UI, func() error, error) {
+// Pages returns the pages over the cache, below a path, and what ends their use of it. They
+// lead to more pages.
+func Pages(ctx context.Context, a *app.App, base string, more ...page.Link) (*ui.UI, func() error, error) {
 	runs, err := a.OpenHistory()
 	if err != nil {
 		return nil, nil, err
@@ -97,7 +100,7 @@ func Pages(ctx context.Context, a *app.App, base string) (*ui.UI, func() error, 
 	catalogOf := func(past *history.Past) (*competitions.Catalog, error) { // also those that its pipeline names
 		return (&app.Library{Terminal: a.Terminal, CompetitionDirs: a.CompetitionDirs}).CatalogOf(past)
 	}
-	return ui.New(ctx, ui.Source{History: runs, Results: lent.use, Catalog: catalogOf, Kept: lent.kept, Version: app.ThisVersion().Version, Base: base}), lent.close, nil
+	return ui.New(ctx, ui.Source{History: runs, Results: lent.use, Catalog: catalogOf, Kept: lent.kept, Version: app.ThisVersion().Version, Base: base, More: more}), lent.close, nil
 }
 
 // basePath matches the path of a PageURL. It may have no dots alone, which proxies and browsers

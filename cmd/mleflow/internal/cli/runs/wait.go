@@ -52,6 +52,7 @@ func NewWait(a *app.App) *cobra.Command {
 
 // wait shows the events of a run until it ends, and returns its end as the error of its apply.
 func wait(ctx context.Context, a *app.App, past *history.Past, timeout time.Duration) error {
+	a.Interrupts.Outlived()
 	shown := a.Stderr
 	if a.JSON {
 		shown = io.Discard // the result is the only output
@@ -60,6 +61,9 @@ func wait(ctx context.Context, a *app.App, past *history.Past, timeout time.Dura
 	err := follow(ctx, past, timeout, display.Emit)
 	display.Close()
 	if err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintf(a.Stderr, "To follow it again: mleflow wait %s\n", past.Info.ID)
+		}
 		if a.JSON && errors.Is(err, app.ErrRunning) {
 			err = errors.Join(app.WriteJSON(a.Stdout, WaitedJSON{Run: past.Info.ID, State: history.Running, Log: past.DetachedLog()}), err)
 		}

@@ -42,16 +42,16 @@ import (
 //	  token_sha256 = "9f86…"
 //	}
 type Config struct {
-	Listen string     `hcl:"listen,optional" doc:"address and port; by default 127.0.0.1:7431"`
-	URL    string     `hcl:"url,optional" doc:"address at which people and their browsers reach the server, with the path of a reverse proxy; by default that of listen"`
-	TLS    *tlsBlock  `hcl:"tls,block"`
-	Users  []user     `hcl:"user,block"`
-	Limits *limits    `hcl:"limits,block"`
-	Proxy  *proxy     `hcl:"proxy,block"`
-	Secret []secretAt `hcl:"secret,block"`
+	Listen string          `hcl:"listen,optional" doc:"address and port; by default 127.0.0.1:7431"`
+	URL    string          `hcl:"url,optional" doc:"address at which people and their browsers reach the server, with the path of a reverse proxy; by default that of listen"`
+	TLS    *tlsBlock       `hcl:"tls,block"`
+	Users  []user          `hcl:"user,block"`
+	Limits *service.Limits `hcl:"limits,block"`
+	Proxy  *proxy          `hcl:"proxy,block"`
+	Secret []secretAt      `hcl:"secret,block"`
 
-	Runs         int      `hcl:"runs,optional" doc:"how many submissions run at a time; by default 4"`
-	Parallelism  int      `hcl:"parallelism,optional" doc:"how many steps all of them run at a time; by default the number of processors"`
+	Runs         int      `hcl:"runs,optional" doc:"how many submissions run at a time; by default 4, and at most parallelism"`
+	Parallelism  int      `hcl:"parallelism,optional" doc:"how many steps all of them run at a time; by default the number of processors, or as many as the cluster of on allows"`
 	HostCode     bool     `hcl:"host_code,optional" doc:"let submissions run code with the rights of the server: steps of kind exec and runtime \"process\""`
 	Hosts        []string `hcl:"hosts,optional" doc:"private places that agents and models of submissions may reach, such as \"vllm.lab:8000\""`
 	On           string   `hcl:"on,optional" doc:"cluster file"`
@@ -69,22 +69,13 @@ type tlsBlock struct {
 
 // user is a person who may sign in.
 type user struct {
-	Name   string  `hcl:"name,label"`
-	Role   string  `hcl:"role" doc:"viewer, operator or admin"`
-	Token  string  `hcl:"token,optional" doc:"reference of the token: env:NAME, file:PATH or command:LINE"`
-	SHA256 string  `hcl:"token_sha256,optional" doc:"SHA-256 of the token, as serve token prints it"`
-	Limits *limits `hcl:"limits,block"`
+	Name   string          `hcl:"name,label"`
+	Role   string          `hcl:"role" doc:"viewer, operator or admin"`
+	Token  string          `hcl:"token,optional" doc:"reference of the token: env:NAME, file:PATH or command:LINE"`
+	SHA256 string          `hcl:"token_sha256,optional" doc:"SHA-256 of the token, as serve token prints it"`
+	Limits *service.Limits `hcl:"limits,block"`
 
 	Range hcl.Range `hcl:",def_range"`
-}
-
-// limits bound what one owner has at a time.
-type limits struct {
-	Queued      int     `hcl:"queued,optional" doc:"most submissions that wait"`
-	Running     int     `hcl:"running,optional" doc:"most submissions that run"`
-	Parallelism int     `hcl:"parallelism,optional" doc:"most steps at a time"`
-	GPUs        int     `hcl:"gpus,optional" doc:"most GPUs at a time"`
-	Weight      float64 `hcl:"weight,optional" doc:"share against other owners; by default 1"`
 }
 
 // proxy is a reverse proxy that signs people in, or that says from where they come.
@@ -144,7 +135,11 @@ func read(ctx context.Context, path string) (*settings, error) {
 		found = append(found, gohcl.DecodeBody(parsed.Body, nil, &s.Config)...)
 	}
 	if list := diag.List(found); !list.HasErrors() {
-		s.resolve(filepath.Dir(path))
+		dir, err := filepath.Abs(filepath.Dir(path)) // submissions have working folders of their own
+		if err != nil {
+			return nil, err
+		}
+		s.resolve(dir)
 		found = hcl.Diagnostics(s.check(secret.In(ctx, filepath.Dir(path)), path))
 	}
 	return s, app.Checked(diag.List(found), diag.Sources{path: parsed})
@@ -288,19 +283,16 @@ func (s *settings) addProxy(p *proxy) (list diag.List) {
 
 // pass hands on what the service needs.
 func (s *settings) pass() {
-	of := func(l *limits) service.Limits {
-		if l == nil {
-			return service.Limits{}
-		}
-		return service.Limits{Queued: l.Queued, Running: l.Running, Parallelism: l.Parallelism, GPUs: l.GPUs, Weight: l.Weight}
-	}
 	s.options = service.Options{
-		Runs: s.Runs, Parallelism: s.Parallelism, Limits: of(s.Limits), Owners: map[string]service.Limits{}, HostCode: s.HostCode, Hosts: s.Hosts,
+		Runs: s.Runs, Parallelism: s.Parallelism, Owners: map[string]service.Limits{}, HostCode: s.HostCode, Hosts: s.Hosts,
 		Competitions: s.Competitions, On: s.On, RemoteCache: s.RemoteCache, Offline: s.Offline,
+	}
+	if s.Limits != nil {
+		s.options.Limits = *s.Limits
 	}
 	for _, u := range s.Users {
 		if u.Limits != nil {
-			s.options.Owners[u.Name] = of(u.Limits)
+			s.options.Owners[u.Name] = *u.Limits
 		}
 	}
 	for _, one := range s.Secret {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -161,6 +162,12 @@ func (p *people) enter(w http.ResponseWriter, r *http.Request, door ui.Door) {
 		return
 	}
 	door.Enter(w, r, &http.Cookie{Name: p.cookie, Value: p.session(who, time.Now().Add(ui.Lasting))})
+}
+
+// leave removes the cookie from a browser.
+func (p *people) leave(w http.ResponseWriter, r *http.Request, door ui.Door) {
+	http.SetCookie(w, &http.Cookie{Name: p.cookie, Path: cmp.Or(door.At.Path, "/"), MaxAge: -1, HttpOnly: true}) // not Secure: by http that would be refused
+	http.Redirect(w, r, door.At.Path+"/", http.StatusSeeOther)
 }
 
 // remote is the address that is connected.

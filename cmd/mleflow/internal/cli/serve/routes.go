@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
@@ -67,6 +68,8 @@ type call struct {
 	http.ResponseWriter
 	*http.Request
 	who person
+	// act is what is asked of the run, if its address does not tell.
+	act step.Act
 }
 
 // api is where the routes of the API are.
@@ -92,6 +95,9 @@ func Routes() []Route {
 		post(api+"/submissions/{submission}/cancel", "cancelSubmission", "take it out of the queue, or end its run and agents", true, func(c *call, _ struct{}) (Submission, error) {
 			return c.shown(c.service.Cancel(c.PathValue("submission")))
 		}),
+		post(api+"/submissions/{submission}/continue", "continueSubmission", "queue it again after its end, such as when its run was paused: what it finished is cached", true, func(c *call, _ struct{}) (Submission, error) {
+			return c.shown(c.service.Continue(c.PathValue("submission")))
+		}),
 		post(api+"/submissions/{submission}/priority", "setPriority", "change its priority; above 0 only an admin may", true, func(c *call, to Priority) (Submission, error) {
 			if err := c.mayFirst(to.Priority); err != nil {
 				return Submission{}, err
@@ -109,6 +115,8 @@ func Routes() []Route {
 		{Method: "GET", Path: "/page.js", Summary: "the script of pages", do: (*call).page},
 		{Method: "GET", Path: "/public/{link}", Summary: "the report of a published run", do: (*call).public},
 		{Method: "POST", Path: "/runs/{run}/describe", Role: Operator, Own: true, Summary: "name, tags and note of a run", do: (*call).page},
+		{Method: "GET", Path: queueLink.Address, Role: Viewer, Summary: "the page of the queue, and of who is signed in", do: (*call).queue},
+		{Method: "POST", Path: leavePath, Summary: "sign the browser out by the form", do: (*call).leave},
 		{Method: "GET", Path: "/{page...}", Role: Viewer, Summary: "the pages", do: (*call).page},
 		{Method: "POST", Path: "/{page...}", Summary: "sign in by the form", do: (*call).enter},
 	}
@@ -204,6 +212,7 @@ type AttemptsAct struct {
 }
 
 func (c *call) steerAttempts(a AttemptsAct) (none runs.AnswersJSON, err error) {
+	c.act = a.Act
 	r := step.Request{Act: a.Act}
 	switch by, bad := time.ParseDuration(cmp.Or(a.By, "0s")); {
 	case bad != nil || by < 0:
@@ -236,6 +245,7 @@ type RunAct struct {
 const pause step.Act = "pause"
 
 func (c *call) steerRun(a RunAct) (none runs.AnswersJSON, err error) {
+	c.act = a.Act
 	text, isSetting := map[step.Act]string{
 		step.SetParallelism: strconv.Itoa(a.Value), step.SetGPUs: strconv.Itoa(a.Value), step.SetBudget: a.Budget, step.SetDeadline: a.Deadline.Format(time.RFC3339),
 	}[a.Act]
@@ -374,12 +384,17 @@ func (c *call) page() error {
 	return nil
 }
 
-func (c *call) enter() error {
+func (c *call) enter() error { return c.form(c.people.enter) }
+
+func (c *call) leave() error { return c.form(c.people.leave) }
+
+// form handles a form of our own pages.
+func (c *call) form(do func(http.ResponseWriter, *http.Request, ui.Door)) error {
 	if !c.door.OwnForm(c.Request) {
 		http.Error(c.ResponseWriter, "This server takes its own forms only.", http.StatusForbidden)
 		return nil
 	}
-	c.people.enter(c.ResponseWriter, c.Request, c.door)
+	do(c.ResponseWriter, c.Request, c.door)
 	return nil
 }
 
@@ -405,7 +420,7 @@ func (c *call) document() error {
 
 // statuses are those of errors.
 var statuses = map[error]int{
-	history.ErrNoRun: 404, service.ErrUnknown: 404, service.ErrInvalid: 400, service.ErrMissing: 409, service.ErrOver: 409, service.ErrLimit: 429,
+	history.ErrNoRun: 404, service.ErrUnknown: 404, service.ErrInvalid: 400, service.ErrMissing: 409, service.ErrOver: 409, service.ErrLives: 409, service.ErrLimit: 429,
 	errSignIn: 401, errToken: 401, errHeader: 403, errRole: 403, errFirst: 403, errOwner: 403, errOrigin: 403, errType: 415, errLimited: 429, context.Canceled: 503,
 }
 

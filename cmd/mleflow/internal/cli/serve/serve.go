@@ -11,6 +11,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -85,7 +87,7 @@ func run(ctx context.Context, a *app.App, config string, tools func() mcp.Option
 		return err
 	}
 	defer acts.Close()
-	pages, end, err := runs.Pages(ctx, a, s.at.Path)
+	pages, end, err := runs.Pages(ctx, a, s.at.Path, queueLink)
 	if err != nil {
 		return err
 	}
@@ -112,11 +114,11 @@ func run(ctx context.Context, a *app.App, config string, tools func() mcp.Option
 func listen(s *settings) (net.Listener, error) {
 	var config *tls.Config
 	if s.TLS != nil {
-		pair, err := tls.LoadX509KeyPair(s.TLS.Certificate, s.TLS.Key)
-		if err != nil {
+		c := &keyPair{tlsBlock: *s.TLS}
+		if _, err := c.get(nil); err != nil {
 			return nil, app.Usagef("tls: %w", err)
 		}
-		config = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		config = &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}
 	}
 	l, err := net.Listen("tcp", s.Listen)
 	if err != nil {
@@ -126,6 +128,37 @@ func listen(s *settings) (net.Listener, error) {
 		l = tls.NewListener(l, config)
 	}
 	return l, nil
+}
+
+// keyPair is a certificate with its key, whose files are read again once they have changed.
+type keyPair struct {
+	tlsBlock
+	mu   sync.Mutex
+	of   [2]time.Time
+	pair *tls.Certificate
+}
+
+// get returns the certificate. While its new files cannot be read, such as when only one has been
+// renewed, it is the earlier one.
+func (c *keyPair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var now [2]time.Time
+	for i, path := range []string{c.Certificate, c.Key} {
+		if info, err := os.Stat(path); err == nil {
+			now[i] = info.ModTime()
+		}
+	}
+	if c.pair != nil && now == c.of {
+		return c.pair, nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.Certificate, c.Key)
+	if err == nil {
+		c.pair, c.of = &pair, now
+	} else if c.pair != nil {
+		err = nil
+	}
+	return c.pair, err
 }
 
 // kept returns the key that signs cookies and links, and the file of acts. Only this user can

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -108,6 +109,65 @@ func TestSignIn(t *testing.T) {
 	page := l.send(Route{Method: "GET", Path: "/runs/" + l.run}, forged{cookie: res.Result().Cookies()[0].Value})
 	if page.Code != 200 || !strings.Contains(page.Body.String(), `href="/mleflow/runs"`) || strings.Contains(page.Body.String(), ` href="/runs`) {
 		t.Errorf("the page does not stay below its path: status %d: %s", page.Code, page.Body)
+	}
+}
+
+// TestSignOut shows the queue to a browser, and removes its cookie by the form of that page
+// only.
+func TestSignOut(t *testing.T) {
+	l := newLab(t)
+	queue := Route{Method: "GET", Path: queueLink.Address}
+	page := l.send(queue, forged{cookie: l.cookieOf("vera")}).Body.String()
+	for _, want := range []string{"signed in as <bdi>vera</bdi>, viewer", `action="/mleflow/sign-out"`, "Sign out", l.submission, `href="/mleflow/runs/` + l.run} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s: %s", want, page)
+		}
+	}
+	if page := l.send(queue, forged{bearer: tokens["vera"]}).Body.String(); strings.Contains(page, "Sign out") {
+		t.Error("there is no cookie to remove")
+	}
+	leave := func(site string) *http.Response {
+		return l.send(Route{Method: "POST", Path: leavePath}, forged{cookie: l.cookieOf("vera"), site: site}).Result()
+	}
+	if res := leave("cross-site"); res.StatusCode != 403 || len(res.Cookies()) > 0 {
+		t.Errorf("by another site: status %d, %v", res.StatusCode, res.Cookies())
+	}
+	res := leave("")
+	if list := res.Cookies(); res.StatusCode != 303 || len(list) != 1 || list[0].Name != l.people.cookie || list[0].Value != "" || list[0].MaxAge >= 0 || list[0].Path != "/mleflow" {
+		t.Errorf("status %d, %v", res.StatusCode, list)
+	}
+}
+
+// TestRenewed serves a certificate that was renewed, and the old one while half of it is there.
+func TestRenewed(t *testing.T) {
+	dir := t.TempDir()
+	certificate(t, dir)
+	files := &keyPair{tlsBlock: tlsBlock{filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}}
+	get := func() string {
+		pair, err := files.get(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pair.Certificate[0])
+	}
+	first := get()
+	certificate(t, dir)
+	key, err := os.ReadFile(files.Key)
+	if err == nil {
+		err = os.WriteFile(files.Key, []byte("half"), 0o600)
+	}
+	later := time.Now().Add(time.Minute) // of file systems with coarse times
+	if err = errors.Join(err, os.Chtimes(files.Key, later, later)); err != nil {
+		t.Fatal(err)
+	}
+	if get() != first {
+		t.Error("half a certificate is used")
+	}
+	if err := errors.Join(os.WriteFile(files.Key, key, 0o600), os.Chtimes(files.Key, later, later.Add(time.Minute))); err != nil {
+		t.Fatal(err)
+	}
+	if get() == first {
+		t.Error("the old certificate is used")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"path"
@@ -118,9 +119,10 @@ func (s *server) serve(rt Route, w http.ResponseWriter, r *http.Request) {
 		whole.Path = s.door.At.Path + r.URL.Path
 		r.URL = &whole
 	}
-	err = rt.do(&call{s, w, r, who})
+	c := &call{server: s, ResponseWriter: w, Request: r, who: who}
+	err = rt.do(c)
 	if rt.changes() && rt.Role > Nobody {
-		s.note(rt, who, r, err)
+		c.note(err)
 	}
 	if err != nil {
 		s.fail(w, err)
@@ -173,15 +175,16 @@ func (s *server) owner(r *http.Request) string {
 }
 
 // note writes down an act, whether it succeeded or not.
-func (s *server) note(rt Route, who person, r *http.Request, err error) {
-	line := map[string]string{"time": time.Now().UTC().Format(time.RFC3339), "by": who.Name, "act": rt.Method + " " + r.URL.Path, "from": s.people.peer(r)}
+func (c *call) note(err error) {
+	act := strings.TrimSpace(fmt.Sprintf("%s %s %.80s", c.Method, c.URL.Path, c.act))
+	line := map[string]string{"time": time.Now().UTC().Format(time.RFC3339), "by": c.who.Name, "act": act, "from": c.people.peer(c.Request)}
 	if err != nil {
 		line["error"] = err.Error()
 	}
 	text, _ := json.Marshal(line) // strings
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, _ = s.acts.Write(append(text, '\n')) // the journal of a run has what was asked of it
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = c.acts.Write(append(text, '\n')) // the journal of a run has what was asked of it
 }
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -119,6 +120,11 @@ func (u *UI) fail(w http.ResponseWriter, r *http.Request, err error) {
 	u.write(w, status, c)
 }
 
+// Page writes a page of the server, whose title is the text of its link in More.
+func (u *UI) Page(w http.ResponseWriter, title string, body template.HTML) {
+	u.write(w, http.StatusOK, &content{title: title, nav: title, sections: []section{{"body", body}}})
+}
+
 func (u *UI) write(w http.ResponseWriter, status int, c *content) {
 	var body strings.Builder
 	fmt.Fprintf(&body, `<main id="content"%s>`+"\n", view.When(c.live, ` data-live`))
@@ -126,7 +132,7 @@ func (u *UI) write(w http.ResponseWriter, status int, c *content) {
 		fmt.Fprintf(&body, `<div data-section="%s">%s</div>`+"\n", s.id, s.body)
 	}
 	body.WriteString(`<p class="hidden" role="status" id="status"></p></main>` + "\n")
-	nav := append([]page.Link(nil), navigation...)
+	nav := slices.Concat(navigation, u.More)
 	for i := range nav {
 		nav[i].Here = i > 0 && nav[i].Text == c.nav
 	}

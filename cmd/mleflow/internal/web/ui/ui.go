@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
@@ -29,6 +30,8 @@ type Source struct {
 	Version string
 	// Base is the path below which the pages are, such as "/mleflow"; "" is the root.
 	Base string
+	// More are pages of the server besides these, to which every page leads; see UI.Page.
+	More []page.Link
 	// Now is the time; nil is time.Now.
 	Now func() time.Time
 }
