@@ -108,6 +108,15 @@ func Checked(list diag.List, files diag.Sources) error {
 	return &DiagError{List: list, files: files}
 }
 
+// CheckedFile is Checked for the diagnostics of one file, whose lines it shows.
+func CheckedFile(list diag.List, path string) error {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return Checked(list, nil)
+	}
+	return Checked(list, diag.Sources{path: {Bytes: src}})
+}
+
 // ExitStatus maps the outcome of a command to the status of the process. It
 // is the only place that does.
 func ExitStatus(err error) int {
