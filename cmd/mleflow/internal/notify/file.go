@@ -133,15 +133,11 @@ func (list Receivers) Named(text, path string) (Receiver, error) {
 	}
 	r := Receiver{Name: Hidden(text), To: text}
 	if !strings.Contains(text, ":") {
-		names := list.names()
+		names := lists.Of(list, func(r Receiver) string { return r.Name })
 		has := view.Either(len(names) == 0, "none", strings.Join(names, ", "))
 		return r, fmt.Errorf("your configuration defines no receiver %q.%s It defines %s%s", text, diag.DidYouMean(text, names), has, view.When(path != "" && path != "none", ", in "+path))
 	}
 	return r, r.check()
-}
-
-func (list Receivers) names() []string {
-	return lists.Of(list, func(r Receiver) string { return r.Name })
 }
 
 func (list Receivers) at(name string) int {

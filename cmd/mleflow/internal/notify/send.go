@@ -75,17 +75,13 @@ func (r *Receiver) Send(ctx context.Context, m Message) error {
 	case err != nil && out.Len() > 0:
 		return errors.New(out.String())
 	case err != nil:
-		return fmt.Errorf("its command failed: %s", r.failure(err))
+		return fmt.Errorf("its command failed: %s", r.failure(command[0], err))
 	}
 	return nil
 }
 
 // failure says why a command failed and, if it could not be started, how to go on.
-func (r *Receiver) failure(err error) string {
-	if len(r.Command) == 0 {
-		return err.Error()
-	}
-	path := r.Command[0]
+func (r *Receiver) failure(path string, err error) string {
 	if !filepath.IsAbs(path) && strings.Contains(path, "/") {
 		path = filepath.Join(r.dir, path)
 	}

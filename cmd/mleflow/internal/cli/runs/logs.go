@@ -31,7 +31,7 @@ import (
 func NewLogs(a *app.App) *cobra.Command {
 	var attempt int
 	var raw, follow, asTranscript, full bool
-	cmd := a.RunCommand("logs RUN [KEY]", "Print what the steps of a run printed", app.Takes(1, 2),
+	cmd := a.KeyCommand("logs RUN [KEY]", "Print what the steps of a run printed", app.Takes(1, 2),
 		func(cmd *cobra.Command, past *history.Past, args []string) error {
 			switch {
 			case full && !asTranscript:
@@ -377,7 +377,7 @@ const (
 func WithTranscript(ctx context.Context, a *app.App, past *history.Past, named string, use func(*cache.Record, *transcript.Reader) error) error {
 	return a.WithRecord(ctx, past, named, func(c app.ResultCache, rec *cache.Record) error {
 		ref := cmp.Or(rec.Outputs[transcriptOutput].Ref, rec.Outputs[judgedOutput].Ref)
-		if ref.IsZero() {
+		if ref.Files == 0 {
 			return app.Usagef("%s has no transcript: it is no attempt of an agent that uses model blocks", view.OneLine(rec.Address))
 		}
 		r, err := transcript.OpenReader(tree.NewFS(ctx, c, ref))
