@@ -247,7 +247,7 @@ func (f *Fork) Find(ctx context.Context, p Place) (*Checkpoint, error) {
 func (p Place) has(ctx context.Context) string {
 	c, err := p.Find(ctx)
 	if c == nil || err != nil {
-		return "the attempt has none"
+		return "the attempt has no checkpoint; on_loss of its agent-run writes some"
 	}
 	times := c.Kept
 	if !c.Ended {

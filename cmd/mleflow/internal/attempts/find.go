@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
@@ -18,6 +17,21 @@ import (
 // Name is how people name an attempt: agent/competition/seed.
 func Name(a *results.Attempt) string {
 	return strings.Join([]string{a.Agent, a.Competition(), a.Seed}, "/")
+}
+
+// Names are the keys of the attempts of a run: their names or, where several have the same,
+// their addresses.
+func Names(list []*results.Attempt) []string {
+	of, count := lists.Of(list, Name), map[string]int{}
+	for _, name := range of {
+		count[name]++
+	}
+	for i, a := range list {
+		if count[of[i]] > 1 {
+			of[i] = cmp.Or(a.Address, a.GradeAddress)
+		}
+	}
+	return of
 }
 
 // Of returns the attempts of a run as its journal has them, and what happened to its
@@ -62,7 +76,7 @@ func Find(key string, among ...[]*results.Attempt) ([]*results.Attempt, error) {
 	if len(among[0]) == 0 {
 		return nil, fmt.Errorf("%.80q names no attempt: there is none", key)
 	}
-	near := diag.DidYouMean(key, names(among[0]))
+	near := diag.DidYouMean(key, Names(among[0]))
 	return nil, fmt.Errorf("no attempt is called %.80q.%s Write AGENT/COMPETITION/SEED or an address, with * for anything; there is %s", key, near, listed(among[0]))
 }
 
@@ -81,14 +95,9 @@ func One(key string, among ...[]*results.Attempt) (*results.Attempt, error) {
 // mostListed is the most attempts that an error lists.
 const mostListed = 10
 
-func names(list []*results.Attempt) []string { return lists.Of(list, Name) }
-
-// listed lists attempts by name, or by address if several have the same name.
+// listed lists the keys of attempts.
 func listed(list []*results.Attempt) string {
-	of := names(list)
-	if sorted := slices.Sorted(slices.Values(of)); len(slices.Compact(sorted)) < len(of) {
-		of = lists.Of(list, func(a *results.Attempt) string { return cmp.Or(a.Address, a.GradeAddress) })
-	}
+	of := Names(list)
 	text := strings.Join(of[:min(len(of), mostListed)], ", ")
 	return view.OneLine(text) + view.When(len(of) > mostListed, fmt.Sprintf(" and %d more", len(of)-mostListed))
 }

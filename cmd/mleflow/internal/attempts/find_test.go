@@ -38,6 +38,9 @@ func TestFind(t *testing.T) {
 			t.Errorf("%.40q: %v, %v; want %s", key, got, err, want)
 		}
 	}
+	if got := strings.Join(Names(list[3:]), " "); got != `lab/gpt-5/leaf/0 step.agent-run.twin["a"] step.agent-run.twin["b"]` {
+		t.Errorf("names: %s", got)
+	}
 	if _, err := One("twin/*", list); err == nil || !strings.Contains(err.Error(), `write step.agent-run.twin["a"], step.agent-run.twin["b"]`) {
 		t.Errorf("two of a name: %v", err)
 	}

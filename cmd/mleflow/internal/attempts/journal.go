@@ -124,10 +124,9 @@ func (j Journal) List() []*results.Attempt {
 	for i, p := range j.Pairs {
 		a := &results.Attempt{Address: p.Attempt, GradeAddress: p.Grade, RunID: j.Run.ID, Pipeline: j.Run.Pipeline, Mleflow: j.Run.Version, Started: j.Run.Started.UTC().Format(time.RFC3339)}
 		out[i] = a
-		if g, ok := j.Reports[p.Grade]; ok {
-			a.Agent, a.Seed, a.Labels, a.Graded, a.Report = cmp.Or(g.Labels["agent"], board.Unlabelled), g.Labels["seed"], g.Labels, true, g.Report
-		} else {
-			a.Agent, a.Report.CompetitionID, a.Seed = j.named(p, names)
+		g, graded := j.Reports[p.Grade]
+		if a.Agent, a.Report.CompetitionID, a.Seed = j.named(p, names, graded, g.Labels); graded {
+			a.Labels, a.Graded, a.Report = g.Labels, true, g.Report
 		}
 		a.Acts = lists.Of(acts[p.Attempt], view.ActText)
 		attempt, grade := j.Step(p.Attempt), j.Step(p.Grade)
@@ -208,10 +207,10 @@ func (j *Journal) phase(p Pair, attempt, grade *history.StepSummary) results.Pha
 	return results.NotRun
 }
 
-// named are the names of an attempt that was not graded: those of its grade, as the report
-// will have them, then those of the step that runs the agent. What the plan leaves out, or
-// an older one does not have, is in the key.
-func (j *Journal) named(p Pair, guess naming) (agent, competition, seed string) {
+// named are the names of an attempt: those of its grade, as the labels of the report have
+// them, then those of the step that runs the agent. What the plan leaves out, or an older
+// one does not have, is in the key.
+func (j *Journal) named(p Pair, guess naming, graded bool, labels map[string]string) (agent, competition, seed string) {
 	of := func(address string) []string {
 		if j.Names == nil || address == "" {
 			return nil
@@ -219,12 +218,14 @@ func (j *Journal) named(p Pair, guess naming) (agent, competition, seed string) 
 		return j.Names(address)
 	}
 	grade, attempt := of(p.Grade), of(p.Attempt)
-	if grade == nil && (attempt == nil || p.Grade != "") {
-		key := p.Attempt
-		if attempt != nil || key == "" {
-			key = p.Grade
-		}
-		return guess.of(key)
+	if graded {
+		grade = []string{labels["agent"], "", labels["seed"]}
+	}
+	switch {
+	case attempt == nil && p.Attempt != "":
+		attempt = guess.of(p.Attempt)
+	case grade == nil && p.Grade != "":
+		grade = guess.of(p.Grade)
 	}
 	for _, names := range [][]string{grade, attempt} {
 		if len(names) == 3 {
@@ -241,10 +242,10 @@ type naming struct {
 	parts                    int
 }
 
-// naming learns from an attempt that was graded.
+// naming learns from an attempt that was graded and has labels.
 func (j *Journal) naming() naming {
 	n := naming{catalog: j.Catalog}
-	i := slices.IndexFunc(j.Pairs, func(p Pair) bool { _, ok := j.Reports[p.Grade]; return ok })
+	i := slices.IndexFunc(j.Pairs, func(p Pair) bool { return j.Reports[p.Grade].Labels["agent"] != "" })
 	if i < 0 {
 		return n
 	}
@@ -254,10 +255,10 @@ func (j *Journal) naming() naming {
 	return n
 }
 
-// of returns the names in a step's key. Of a key of another form the part that is a
-// competition is known, and by the custom of the shipped pipelines the agent is before and
-// the seed after it.
-func (n naming) of(address string) (agent, competition, seed string) {
+// of returns agent, competition and seed as a step's key has them. Of a key of another form
+// the part that is a competition is known, and by the custom of the shipped pipelines the
+// agent is before and the seed after it.
+func (n naming) of(address string) []string {
 	parts := partsOf(address)
 	at := func(i int) string {
 		if i < 0 || i >= len(parts) {
@@ -266,13 +267,13 @@ func (n naming) of(address string) (agent, competition, seed string) {
 		return parts[i]
 	}
 	if n.parts == len(parts) && n.competition >= 0 {
-		return cmp.Or(at(n.agent), board.Unlabelled), at(n.competition), at(n.seed)
+		return []string{at(n.agent), at(n.competition), at(n.seed)}
 	}
 	i := slices.IndexFunc(parts, n.known)
 	if i < 0 {
 		i = max(0, len(parts)-2)
 	}
-	return cmp.Or(strings.Join(parts[:i], "/"), board.Unlabelled), cmp.Or(at(i), address), strings.Join(parts[min(i+1, len(parts)):], "/")
+	return []string{strings.Join(parts[:i], "/"), cmp.Or(at(i), address), strings.Join(parts[min(i+1, len(parts)):], "/")}
 }
 
 // known reports whether a part of a key is a competition.

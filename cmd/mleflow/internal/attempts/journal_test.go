@@ -1,6 +1,8 @@
 package attempts
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,15 +72,42 @@ func TestPlannedNames(t *testing.T) {
 		names map[string][]string
 		want  [3]string
 	}{
-		"both":                 {Pair{run, score}, map[string][]string{run: {"own", "demo", "0"}, score: {"label", "demo", ""}}, [3]string{"label", "demo", "0"}},
-		"not graded":           {Pair{run, ""}, map[string][]string{run: {"own", "demo", "0"}}, [3]string{"own", "demo", "0"}},
-		"no label":             {Pair{"", score}, map[string][]string{score: {"", "demo", ""}}, [3]string{"(unlabelled)", "demo", ""}},
-		"the grade's are keys": {Pair{`step.agent-run.solve["a/demo/1"]`, `step.grade.score["a/demo/1"]`}, map[string][]string{`step.agent-run.solve["a/demo/1"]`: {"own", "demo", "1"}}, [3]string{"a", "demo", "1"}},
+		"both":                   {Pair{run, score}, map[string][]string{run: {"own", "demo", "0"}, score: {"label", "demo", ""}}, [3]string{"label", "demo", "0"}},
+		"not graded":             {Pair{run, ""}, map[string][]string{run: {"own", "demo", "0"}}, [3]string{"own", "demo", "0"}},
+		"no label":               {Pair{"", score}, map[string][]string{score: {"", "demo", ""}}, [3]string{"(unlabelled)", "demo", ""}},
+		"the grade's are keys":   {Pair{`step.agent-run.solve["a/demo/1"]`, `step.grade.score["a/demo/1"]`}, map[string][]string{`step.agent-run.solve["a/demo/1"]`: {"own", "demo", "1"}}, [3]string{"a", "demo", "1"}},
+		"the attempt's are keys": {Pair{`step.agent-run.solve["a/demo/1"]`, `step.grade.score["a/demo/1"]`}, map[string][]string{`step.grade.score["a/demo/1"]`: {"", "demo", ""}}, [3]string{"a", "demo", "1"}},
+		"only the seed's label":  {Pair{`step.agent-run.solve["a/demo/1"]`, score}, map[string][]string{score: {"", "demo", "7"}}, [3]string{"a", "demo", "7"}},
 	} {
 		j := Journal{Pairs: []Pair{tt.pair}, Names: func(a string) []string { return tt.names[a] }, Step: func(string) *history.StepSummary { return nil }}
 		a := j.List()[0]
 		if got := [3]string{a.Agent, a.Competition(), a.Seed}; got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
+	}
+}
+
+// TestUnlabelled names attempts whose reports have no labels by the steps that ran them.
+func TestUnlabelled(t *testing.T) {
+	run, score := `step.agent-run.solve["a/demo/%d"]`, `step.grade.score["a/demo/%d"]`
+	j := Journal{Reports: map[string]grading.Graded{}, Step: func(string) *history.StepSummary { return nil }}
+	for n := range 3 {
+		var g grading.Graded
+		g.CompetitionID = "demo"
+		j.Reports[fmt.Sprintf(score, n)] = g
+		j.Pairs = append(j.Pairs, Pair{fmt.Sprintf(run, n), fmt.Sprintf(score, n)})
+	}
+	j.Names = func(address string) []string {
+		if strings.Contains(address, "score") {
+			return []string{"", "demo", ""}
+		}
+		return nil
+	}
+	if diff := cmp.Diff([]string{"a/demo/0", "a/demo/1", "a/demo/2"}, Names(j.List())); diff != "" {
+		t.Error(diff)
+	}
+	j.Pairs = []Pair{{"", fmt.Sprintf(score, 0)}}
+	if a := j.List()[0]; a.Agent != "(unlabelled)" {
+		t.Errorf("a report without an attempt is of %q", a.Agent)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/pipeline"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/notify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
@@ -25,6 +26,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/harbor"
 	"github.com/mleflow/mleflow/competitions/kit"
 	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
@@ -293,16 +295,21 @@ func (c *completion) attempts(run []string) []string {
 		return nil
 	}
 	list, _, _ := attempts.Of(past)
-	return lists.Of(list, attempts.Name)
+	return attempts.Names(list)
 }
 
-// completeLive completes the names of the attempts of the latest run.
-func (c *completion) completeLive(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var run []string
-	if f := cmd.Flag("run"); f.Changed {
-		run = []string{f.Value.String()}
+// completeLive completes the attempts that can be steered, of all runs that live.
+func (c *completion) completeLive(cmd *cobra.Command, args []string, _ string) (keys []string, _ cobra.ShellCompDirective) {
+	live, _ := runs.Live(c.App, cmd.Flag("run").Value.String()) // without any there is none to offer
+	for _, past := range live {
+		list, _, _ := attempts.Of(past)
+		for i, key := range attempts.Names(list) {
+			if list[i].Address != "" && list[i].Phase != results.Done && !slices.Contains(args, key) {
+				keys = append(keys, cobra.CompletionWithDesc(key, "run "+past.Info.ID+", "+past.Entry().PipelineName()))
+			}
+		}
 	}
-	return c.attempts(run), offered
+	return keys, offered
 }
 
 // completeReceivers completes the receivers of the user's configuration.
@@ -496,5 +503,5 @@ func (c *completion) completeKeys(cmd *cobra.Command, args []string, start strin
 	}
 	steps, directive := c.completeSteps(cmd, args, start)
 	list, _ := app.AttemptsIn(p)
-	return append(lists.Of(list, attempts.Name), steps...), directive
+	return append(attempts.Names(list), steps...), directive
 }

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,12 +14,18 @@ import (
 	"github.com/hashicorp/hcl/v2/gohcl"
 
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
 )
+
+// addressed is the rest of a line that may hold an address.
+var addressed = pattern.New(`\bto\s*=[^\n]*|://[^\n]*`)
 
 // usual are the kinds of messages to a receiver that does not choose.
 var usual = []string{"finished", "failed", "stalled", "budget 80%", "disk"}
@@ -51,18 +58,20 @@ type Receivers []Receiver
 //	}
 //
 // Others must not be able to write it, since it names commands.
-func Read(path string) (Receivers, diag.List) {
+//
+// The sources for diagnostics are without addresses.
+func Read(path string) (Receivers, diag.Sources, diag.List) {
 	dir := filepath.Dir(path)
 	for _, own := range []string{dir, path} {
 		if info, err := os.Stat(own); err != nil {
-			return nil, diag.List{diag.Failure("Configuration cannot be read", err)}
+			return nil, nil, diag.List{diag.Failure("Configuration cannot be read", err)}
 		} else if why := nolink.Writers(info); why != "" {
-			return nil, diag.List{diag.General("Configuration refused", "%s %s, who could have commands run: make it yours, and chmod go-w %s.", own, why, own)}
+			return nil, nil, diag.List{diag.General("Configuration refused", "%s %s, who could have commands run: make it yours, and chmod go-w %s.", own, why, own)}
 		}
 	}
 	src, err := checkout.ReadFile(path, 1<<20)
 	if err != nil {
-		return nil, diag.List{diag.Failure("Configuration cannot be read", err)}
+		return nil, nil, diag.List{diag.Failure("Configuration cannot be read", err)}
 	}
 	parsed, diags := bounded.Parse(src, path)
 	var file struct {
@@ -70,6 +79,11 @@ func Read(path string) (Receivers, diag.List) {
 	}
 	if !diags.HasErrors() {
 		diags = gohcl.DecodeBody(parsed.Body, nil, &file)
+	}
+	hidden := addressed.Regexp().ReplaceAllFunc(src, func(text []byte) []byte { return bytes.Repeat([]byte("x"), len(text)) })
+	sources := diag.Sources{path: {Bytes: hidden}}
+	if diags.HasErrors() {
+		return nil, sources, diag.List(diags)
 	}
 	for i := range file.Notify {
 		r := &file.Notify[i]
@@ -84,13 +98,18 @@ func Read(path string) (Receivers, diag.List) {
 			diags = append(diags, diag.Error(r.Range, "Invalid receiver", "%s", diag.Sentence(err.Error())))
 		}
 	}
-	return file.Notify, diag.List(diags)
+	return file.Notify, sources, diag.List(diags)
 }
 
 // check reports what is wrong with where messages go, without resolving a reference.
 func (r *Receiver) check() error {
-	if (r.To == "") == (len(r.Command) == 0) {
+	switch {
+	case (r.To == "") == (len(r.Command) == 0):
 		return errors.New("a receiver needs either to, an address, or command")
+	case r.Name == "":
+		return errors.New("a receiver needs a name")
+	case r.To == "" && r.Command[0] == "":
+		return errors.New("command begins with the program: write its name or its full path")
 	}
 	if _, err := secret.ParseRef(r.To); err == nil || r.To == "" {
 		return nil
@@ -106,14 +125,17 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// Named returns the receiver of a name, an address or a reference to one.
-func (list Receivers) Named(text string) (Receiver, error) {
+// Named returns the receiver of a name, an address or a reference to one. path is the file
+// that defines the receivers.
+func (list Receivers) Named(text, path string) (Receiver, error) {
 	if i := list.at(text); i >= 0 {
 		return list[i], nil
 	}
 	r := Receiver{Name: Hidden(text), To: text}
 	if !strings.Contains(text, ":") {
-		return r, fmt.Errorf("your configuration defines no receiver %q", text)
+		names := lists.Of(list, func(r Receiver) string { return r.Name })
+		has := view.Either(len(names) == 0, "none", strings.Join(names, ", "))
+		return r, fmt.Errorf("your configuration defines no receiver %q.%s It defines %s%s", text, diag.DidYouMean(text, names), has, view.When(path != "" && path != "none", ", in "+path))
 	}
 	return r, r.check()
 }
@@ -124,8 +146,8 @@ func (list Receivers) at(name string) int {
 
 // Chosen returns who is told about a run: the receivers of the user's configuration, with
 // what the pipeline adds, and those that the command line names. missing are the names of
-// the pipeline that are not defined.
-func (list Receivers) Chosen(blocks []config.Notify, flags []string) (chosen Receivers, missing []string, err error) {
+// the pipeline that are not defined in the file at path.
+func (list Receivers) Chosen(blocks []config.Notify, flags []string, path string) (chosen Receivers, missing []string, err error) {
 	for _, b := range blocks {
 		if i := list.at(b.Name); i >= 0 {
 			list[i].On = slices.Concat(list[i].On, b.On)
@@ -134,7 +156,7 @@ func (list Receivers) Chosen(blocks []config.Notify, flags []string) (chosen Rec
 		}
 	}
 	for _, text := range flags {
-		r, err := list.Named(text)
+		r, err := list.Named(text, path)
 		if err != nil {
 			return nil, nil, fmt.Errorf("--notify: %w", err)
 		}

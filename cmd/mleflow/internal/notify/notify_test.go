@@ -16,6 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/engine/config"
+	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -308,7 +309,7 @@ func TestRead(t *testing.T) {
 		}
 		return path
 	}
-	list, diags := Read(write(t, `
+	list, _, diags := Read(write(t, `
 notify "team" {
   on = ["failed", "budget 75%"]
   to = "slack://hook:A-B-C@webhook"
@@ -325,7 +326,7 @@ notify "asked" {
 	if diags.HasErrors() || len(list) != 3 || list[1].dir == "" || !list[1].AgentText {
 		t.Fatal(list, diags)
 	}
-	chosen, missing, err := list.Chosen([]config.Notify{{Name: "mine", On: []string{"medal"}}, {Name: "nobody"}}, []string{"asked", "ntfy://ntfy.sh/topic123", "env:Y"})
+	chosen, missing, err := list.Chosen([]config.Notify{{Name: "mine", On: []string{"medal"}}, {Name: "nobody"}}, []string{"asked", "ntfy://ntfy.sh/topic123", "env:Y"}, "")
 	if err != nil || !slices.Equal(missing, []string{"nobody"}) {
 		t.Fatal(missing, err)
 	}
@@ -337,6 +338,12 @@ notify "asked" {
 	if d := cmp.Diff([]string{"team failed,budget 75%", "mine " + all + ",medal", "asked " + all, "ntfy://xxxxx " + all, "env:Y " + all}, got); d != "" {
 		t.Error(d)
 	}
+	if _, err := list.Named("tean", "/x/config.hcl"); err == nil || !strings.Contains(err.Error(), `no receiver "tean". Did you mean "team"? It defines team, mine, asked, in /x/config.hcl`) {
+		t.Error(err)
+	}
+	if _, err := (Receivers{}).Named("x", "none"); err == nil || !strings.HasSuffix(err.Error(), "It defines none") {
+		t.Error(err)
+	}
 	for text, want := range map[string]string{
 		`notify "a" {}`: "needs either to, an address, or command",
 		`notify "a" { to = "http://host/topsecret" }`:                            "an address is like slack://",
@@ -347,24 +354,31 @@ notify "asked" {
 		"notify \"a\" {\n to = \"env:X\"\n command = [\"topsecret\"]\n}":         "needs either",
 		"notify \"a\" {\n to = [\"slack://topsecret\"]\n}":                       "string required",
 		"notify \"a\" {\n too = \"slack://topsecret\"\n}":                        "Unsupported argument",
+		"notify \"a\" {\n to = \"slack://topsecret\n}":                           "Invalid multi-line string",
+		`notify "" { to = "env:X" }`:                                             "needs a name",
+		`notify "a" { command = [""] }`:                                          "command begins with the program",
 		"notify \"a\" {\n to = \"env:X\"\n}\nnotify \"a\" {\n to = \"env:X\"\n}": "a receiver \"a\" already",
 	} {
-		_, diags := Read(write(t, text, 0o600))
+		_, sources, diags := Read(write(t, text, 0o600))
+		var shown strings.Builder
+		if err := diag.WriteText(&shown, sources, diags, 80, false); err != nil || strings.Contains(shown.String(), "not available") || strings.Contains(shown.String(), "topsecret") {
+			t.Errorf("%s: shown as %s, %v", text, shown.String(), err)
+		}
 		if said := diags.Error(); !diags.HasErrors() || !strings.Contains(said, want) && !strings.Contains(fmt.Sprint(diags), want) || strings.Contains(said, "topsecret") {
 			t.Errorf("%s: %v", text, said)
 		}
 	}
-	if _, diags := Read(write(t, "", 0o666)); !strings.Contains(diags.Error(), "can be written by other users, who could have commands run") {
+	if _, _, diags := Read(write(t, "", 0o666)); !strings.Contains(diags.Error(), "can be written by other users, who could have commands run") {
 		t.Error(diags)
 	}
 	open := write(t, "", 0o600)
 	if err := os.Chmod(filepath.Dir(open), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, diags := Read(open); !strings.Contains(diags.Error(), "can be written by other users") {
+	if _, _, diags := Read(open); !strings.Contains(diags.Error(), "can be written by other users") {
 		t.Error(diags)
 	}
-	if _, diags := Read("/dev/zero"); !diags.HasErrors() {
+	if _, _, diags := Read("/dev/zero"); !diags.HasErrors() {
 		t.Error("a device was read")
 	}
 }

@@ -8,13 +8,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/textproto"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -59,7 +62,7 @@ func (r *Receiver) Send(ctx context.Context, m Message) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir, cmd.Stdin, cmd.WaitDelay = r.dir, bytes.NewReader(doc), time.Second
+	cmd.Dir, cmd.Stdin, cmd.WaitDelay = r.dir, bytes.NewReader(append(doc, '\n')), time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	if r.To != "" {
@@ -72,9 +75,27 @@ func (r *Receiver) Send(ctx context.Context, m Message) error {
 	case err != nil && out.Len() > 0:
 		return errors.New(out.String())
 	case err != nil:
-		return fmt.Errorf("its command failed: %w", err)
+		return fmt.Errorf("its command failed: %s", r.failure(command[0], err))
 	}
 	return nil
+}
+
+// failure says why a command failed and, if it could not be started, how to go on.
+func (r *Receiver) failure(path string, err error) string {
+	if !filepath.IsAbs(path) && strings.Contains(path, "/") {
+		path = filepath.Join(r.dir, path)
+	}
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		return path + " is in no folder of $PATH; write its full path"
+	case errors.Is(err, fs.ErrPermission):
+		return path + " is not executable; run chmod +x " + path
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no " + path + ", or not the interpreter that its first line names"
+	case errors.Is(err, syscall.ENOEXEC):
+		return path + " is no program; a script begins with a line such as #!/bin/sh"
+	}
+	return err.Error()
 }
 
 // Main is Command. It prints why a message was not sent.

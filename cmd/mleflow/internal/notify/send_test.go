@@ -143,7 +143,7 @@ func TestCommands(t *testing.T) {
 	if err := ok.Send(patient(t), Test); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := os.ReadFile(filepath.Join(dir, "got")); err != nil || !strings.HasPrefix(string(got), `{"kind":"test",`) {
+	if got, err := os.ReadFile(filepath.Join(dir, "got")); err != nil || !strings.HasPrefix(string(got), `{"kind":"test",`) || !strings.HasSuffix(string(got), "}\n") {
 		t.Error(string(got), err)
 	}
 	for script, want := range map[string]string{"echo " + token + "; echo " + token + " >&2; exit 1": "its command failed: exit status 1", "kill -9 $$": "signal: killed"} {
@@ -153,7 +153,25 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	none := Receiver{Name: "r", Command: []string{"there-is-no-such-program"}, dir: dir}
-	if err := none.Send(patient(t), Test); err == nil || !strings.Contains(err.Error(), "not found") {
+	if err := none.Send(patient(t), Test); err == nil || !strings.Contains(err.Error(), "in no folder of $PATH; write its full path") {
+		t.Error(err)
+	}
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, []byte("cat > got\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := Receiver{Name: "r", Command: []string{"./plain"}, dir: dir}
+	if err := r.Send(patient(t), Test); err == nil || !strings.Contains(err.Error(), "is not executable; run chmod +x "+plain) {
+		t.Error(err)
+	}
+	if err := os.Chmod(plain, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Send(patient(t), Test); err == nil || !strings.Contains(err.Error(), "a line such as #!/bin/sh") {
+		t.Error(err)
+	}
+	r.Command = []string{"./missing"}
+	if err := r.Send(patient(t), Test); err == nil || !strings.Contains(err.Error(), "there is no "+filepath.Join(dir, "missing")) {
 		t.Error(err)
 	}
 	// One that hangs is killed with its children.

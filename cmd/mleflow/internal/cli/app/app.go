@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -173,13 +174,30 @@ func (a *App) Command(use, short string, args cobra.PositionalArgs, run func(cmd
 
 // RunCommand returns a command about the run that its first argument names, or the latest.
 func (a *App) RunCommand(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, past *history.Past, args []string) error, flags ...Flags) *cobra.Command {
-	return a.Command(use, short, args, func(cmd *cobra.Command, args []string) error {
-		past, err := a.FindRun(args)
+	return a.runCommand(use, short, args, slices.Clone, run, flags)
+}
+
+// runCommand is RunCommand with the arguments that full makes of those that are given.
+func (a *App) runCommand(use, short string, args cobra.PositionalArgs, full func([]string) []string, run func(*cobra.Command, *history.Past, []string) error, flags []Flags) *cobra.Command {
+	takes := func(cmd *cobra.Command, given []string) error { return args(cmd, full(given)) }
+	return a.Command(use, short, takes, func(cmd *cobra.Command, given []string) error {
+		past, err := a.FindRun(full(given))
 		if err != nil {
 			return err
 		}
-		return run(cmd, past, args)
+		return run(cmd, past, full(given))
 	}, flags...)
+}
+
+// KeyCommand is a RunCommand whose second argument is the KEY of a step or attempt. Without a
+// run before it, the KEY is of the latest run.
+func (a *App) KeyCommand(use, short string, args cobra.PositionalArgs, run func(cmd *cobra.Command, past *history.Past, args []string) error, flags ...Flags) *cobra.Command {
+	return a.runCommand(use, short, args, func(args []string) []string {
+		if len(args) > 0 && (strings.Contains(args[0], "/") || strings.HasPrefix(args[0], "step.") && strings.Count(args[0], ".") > 1) {
+			return append([]string{"latest"}, args...)
+		}
+		return args
+	}, run, flags)
 }
 
 // Terminal is where a command reads and writes, and how: the process's streams

@@ -81,11 +81,11 @@ func Takes(least, most int) cobra.PositionalArgs {
 		if len(args) >= least && (most < 0 || len(args) <= most) {
 			return nil
 		}
-		got := "nothing after it"
+		got := "is nothing after it"
 		if len(args) > 0 {
-			got = view.Plural(len(args), "argument")
+			got = view.Either(len(args) == 1, "is ", "are ") + view.Plural(len(args), "argument")
 		}
-		return fmt.Errorf("%s is written %q; there is %s", cmd.CommandPath(), cmd.UseLine(), got)
+		return fmt.Errorf("%s is written %q; there %s", cmd.CommandPath(), cmd.UseLine(), got)
 	}
 }
 
@@ -120,7 +120,7 @@ func valueError(invalid *pflag.InvalidValueError) error {
 		return fmt.Errorf("--%s %.60q: %w", invalid.GetFlag().Name, invalid.GetValue(), invalid.Unwrap())
 	}
 	kind := invalid.GetFlag().Value.Type()
-	want := cmp.Or(map[string]string{"int": "an integer", "bool": "true or false"}[kind], kind)
+	want := cmp.Or(map[string]string{"int": "an integer", "bool": "true or false", "duration": "a time such as 2h, 30m or 90s"}[kind], kind)
 	return fmt.Errorf("--%s: %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), want)
 }
 

@@ -108,6 +108,12 @@ func Checked(list diag.List, files diag.Sources) error {
 	return &DiagError{List: list, files: files}
 }
 
+// CheckedFile is Checked for the diagnostics of one file, whose lines it shows.
+func CheckedFile(list diag.List, path string) error {
+	src, _ := os.ReadFile(path) // if it cannot be read, the list says so and has no lines of it
+	return Checked(list, diag.Sources{path: {Bytes: src}})
+}
+
 // ExitStatus maps the outcome of a command to the status of the process. It
 // is the only place that does.
 func ExitStatus(err error) int {

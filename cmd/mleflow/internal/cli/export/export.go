@@ -132,7 +132,7 @@ func exportRows(ctx context.Context, a *app.App, o exportOptions, args []string)
 
 func newExportATIF(a *app.App) *cobra.Command {
 	var output string
-	cmd := a.RunCommand("atif RUN KEY [-o FILE]",
+	cmd := a.KeyCommand("atif RUN KEY [-o FILE]",
 		"Write an attempt's conversation with its models as a trajectory", app.Takes(2, 2),
 		func(cmd *cobra.Command, past *history.Past, args []string) error {
 			return runs.WithTranscript(cmd.Context(), a, past, args[1], func(rec *cache.Record, r *transcript.Reader) error {

@@ -70,6 +70,9 @@ func NewApply(a *app.App) *cobra.Command {
 			if o.detach && a.Log == "" {
 				return detach(cmd.Context(), a)
 			}
+			if err := o.findFork(cmd.Context(), a, args); err != nil {
+				return err
+			}
 			return a.WithProgram(cmd.Context(), args, o.in, &o.on, func(b *app.Backend, p *engine.Program) error {
 				return runApply(cmd.Context(), a, o, b, p)
 			})
@@ -86,6 +89,23 @@ func NewApply(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&o.full, "full", false, "print all tables of leaderboards")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with status 1 also if `WHAT` failed; agent: an attempt did not finish, or a submission has no finite score")
 	return cmd
+}
+
+// findFork replaces the KEY of --fork, also on the command line that the run keeps.
+func (o *applyOptions) findFork(ctx context.Context, a *app.App, args []string) error {
+	if a.Fork == "" {
+		return nil
+	}
+	path, err := app.PipelineFile(args)
+	if err != nil {
+		return err
+	}
+	given := a.Fork
+	a.Fork, err = runs.ForkOf(ctx, a, path, given)
+	a.Args = lists.Of(a.Args, func(arg string) string {
+		return view.Either(strings.HasSuffix(arg, given), strings.TrimSuffix(arg, given)+a.Fork, arg)
+	})
+	return err
 }
 
 // failOnAgent is the value of --fail-on that takes what agents failed at for a
@@ -126,8 +146,9 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	var lock *lockfile.File
 	if o.locked {
 		var found diag.List
-		if lock, found = lockfile.Read(lockPath(p.Pipeline.Path)); found.HasErrors() {
-			return nil, nil, app.Checked(found, nil)
+		path := lockPath(p.Pipeline.Path)
+		if lock, found = lockfile.Read(path); found.HasErrors() {
+			return nil, nil, app.CheckedFile(found, path)
 		}
 	}
 	binary := sync.OnceValue(func() string { return app.BinaryDigest(b.Options.Digests) })

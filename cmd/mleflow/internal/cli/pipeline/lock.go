@@ -99,7 +99,7 @@ func oldLock(path string, needed bool) (*lockfile.File, error) {
 		return nil, nil
 	}
 	f, diags := lockfile.Read(path)
-	return f, app.Checked(diags, nil)
+	return f, app.CheckedFile(diags, path)
 }
 
 // checkLock fails with a mismatch if the file is not what it would become.

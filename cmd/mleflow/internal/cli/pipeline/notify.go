@@ -35,8 +35,8 @@ func Configured(a *app.App) (list notify.Receivers, path string, err error) {
 			return nil, path, nil //nolint:nilerr // without a home folder there is none
 		}
 	}
-	list, diags := notify.Read(path)
-	return list, path, app.Checked(diags, nil)
+	list, sources, diags := notify.Read(path)
+	return list, path, app.Checked(diags, sources)
 }
 
 // notifyFlags say who is told about a run besides the receivers of the configuration.
@@ -61,7 +61,7 @@ func (o *notifyFlags) start(a *app.App, p *engine.Program, sink event.Sink) (eve
 	if err != nil {
 		return nil, nil, err
 	}
-	list, missing, err := list.Chosen(p.Pipeline.Notify, o.to)
+	list, missing, err := list.Chosen(p.Pipeline.Notify, o.to, path)
 	if err != nil {
 		return nil, nil, app.Wrong(err)
 	}
@@ -94,7 +94,7 @@ func NewNotify(a *app.App) *cobra.Command {
 		a.Command("test [NAME|URL]", "Send a test message to each receiver, or to one", app.Takes(0, 1), func(cmd *cobra.Command, args []string) error {
 			list, path, err := Configured(a)
 			if len(args) > 0 && err == nil {
-				one, wrong := list.Named(args[0])
+				one, wrong := list.Named(args[0], path)
 				list, err = notify.Receivers{one}, wrong
 				err = app.Wrong(err)
 			}

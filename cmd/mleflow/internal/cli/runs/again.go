@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -154,7 +155,7 @@ type forkOptions struct {
 
 func newFork(a *app.App) *cobra.Command {
 	var o forkOptions
-	cmd := a.RunCommand("fork RUN KEY", "Start an attempt from a checkpoint of another one", app.Takes(2, 2),
+	cmd := a.KeyCommand("fork RUN KEY", "Start an attempt from a checkpoint of another one", app.Needs(app.Takes(2, 2), "at"),
 		func(cmd *cobra.Command, past *history.Past, args []string) error {
 			past, err := repeatable(past)
 			if err != nil {
@@ -182,8 +183,52 @@ func newFork(a *app.App) *cobra.Command {
 		}, &o.in)
 	cmd.Flags().DurationVar(&o.at, "at", 0, "begin from the checkpoint nearest to `TIME` of the attempt")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 0, "limit the attempt to `TIME` from its first beginning, by -var timeout")
-	_ = cmd.MarkFlagRequired("at") // there is one
 	return cmd
+}
+
+// ForkOf returns KEY@TIME of apply --fork with the key of a step. Where KEY names an attempt it
+// is of the latest run of the pipeline that is no fork, and TIME is near its checkpoint's.
+func ForkOf(ctx context.Context, a *app.App, pipeline, text string) (string, error) {
+	if _, err := checkpoint.ParseFork(text); err == nil {
+		return text, nil
+	}
+	cut := max(0, strings.LastIndexByte(text, '@'))
+	at, err := time.ParseDuration(strings.TrimPrefix(text[cut:], "@"))
+	if err != nil || at < 0 || cut == 0 {
+		return "", app.Usagef("--fork: %.200q is not KEY@TIME, such as AGENT/COMPETITION/SEED@6h", text)
+	}
+	l, err := a.OpenHistory()
+	path, wrong := filepath.Abs(pipeline)
+	if err := cmp.Or(err, wrong); err != nil {
+		return "", err
+	}
+	entries, err := l.List()
+	if err != nil {
+		return "", err
+	}
+	isFork := func(arg string) bool {
+		return strings.HasPrefix(arg, "-") && strings.HasPrefix(strings.TrimLeft(arg, "-"), "fork")
+	}
+	for _, e := range entries {
+		if e.Pipeline != path || e.OfOthers() || slices.ContainsFunc(e.Argv, isFork) {
+			continue
+		}
+		past, err := l.Open(e.ID)
+		if err != nil {
+			return "", err
+		}
+		address, err := app.AddressIn(past, text[:cut])
+		if err != nil {
+			return "", err
+		}
+		fork, err := forkOptions{at: at}.choose(ctx, a, past, address)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(a.Stderr, "The attempt begins from the checkpoint after %v of run %s.\n", fork.At, past.Info.ID)
+		return fork.String(), nil
+	}
+	return "", app.Usagef("--fork: this cache has no run of %s in which to look for %.200q; begin from an attempt of any run with mleflow attempts fork", pipeline, text[:cut])
 }
 
 // choose finds the checkpoint from which an attempt of a run is forked.

@@ -29,7 +29,7 @@ type getOptions struct {
 // NewGet returns the command get.
 func NewGet(a *app.App) *cobra.Command {
 	var o getOptions
-	cmd := a.RunCommand("get RUN [KEY[.OUTPUT]] -o DIR", "Copy results of a run out of the cache", app.Takes(1, 2),
+	cmd := a.KeyCommand("get RUN [KEY[.OUTPUT]] -o DIR", "Copy results of a run out of the cache", app.Takes(1, 2),
 		func(cmd *cobra.Command, past *history.Past, args []string) error {
 			switch {
 			case o.dir == "":

@@ -20,12 +20,14 @@ const settings = "write parallelism=4, gpus=2, budget=100USD or deadline=2026-12
 // Setting reads a setting of a run.
 func Setting(arg string) (r step.Request, err error) {
 	name, value, _ := strings.Cut(arg, "=")
-	wrong := app.Usagef("%q sets nothing; %s", arg, settings)
+	wrong := func(needs string) (step.Request, error) {
+		return step.Request{}, app.Usagef("%s=%.80s: %s is %s", name, value, name, needs)
+	}
 	switch name {
 	case "budget":
 		amount, err := gateway.ParseDollars(strings.TrimSuffix(value, "USD"))
 		if err != nil || amount <= 0 {
-			return r, wrong
+			return wrong("the whole amount that the run may cost, above 0, such as 100USD")
 		}
 		return step.Request{Act: step.SetBudget, Budget: int64(amount)}, nil
 	case "deadline":
@@ -34,16 +36,19 @@ func Setting(arg string) (r step.Request, err error) {
 				return step.Request{Act: step.SetDeadline, Until: at.UTC()}, nil
 			}
 		}
-		return r, wrong
-	}
-	r.Value, err = strconv.Atoi(value)
-	switch {
-	case err == nil && name == "parallelism" && r.Value > 0:
+		return wrong("a date and time such as 2026-12-01T08:00")
+	case "parallelism":
+		if r.Value, err = strconv.Atoi(value); err != nil || r.Value < 1 {
+			return wrong("an integer of at least 1; mleflow runs pause stops a run for a while")
+		}
 		r.Act = step.SetParallelism
-	case err == nil && name == "gpus" && r.Value >= 0:
+	case "gpus":
+		if r.Value, err = strconv.Atoi(value); err != nil || r.Value < 0 {
+			return wrong("an integer of at least 0")
+		}
 		r.Act = step.SetGPUs
 	default:
-		return r, wrong
+		return r, app.Usagef("%.80q sets nothing; %s", arg, settings)
 	}
 	return r, nil
 }

@@ -32,7 +32,7 @@ import (
 func NewLogs(a *app.App) *cobra.Command {
 	var attempt int
 	var raw, follow, asTranscript, full bool
-	cmd := a.RunCommand("logs RUN [KEY]", "Print what the steps of a run printed", app.Takes(1, 2),
+	cmd := a.KeyCommand("logs RUN [KEY]", "Print what the steps of a run printed", app.Takes(1, 2),
 		func(cmd *cobra.Command, past *history.Past, args []string) error {
 			a.Interrupts.Outlived()
 			switch {
@@ -379,14 +379,10 @@ const (
 func WithTranscript(ctx context.Context, a *app.App, past *history.Past, named string, use func(*cache.Record, *transcript.Reader) error) error {
 	return a.WithRecord(ctx, past, named, func(c app.ResultCache, rec *cache.Record) error {
 		ref := cmp.Or(rec.Outputs[transcriptOutput].Ref, rec.Outputs[judgedOutput].Ref)
-		var r *transcript.Reader
-		err := fs.ErrNotExist
-		if !ref.IsZero() {
-			r, err = transcript.OpenReader(tree.NewFS(ctx, c, ref))
-		}
-		if errors.Is(err, fs.ErrNotExist) {
+		if ref.Files == 0 {
 			return app.Usagef("%s has no transcript: it is no attempt of an agent that uses model blocks; mleflow logs without --transcript has what it printed", view.OneLine(rec.Address))
 		}
+		r, err := transcript.OpenReader(tree.NewFS(ctx, c, ref))
 		if err != nil {
 			return err
 		}

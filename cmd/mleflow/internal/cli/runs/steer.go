@@ -72,7 +72,7 @@ func newAttemptsList(a *app.App) *cobra.Command {
 				return err
 			}
 			if cmd.Flags().NArg() == 0 {
-				others, _ := steerFlags{}.live(a) // without any, nothing is to be said
+				others, _ := Live(a, "") // without any, nothing is to be said
 				for _, other := range slices.DeleteFunc(others, func(other *history.Past) bool { return other.Info.ID == past.Info.ID }) {
 					fmt.Fprintf(a.Stderr, "Run %s lives, too: mleflow attempts list %s\n", other.Info.ID, other.Info.ID)
 				}
@@ -97,21 +97,23 @@ func AttemptsIn(a *app.App, past *history.Past) (out AttemptsJSON, err error) {
 		return out, err
 	}
 	sum.Steered = append(sum.Steered, asked...)
-	out.Attempts = lists.Of(list, func(one *results.Attempt) AttemptEntry {
-		e := entryOf(one, sum)
+	names := attempts.Names(list)
+	out.Attempts = make([]AttemptEntry, len(list))
+	for i, one := range list {
+		e := entryOf(one, names[i], sum)
 		for _, s := range asked {
 			if s.Request.Address == e.Address {
 				e.ByHand = strings.TrimPrefix(e.ByHand+"; "+view.ActText(s), "; ")
 			}
 		}
-		return e
-	})
+		out.Attempts[i] = e
+	}
 	return out, nil
 }
 
-func entryOf(one *results.Attempt, sum *history.Summary) AttemptEntry {
+func entryOf(one *results.Attempt, name string, sum *history.Summary) AttemptEntry {
 	text, _ := one.Ended()
-	e := AttemptEntry{Run: one.RunID, Name: attempts.Name(one), Address: cmp.Or(one.Address, one.GradeAddress), Agent: one.Agent, Competition: one.Competition(),
+	e := AttemptEntry{Run: one.RunID, Name: name, Address: cmp.Or(one.Address, one.GradeAddress), Agent: one.Agent, Competition: one.Competition(),
 		Seed: one.Seed, Phase: one.Phase, Ended: text, Exact: (*float64)(one.Report.ExactScore), Medal: results.Medal(one.Report), Reason: one.Reason(), ByHand: one.ByHand()}
 	if s := sum.Step(e.Address); s != nil {
 		e.Seconds, e.Node = sum.Took(s, time.Now()).Seconds(), s.Node
@@ -166,8 +168,12 @@ type steerFlags struct{ run, reason string }
 
 func (o *steerFlags) register(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&o.run, "run", "", "steer only attempts of `RUN`")
-	cmd.Flags().StringVar(&o.reason, "reason", "", "say why; the journal keeps the `TEXT`")
+	registerReason(cmd, &o.reason)
 	return cmd
+}
+
+func registerReason(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "say why; the journal keeps the `TEXT`")
 }
 
 func newExtend(a *app.App) *cobra.Command {
@@ -197,7 +203,12 @@ func Extension(by time.Duration, budget string) (step.Request, error) {
 		}
 		r.Budget = int64(amount)
 	}
-	if (by > 0) == (r.Budget > 0) {
+	switch {
+	case by < 0:
+		return r, app.Usagef("--by %v would take time away, and an attempt can only be given more, such as --by 2h; mleflow attempts stop ends it now", by)
+	case by > 0 && r.Budget > 0:
+		return r, app.Usagef("--by and --budget are one request each: give the time with --by %v, then the money in a second command", by)
+	case by == 0 && r.Budget == 0:
 		return r, app.Usagef("say by how much: --by 2h or --budget +5USD")
 	}
 	return r, nil
@@ -213,7 +224,7 @@ func newSteer(a *app.App, act step.Act, short string) *cobra.Command {
 
 // steer asks something of the attempts of live runs that keys name.
 func (o steerFlags) steer(ctx context.Context, a *app.App, r step.Request, keys []string) error {
-	live, err := o.live(a)
+	live, err := Live(a, o.run)
 	if err != nil {
 		return err
 	}
@@ -268,10 +279,10 @@ func Steer(ctx context.Context, a *app.App, past *history.Past, r step.Request, 
 	return AnswersJSON{lists.Of(list, (*asking).steered)}, err
 }
 
-// live returns the runs that may be meant.
-func (o steerFlags) live(a *app.App) (list []*history.Past, err error) {
-	if o.run != "" {
-		past, err := a.FindRun([]string{o.run})
+// Live returns the runs whose attempts may be steered; with run only that one.
+func Live(a *app.App, run string) (list []*history.Past, err error) {
+	if run != "" {
+		past, err := a.FindRun([]string{run})
 		if err != nil {
 			return nil, err
 		}
@@ -322,12 +333,13 @@ func newRunsDrain(a *app.App) *cobra.Command {
 		func(cmd *cobra.Command, past *history.Past, _ []string) error {
 			return askRun(cmd.Context(), a, past, step.Request{Act: step.Drain, Reason: reason})
 		})
-	cmd.Flags().StringVar(&reason, "reason", "", "say why; the journal keeps the `TEXT`")
+	registerReason(cmd, &reason)
 	return cmd
 }
 
 func newRunsSet(a *app.App) *cobra.Command {
-	return a.Command("set [RUN] NAME=VALUE...", "Change the limits of a run that lives: parallelism, gpus, budget, deadline", app.Takes(1, -1),
+	var reason string
+	cmd := a.Command("set [RUN] NAME=VALUE...", "Change the limits of a run that lives: parallelism, gpus, budget, deadline", app.Takes(1, -1),
 		func(cmd *cobra.Command, args []string) error {
 			var run []string
 			if !strings.Contains(args[0], "=") {
@@ -339,6 +351,7 @@ func newRunsSet(a *app.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
+				r.Reason = reason
 				list = append(list, r)
 			}
 			if len(list) == 0 {
@@ -350,6 +363,8 @@ func newRunsSet(a *app.App) *cobra.Command {
 			}
 			return askRun(cmd.Context(), a, past, list...)
 		})
+	registerReason(cmd, &reason)
+	return cmd
 }
 
 func askRun(ctx context.Context, a *app.App, past *history.Past, list ...step.Request) error {

@@ -427,8 +427,8 @@ func TestLimits(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"act":"set budget","budget":"100USD"}`: "is not running", `{"act":"set deadline","deadline":"2126-12-01T08:00:00+01:00"}`: "is not running",
 		`{"act":"set parallelism","value":2}`: "is not running", `{"act":"set gpus"}`: "is not running", `{"act":"drain"}`: "is not running",
-		`{"act":"set budget"}`: "sets nothing", `{"act":"set budget","budget":"-1USD"}`: "sets nothing", `{"act":"set deadline"}`: "name the time",
-		`{"act":"set deadline","deadline":"tomorrow"}`: "the request is not", `{"act":"set parallelism"}`: "sets nothing", `{"act":"set gpus","value":-1}`: "sets nothing", `{"act":"stop"}`: "is not drain",
+		`{"act":"set budget"}`: "budget is the whole amount", `{"act":"set budget","budget":"-1USD"}`: "above 0", `{"act":"set deadline"}`: "name the time",
+		`{"act":"set deadline","deadline":"tomorrow"}`: "the request is not", `{"act":"set parallelism"}`: "an integer of at least 1", `{"act":"set gpus","value":-1}`: "an integer of at least 0", `{"act":"stop"}`: "is not drain",
 	} {
 		if res := post("ada", "/runs/"+l.run, body); res.Code != 400 || !strings.Contains(res.Body.String(), want) {
 			t.Errorf("%s: status %d: %s", body, res.Code, res.Body)
