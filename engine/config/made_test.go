@@ -175,7 +175,7 @@ step "taste" "x" {
 step "serve" "s" { food = step.cook.f.meal }
 step "serve" "t" { food = step.serve.s.recipe }
 step "taste" "x" { course = step.serve.t }`, "which is private"},
-		"private content of another kind": {`step "cook" "f" { what = "a" }
+		"private content elsewhere": {`step "cook" "f" { what = "a" }
 step "serve" "s" { food = step.cook.f.meal }
 step "taste" "x" { food = step.serve.s.recipe }`, "which is private"},
 	} {
