@@ -102,7 +102,7 @@ func (d *decoder) fail(r hcl.Range, summary, detail string, args ...any) {
 
 var competitionBlocks = map[string]blockShape{
 	"source": {labels: 1, many: true}, "param": {labels: 1, many: true}, "locals": {many: true},
-	"reference": {}, "prepare": {}, "grade": {}, "medals": {}, "lint": {}, "mask": {},
+	"reference": {}, "prepare": {}, "grade": {}, "medals": {}, "lint": {}, "mask": {}, "validation": {},
 	"errata": {labels: 1, many: true}, "public_labels": {labels: 1, many: true},
 }
 
@@ -132,6 +132,8 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 			d.lint(b.Body)
 		case "mask":
 			d.mask(b.Body)
+		case "validation":
+			d.validation(b)
 		case "prepare":
 			d.def.Prepare = blockOf(b)
 		case "grade":

@@ -39,6 +39,8 @@ type Definition struct {
 	Allowed []Allowance
 	// Mask says how ids are replaced in the masked versions.
 	Mask Mask
+	// Validation says how the public data are split once more.
+	Validation Validation
 	// Flags are the version's flags in the order of the file.
 	Flags []Flag
 	// Prepare and Grade are the undecoded bodies of the blocks of that name.

@@ -58,7 +58,7 @@ type Rule struct {
 // Rules returns the rules in the order in which they run.
 func Rules() []Rule {
 	return []Rule{
-		{Name: "blocks", Doc: "The prepare and grade blocks decode.", check: lintBlocks},
+		{Name: "blocks", Doc: "The prepare, validation and grade blocks decode.", check: lintBlocks},
 		{Name: "pins", Doc: "Every source and table of the full data has its checksum.", check: lintPins},
 		{Name: "layout", Doc: "Answers, sample and gold submission are outputs, the sample under public, the others under private.", check: lintLayout},
 		{Name: "direction", Doc: "The metric's direction matches the leaderboard, which is in rank order.", check: lintDirection},
@@ -108,8 +108,12 @@ func Lint(def *competitions.Definition, metrics *metric.Registry) []Finding {
 }
 
 func lintBlocks(l *linter) {
-	_, graded := grading.Decode(l.def, l.metrics, nil)
-	for _, d := range append(prep.Check(l.def), graded...) {
+	_, found := grading.Decode(l.def, l.metrics, nil)
+	found = append(prep.Check(l.def), found...)
+	if held := l.def.Holdout(); held != l.def && !found.HasErrors() {
+		found = append(found, prep.Check(held)...)
+	}
+	for _, d := range found {
 		severity := Warning
 		if d.Severity == hcl.DiagError {
 			severity = Error

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -21,12 +22,18 @@ import (
 // looked at by its name and size only.
 const maxLintTable = 1 << 30
 
+// mostTables is the number of files of a folder that are looked at as tables: more of them
+// are the data of one row each.
+const mostTables = 200
+
 // dataFile is a prepared file, or a member of a public zip file.
 type dataFile struct {
 	// name is the path, for a member "archive.zip!member".
 	name string
 	size int64
 	open func() (io.ReadCloser, error)
+	// id is the content, if it is known without reading.
+	id digest.ContentID
 }
 
 // publicTable is a public file that holds rows.
@@ -54,7 +61,11 @@ func eachFile(data fs.FS, under string, do func(dataFile) error) error {
 		if err != nil {
 			return err
 		}
-		return do(dataFile{name, info.Size(), func() (io.ReadCloser, error) { return data.Open(name) }})
+		f := dataFile{name: name, size: info.Size(), open: func() (io.ReadCloser, error) { return data.Open(name) }}
+		if e, ok := info.Sys().(tree.Entry); ok {
+			f.id = e.Ref().ID
+		}
+		return do(f)
 	})
 }
 
@@ -71,10 +82,17 @@ func scanPublic(folder fs.FS) (*publicData, error) {
 	}); err != nil {
 		return nil, err
 	}
+	read := map[string]int{}
 	for _, f := range p.files {
+		dir := path.Dir(f.name)
+		if read[dir] >= mostTables {
+			continue
+		}
+		before := len(p.tables)
 		if err := p.addTable(f); err != nil {
 			return nil, fmt.Errorf("%s: %w", f.name, err)
 		}
+		read[dir] += len(p.tables) - before
 	}
 	return p, nil
 }
@@ -96,7 +114,7 @@ func (p *publicData) members(archive dataFile) error {
 	}
 	for _, m := range r.File {
 		if !m.FileInfo().IsDir() {
-			p.files = append(p.files, dataFile{archive.name + "!" + m.Name, int64(m.UncompressedSize64), m.Open})
+			p.files = append(p.files, dataFile{name: archive.name + "!" + m.Name, size: int64(m.UncompressedSize64), open: m.Open})
 		}
 	}
 	return nil
@@ -172,6 +190,9 @@ func jsonText(raw json.RawMessage) (string, bool) {
 
 // sum returns the digest of a file's content.
 func (f dataFile) sum() (digest.ContentID, error) {
+	if f.id != (digest.ContentID{}) {
+		return f.id, nil
+	}
 	r, err := f.open()
 	if err != nil {
 		return digest.ContentID{}, err

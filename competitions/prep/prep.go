@@ -46,6 +46,9 @@ type Options struct {
 	// Parallelism is the number of outputs written at once, and of files that each of
 	// them copies at once; 0 means the number of processors.
 	Parallelism int
+	// Unpacked says that an archive to extract that is not there has been unpacked already,
+	// as in the public files of a preparation.
+	Unpacked bool
 	// Progress, where set, is told now and then how far it is, one call at a time:
 	// "unpacking" archives, "reading" raw files, "writing" outputs. Totals are of
 	// what is known to come.
@@ -74,7 +77,7 @@ func Run(ctx context.Context, def *competitions.Definition, o Options) (err erro
 	raw := archive.NewOverlay(o.Raw)
 	raw.Unpacking = &counts.unpacking
 	defer raw.Close()
-	if diags := block.mount(ctx, raw, work); diags.HasErrors() {
+	if diags := block.mount(ctx, raw, work, o.Unpacked); diags.HasErrors() {
 		return diags
 	}
 	input := &transform.Input{Context: ctx, Raw: countedFS{raw, counts}}
@@ -325,7 +328,9 @@ func (s Source) CountCopied(n int64) {
 //
 //	extract = ["train.zip", "images.zip"]         each into the raw folder
 //	extract = { "train.zip" = "train" }           into a folder of its own
-func (b *block) mount(ctx context.Context, raw *archive.Overlay, work string) hcl.Diagnostics {
+//
+// With unpacked, an archive that is not there is left out.
+func (b *block) mount(ctx context.Context, raw *archive.Overlay, work string, unpacked bool) hcl.Diagnostics {
 	if b.extract == nil {
 		return nil
 	}
@@ -334,6 +339,9 @@ func (b *block) mount(ctx context.Context, raw *archive.Overlay, work string) hc
 		return diags
 	}
 	for _, a := range names {
+		if _, err := raw.Stat(a.name); unpacked && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err := raw.Mount(ctx, a.name, a.value.AsString(), work); err != nil {
 			return wrong(b.extract.Expr.Range(), "Cannot unpack "+a.name, "%v.", err)
 		}

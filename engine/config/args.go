@@ -113,6 +113,9 @@ func (e *argEval) own(a *step.Attr, expr hcl.Expression) cty.Value {
 	}
 	given := v
 	v = unmarkArg(v, a.Type, e.marks)
+	if a.Served && a.Made != nil {
+		e.serve(a.Made.Kind)
+	}
 	e.consume(reading{a.Name, expr, e.marks})
 	e.text = e.text || isText(e.marks) && readsText(given, a.Type)
 	out, path, text := converted(v, a.Type)
@@ -133,6 +136,18 @@ func (e *argEval) own(a *step.Attr, expr hcl.Expression) cty.Value {
 	}
 	e.checkOneOf(a, out, expr)
 	return out
+}
+
+// serve lets the step have the private outputs that a step of a kind made from what is
+// public.
+func (e *argEval) serve(kind string) {
+	for _, o := range originsOf(e.marks) {
+		if o.inst.Step.Kind.Name == kind && !o.inst.Private {
+			delete(e.marks, o)
+			o.served = true
+			e.marks[o] = struct{}{}
+		}
+	}
 }
 
 // readsText reports whether an argument with private marks has more than content of them.
@@ -316,7 +331,7 @@ func (e *argEval) refusePrivate(r reading, m origin) {
 func (o origin) private() bool {
 	switch o.inst.Step.Kind.Outputs[o.out].Secrecy {
 	case step.Private:
-		return true
+		return !o.served
 	case step.Public:
 		return o.inst.Text
 	case step.Withheld:

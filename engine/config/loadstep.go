@@ -70,7 +70,8 @@ func (l *loader) makeSteps() {
 
 func (l *loader) makeStep(s *Step, a *step.Attr) {
 	kind := l.opts.Kinds.Kind(a.Made.Kind)
-	if kind == nil || s.Args[a.Name] != nil || !s.asks(a.Made.When) {
+	when, value, exact := strings.Cut(a.Made.When, "=")
+	if kind == nil || s.Args[a.Name] != nil || !s.asks(when, value) {
 		return
 	}
 	made := newStep(kind, s.Name, s.Range, nil)
@@ -80,8 +81,14 @@ func (l *loader) makeStep(s *Step, a *step.Attr) {
 		return
 	}
 	all := &combinations{of: s}
+	if exact {
+		all.when, all.value = s.Args[when], value
+	}
 	for _, name := range a.Made.Args {
-		if e := s.Args[name]; e != nil {
+		e := s.Args[name]
+		if arg := step.AttrOf(kind.Args, name); e != nil && arg != nil && arg.Type == step.ArtifactType {
+			made.Args[name] = &passedOn{all, name, e}
+		} else if e != nil {
 			all.names, all.exprs = append(all.names, name), append(all.exprs, e)
 			made.Args[name] = reference(s.Range, "each", "value", name)
 		}
@@ -92,14 +99,18 @@ func (l *loader) makeStep(s *Step, a *step.Attr) {
 	l.addStep(made)
 }
 
-// asks reports whether an argument is written and differs from its default.
-func (s *Step) asks(name string) bool {
+// asks reports whether an argument is written and differs from its default, or may have
+// a value, if that is not "".
+func (s *Step) asks(name, value string) bool {
 	e := s.Args[name]
 	if e == nil {
 		return false
 	}
 	a := step.AttrOf(s.Kind.Args, name)
 	v, diags := bounded.Literal(e)
+	if value != "" {
+		return diags.HasErrors() || v.RawEquals(cty.StringVal(value))
+	}
 	return diags.HasErrors() || a == nil || a.Default == (cty.Value{}) || !v.RawEquals(a.Default)
 }
 

@@ -35,22 +35,19 @@ type combinations struct {
 	of    *Step
 	names []string
 	exprs []hcl.Expression
+	// when, if set, is the argument whose value an instance must have.
+	when  hcl.Expression
+	value string
 }
 
 // Value implements hcl.Expression.
 func (c *combinations) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	contexts := []*hcl.EvalContext{ctx}
-	marks := cty.ValueMarks{}
-	if c.of.ForEach != nil {
-		v, diags := c.of.ForEach.Value(ctx)
-		if diags.HasErrors() {
-			return cty.DynamicVal, diags
-		}
-		v, marks = v.Unmark()
-		if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
-			return cty.MapValEmpty(cty.DynamicPseudoType), nil // the other step reports why
-		}
-		contexts = eachContexts(ctx, v, alikeIn(c.exprs...))
+	contexts, marks, diags := c.contexts(ctx)
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	if contexts == nil {
+		return cty.MapValEmpty(cty.DynamicPseudoType), nil // the other step reports why
 	}
 	all := map[string]cty.Value{}
 	for _, one := range contexts {
@@ -58,11 +55,36 @@ func (c *combinations) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) 
 		if diags.HasErrors() {
 			return cty.DynamicVal, diags
 		}
-		all[key] = cty.ObjectVal(values)
+		if values != nil {
+			all[key] = cty.ObjectVal(values)
+		}
 		maps.Copy(marks, more)
 	}
 	return cty.ObjectVal(all).WithMarks(marks), nil
 }
+
+// contexts returns the scopes of the other step's instances, and only one of those that
+// are alike; nil if its for_each is wrong.
+func (c *combinations) contexts(ctx *hcl.EvalContext, more ...hcl.Expression) ([]*hcl.EvalContext, cty.ValueMarks, hcl.Diagnostics) {
+	if c.of.ForEach == nil {
+		return []*hcl.EvalContext{ctx}, cty.ValueMarks{}, nil
+	}
+	v, diags := c.of.ForEach.Value(ctx)
+	if diags.HasErrors() {
+		return nil, nil, diags
+	}
+	v, marks := v.Unmark()
+	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
+		return nil, nil, nil
+	}
+	if marks == nil {
+		marks = cty.ValueMarks{}
+	}
+	return eachContexts(ctx, v, alikeIn(slices.Concat(c.written(), more)...)), marks, nil
+}
+
+// written returns the expressions that decide the combination of an instance.
+func (c *combinations) written() []hcl.Expression { return append(written(c.when), c.exprs...) }
 
 // eachContexts returns the scope of each element, and only one of those that are
 // alike.
@@ -88,10 +110,22 @@ func eachContexts(ctx *hcl.EvalContext, v cty.Value, same *alike) (list []*hcl.E
 	return list
 }
 
-// in returns the values of the arguments in one scope, and their key.
+// in returns the values of the arguments in one scope, and their key. The values are nil
+// if the instance does not request the step.
 func (c *combinations) in(ctx *hcl.EvalContext) (key string, values map[string]cty.Value, marks cty.ValueMarks, diags hcl.Diagnostics) {
 	values, marks = map[string]cty.Value{}, cty.ValueMarks{}
 	var parts []string
+	if c.when != nil {
+		v, more := c.when.Value(ctx)
+		v, found := v.UnmarkDeep()
+		maps.Copy(marks, found)
+		if more.HasErrors() || v.IsKnown() && !v.RawEquals(cty.StringVal(c.value)) {
+			return "", nil, marks, nil // the other step reports what is wrong
+		}
+		if !v.IsKnown() {
+			return "", nil, marks, hcl.Diagnostics{diag.Error(c.when.Range(), "Value is not known", "It must be known before anything runs, since %q needs another step.", c.value)}
+		}
+	}
 	for i, e := range c.exprs {
 		v, more := e.Value(ctx)
 		if diags = append(diags, more...); more.HasErrors() {
@@ -116,7 +150,7 @@ func (c *combinations) in(ctx *hcl.EvalContext) (key string, values map[string]c
 
 // Variables implements hcl.Expression.
 func (c *combinations) Variables() []hcl.Traversal {
-	all := slices.Collect(traversals(append(written(c.of.ForEach), c.exprs...)))
+	all := slices.Collect(traversals(append(written(c.of.ForEach), c.written()...)))
 	return slices.DeleteFunc(all, func(t hcl.Traversal) bool { return t.RootName() == "each" })
 }
 
@@ -134,9 +168,12 @@ type madeFor struct {
 
 // Value implements hcl.Expression.
 func (m *madeFor) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	key, _, marks, diags := m.in(ctx)
+	key, values, marks, diags := m.in(ctx)
 	if diags.HasErrors() {
 		return cty.DynamicVal, nil // the implicit step reports why
+	}
+	if values == nil {
+		return cty.NullVal(cty.DynamicPseudoType), nil
 	}
 	all, diags := m.from.Traversal.TraverseAbs(ctx)
 	if diags.HasErrors() || !all.IsKnown() {
@@ -148,7 +185,46 @@ func (m *madeFor) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 
 // Variables implements hcl.Expression.
 func (m *madeFor) Variables() []hcl.Traversal {
-	return slices.AppendSeq(m.from.Variables(), traversals(m.exprs))
+	return slices.AppendSeq(m.from.Variables(), traversals(m.written()))
+}
+
+// passedOn is content that an implicit step gets from the instances of the other step
+// that have its key.
+type passedOn struct {
+	*combinations
+	name string
+	from hcl.Expression
+}
+
+// Value implements hcl.Expression.
+func (p *passedOn) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	contexts, _, diags := p.contexts(ctx, p.from)
+	if diags.HasErrors() {
+		return cty.DynamicVal, diags
+	}
+	key := ctx.Variables["each"].GetAttr("key").AsString()
+	out := cty.DynamicVal
+	for _, one := range contexts {
+		if of, values, _, _ := p.in(one); of != key || values == nil {
+			continue
+		}
+		v, diags := p.from.Value(one)
+		if diags.HasErrors() {
+			return cty.DynamicVal, diags
+		}
+		if out != cty.DynamicVal && !v.RawEquals(out) {
+			return cty.DynamicVal, hcl.Diagnostics{diag.Error(p.from.Range(), "Different content", "The step that mleflow adds for %s has one %s for all instances that agree in %s, but here they differ. Write the step and refer to it.",
+				p.of.Addr, p.name, strings.Join(p.names, ", "))}
+		}
+		out = v
+	}
+	return out, nil
+}
+
+// Variables implements hcl.Expression.
+func (p *passedOn) Variables() []hcl.Traversal {
+	own := slices.DeleteFunc(p.from.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "each" })
+	return slices.Concat(p.combinations.Variables(), own, reference(p.of.Range, "each", "key").Variables())
 }
 
 // reference is ROOT.NAME.NAME… as if it were written at a place.

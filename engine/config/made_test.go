@@ -13,7 +13,9 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 )
 
-// makingKinds has a kind "cook" whose argument dish is made by a step "fetch".
+// makingKinds has a kind "cook" whose argument dish is made by a step "fetch", and an
+// untrusted kind "taste" whose argument course is made of its food by a step "serve" with
+// a private output.
 func makingKinds() *step.Registry {
 	none := func(step.Args) (step.Step, error) { return nil, nil }
 	return step.NewRegistry(
@@ -24,6 +26,13 @@ func makingKinds() *step.Registry {
 			Args: []step.Attr{{Name: "what", Type: cty.String, Required: true}, {Name: "how", Type: cty.String, Default: cty.StringVal("raw")}, {Name: "seed", Type: cty.Number},
 				{Name: "dish", Type: cty.Object(map[string]cty.Type{"text": step.ArtifactType}), Made: &step.Made{Kind: "fetch", When: "how", Args: []string{"what", "how"}}}},
 			Outputs: []step.Output{artifactOut("meal", step.Inherit)}},
+		step.Kind{Name: "serve", Version: "1", New: none,
+			Args:    []step.Attr{{Name: "what", Type: cty.String}, {Name: "food", Type: step.ArtifactType, Required: true}},
+			Outputs: []step.Output{artifactOut("dish", step.Public), artifactOut("recipe", step.Private)}},
+		step.Kind{Name: "taste", Version: "1", New: none, Untrusted: true,
+			Args: []step.Attr{{Name: "what", Type: cty.String}, {Name: "food", Type: step.ArtifactType}, {Name: "by", Type: cty.String, Default: cty.StringVal("eye")},
+				{Name: "course", Type: cty.Object(map[string]cty.Type{"recipe": step.ArtifactType}), Served: true, Made: &step.Made{Kind: "serve", When: "by=tongue", Args: []string{"what", "food"}}}},
+			Outputs: []step.Output{artifactOut("note", step.Inherit)}},
 	)
 }
 
@@ -49,6 +58,8 @@ step "cook" "x" {
   for_each = local.runs
   what     = each.value.what
   seed     = each.value.seed
+`
+	const food = `step "cook" "f" { what = "soup" }
 `
 	tests := []struct {
 		name, src string
@@ -82,6 +93,31 @@ step "cook" "x" {
 			`step.fetch.x["a/fried"]`: "", `step.fetch.x["a/baked"]`: "",
 			`step.cook.x["fried"]`: `step.fetch.x["a/fried"]`, `step.cook.x["baked"]`: `step.fetch.x["a/baked"]`,
 		}},
+		{"one value, with content", food + `step "taste" "x" {
+  for_each = { a = "tongue", b = "nose", c = "tongue", d = "eye" }
+  what = "soup"
+  food = step.cook.f.meal
+  by   = each.value
+}`, map[string]string{
+			"step.cook.f": "", `step.serve.x["soup"]`: "step.cook.f", `step.taste.x["a"]`: `step.cook.f step.serve.x["soup"]`,
+			`step.taste.x["b"]`: "step.cook.f", `step.taste.x["c"]`: `step.cook.f step.serve.x["soup"]`, `step.taste.x["d"]`: "step.cook.f",
+		}},
+		{"content of each", `step "cook" "f" {
+  for_each = ["soup", "cake"]
+  what = each.key
+}
+step "taste" "x" {
+  for_each = { for p in setproduct(["soup", "cake"], range(2)) : "${p[0]}/${p[1]}" => p[0] }
+  what = each.value
+  food = step.cook.f[each.value].meal
+  by   = "tongue"
+}`, map[string]string{
+			`step.cook.f["soup"]`: "", `step.cook.f["cake"]`: "",
+			`step.serve.x["soup"]`: `step.cook.f["soup"]`, `step.serve.x["cake"]`: `step.cook.f["cake"]`,
+			`step.taste.x["soup/0"]`: `step.cook.f["soup"] step.serve.x["soup"]`, `step.taste.x["soup/1"]`: `step.cook.f["soup"] step.serve.x["soup"]`,
+			`step.taste.x["cake/0"]`: `step.cook.f["cake"] step.serve.x["cake"]`, `step.taste.x["cake/1"]`: `step.cook.f["cake"] step.serve.x["cake"]`,
+		}},
+		{"another value", food + `step "taste" "x" { by = "nose" }`, map[string]string{"step.cook.f": "", "step.taste.x": ""}},
 		{"of nothing", `step "cook" "x" {
   for_each = toset([])
   what = each.key
@@ -125,6 +161,23 @@ step "cook" "x" {
   what = var.nothing
   how  = "fried"
 }`, "no variable"},
+		"different content": {`step "cook" "f" {
+  for_each = ["soup", "cake"]
+  what = each.key
+}
+step "taste" "x" {
+  for_each = ["soup", "cake"]
+  what = "a"
+  food = step.cook.f[each.key].meal
+  by   = "tongue"
+}`, "but here they differ"},
+		"private food": {`step "cook" "f" { what = "a" }
+step "serve" "s" { food = step.cook.f.meal }
+step "serve" "t" { food = step.serve.s.recipe }
+step "taste" "x" { course = step.serve.t }`, "which is private"},
+		"private content elsewhere": {`step "cook" "f" { what = "a" }
+step "serve" "s" { food = step.cook.f.meal }
+step "taste" "x" { food = step.serve.s.recipe }`, "which is private"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, diags := expandMade(t, tt.src)

@@ -20,6 +20,9 @@ type origin struct {
 	// replayed says that the output is a recording that a model replays: an agent never
 	// sees it as content.
 	replayed bool
+	// served says that the step that has the output as an argument keeps it from the code
+	// that it runs.
+	served bool
 }
 
 // String names the output and where it is made.

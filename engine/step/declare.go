@@ -26,8 +26,8 @@ type OneOf map[string][]string
 //
 // The type of an argument is TypeOf its field. The values of the struct are the defaults
 // of what is not required: here seed has the default 0, and salt, which is nil, has none.
-// The tag is has any of the words required, cosmetic, command, block, files, bycommand and
-// setting, which are the fields of Attr. The tag open is Attr.Open. The tags made, when
+// The tag is has any of the words required, cosmetic, command, block, files, bycommand,
+// setting and served, which are the fields of Attr. The tag open is Attr.Open. The tags made, when
 // and passing are the fields of Attr.Made, and the tag group is Attr.Group. A field with the
 // tag block is not an argument but a block; see Blocks. An embedded struct declares the
 // arguments of one concern. A wrong tag panics, since it is a programming error.
@@ -86,7 +86,7 @@ func attrOf(tag reflect.StructTag, value reflect.Value, oneOf OneOf) Attr {
 	a := Attr{Name: tag.Get("cty"), Type: typeOf(value.Type()), Doc: tag.Get("doc"), OneOf: oneOf[tag.Get("cty")], Open: tag.Get("open"), Group: tag.Get("group")}
 	words := map[string]*bool{
 		"required": &a.Required, "cosmetic": &a.Cosmetic, "command": &a.Command, "block": &a.Block, "files": &a.Files,
-		"bycommand": &a.ByCommand, "setting": &a.Setting,
+		"bycommand": &a.ByCommand, "setting": &a.Setting, "served": &a.Served,
 	}
 	for word := range strings.FieldsSeq(tag.Get("is")) {
 		if words[word] == nil {

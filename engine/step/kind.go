@@ -148,6 +148,10 @@ type Attr struct {
 	Setting bool
 	// Made, if set, provides the argument if it is not written.
 	Made *Made
+	// Served means that the kind keeps the content of the argument from the code that it
+	// runs. An untrusted kind may then have the private outputs of the step that is made
+	// for the argument, if that step consumed nothing private.
+	Served bool
 	// Group names the arguments that are shown together, such as GroupLimits; "" is none.
 	Group string
 	// Doc is one sentence for the reference pages, units included.
@@ -162,10 +166,12 @@ type Made struct {
 	// Kind is the kind of the step. The argument is the object of its outputs.
 	Kind string
 	// When names the argument that requests the step: it must be written, with
-	// a value that the file does not show to be its default.
+	// a value that the file does not show to be its default. With "name=value",
+	// only that value requests it.
 	When string
-	// Args are the arguments that are passed on under the same names. They must
-	// be known before anything runs.
+	// Args are the arguments that are passed on under the same names. Those that
+	// are content must be the same in all instances with equal other ones, which
+	// must be known before anything runs.
 	Args []string
 }
 

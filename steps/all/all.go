@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/steps/download"
 	"github.com/mleflow/mleflow/steps/exec"
 	"github.com/mleflow/mleflow/steps/grade"
+	"github.com/mleflow/mleflow/steps/holdout"
 	"github.com/mleflow/mleflow/steps/image"
 	"github.com/mleflow/mleflow/steps/modelblock"
 	"github.com/mleflow/mleflow/steps/prepare"
@@ -56,6 +57,7 @@ func Kinds(d Deps) []step.Kind {
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		exec.Kind(d.Commands),
 		grade.Kind(grade.Deps{Catalog: d.Catalog, Grader: d.Grader, Offline: d.Offline, Sandbox: isolated}),
+		holdout.Kind(d.Catalog),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
 		python.Kind(d.Offline, isolated, d.Private...),

@@ -121,15 +121,7 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 		return out, err
 	}
 	p.tellSizes(env)
-	sink := newSink(ctx, env.Store)
-	err := prep.Run(ctx, p.def, prep.Options{
-		Raw: tree.NewFS(ctx, env.Store, p.raw.Ref), Out: sink, Params: p.params, Work: env.WorkDir,
-		Progress: func(p progress.State) { env.Progress(step.ProgressOf(p)) },
-	})
-	var out cache.Outputs
-	if err == nil {
-		out, err = sink.outputs(ctx, env.Store)
-	}
+	out, err := Into(ctx, env, p.def, p.raw.Ref, prep.Options{Params: p.params})
 	if err == nil && p.def.Masked() {
 		out, err = p.masked(ctx, env, out)
 	}
@@ -137,6 +129,17 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 		return nil, fmt.Errorf("prepare %s: %w", p.def.ID, explain(ctx, err))
 	}
 	return out, nil
+}
+
+// Into prepares raw data in the store into public and private files there.
+func Into(ctx context.Context, env *step.Env, def *competitions.Definition, raw cache.Ref, o prep.Options) (cache.Outputs, error) {
+	sink := newSink(ctx, env.Store)
+	o.Raw, o.Out, o.Work = tree.NewFS(ctx, env.Store, raw), sink, env.WorkDir
+	o.Progress = func(p progress.State) { env.Progress(step.ProgressOf(p)) }
+	if err := prep.Run(ctx, def, o); err != nil {
+		return nil, err
+	}
+	return sink.outputs(ctx, env.Store)
 }
 
 // tellSizes logs the parameters that have other values in a rehearsal.

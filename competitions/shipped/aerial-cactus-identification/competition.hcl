@@ -50,6 +50,10 @@ competition "aerial-cactus-identification" {
     }
   }
 
+  validation {
+    extract = { "train.zip" = "train" }
+  }
+
   grade {
     metric  = "roc_auc"
     id      = "id"

@@ -56,6 +56,10 @@ competition "alaska2-image-steganalysis" {
     }
   }
 
+  validation {
+    note = "A held-out image may be a cover or one of three stego images; all four leave the training data."
+  }
+
   grade {
     metric  = "weighted_auc"
     id      = "Id"

@@ -62,6 +62,11 @@ competition "billion-word-imputation" {
     }
   }
 
+  validation {
+    kind  = "random"
+    share = "0.01"
+  }
+
   mask {
     tables = ["test_v2.txt"]
   }

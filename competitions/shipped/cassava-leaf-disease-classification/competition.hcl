@@ -53,6 +53,13 @@ competition "cassava-leaf-disease-classification" {
     }
   }
 
+  validation {
+    note = "The TFRecord files of held-out images are left out: they have the labels."
+    locals {
+      share_test_records = false
+    }
+  }
+
   mask {
     refuse = "TFRecord files hold the names of the images, and masking does not rewrite them."
   }

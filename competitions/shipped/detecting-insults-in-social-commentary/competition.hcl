@@ -32,6 +32,25 @@ competition "detecting-insults-in-social-commentary" {
     }
   }
 
+  validation {
+    note = "The competition's test is another file; a tenth of the training comments are held out."
+    prepare {
+      locals {
+        parts = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
+        gold  = select(parts.test, "Insult", "Date", "Comment")
+      }
+      public {
+        table "train.csv" { rows = parts.train }
+        table "test.csv" { rows = drop(gold, "Insult") }
+        table "sample_submission_null.csv" { rows = fill(gold, ["Insult"], 0) }
+      }
+      private {
+        table "test.csv" { rows = gold }
+        table "gold_submission.csv" { rows = gold }
+      }
+    }
+  }
+
   mask {
     refuse = "A comment has no id: submissions name it by its own text."
   }

@@ -39,6 +39,12 @@ competition "facebook-recruiting-iii-keyword-extraction" {
     }
   }
 
+  validation {
+    locals {
+      parts = train_test_split(csv("train.csv", { types = { Id = "text", Tags = "text" } }), { test_size = 0.1, random_state = 0 })
+    }
+  }
+
   grade {
     metric  = "multilabel_f1"
     id      = "Id"

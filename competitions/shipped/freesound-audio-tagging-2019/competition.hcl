@@ -50,6 +50,33 @@ competition "freesound-audio-tagging-2019" {
     }
   }
 
+  validation {
+    note = "The competition's test is another file; a tenth of the curated clips are held out."
+    prepare {
+      locals {
+        parts = train_test_split(csv("train_curated.csv"), { test_size = 0.1, random_state = 0 })
+      }
+      public {
+        table "train_curated.csv" { rows = parts.train }
+        files "train_curated/{fname}" {
+          each    = parts.train
+          missing = "skip"
+        }
+        copy "train_noisy.csv" {}
+        copy "train_noisy" {}
+        files "test/{fname}" {
+          from    = "train_curated/{fname}"
+          each    = parts.test
+          missing = "skip"
+        }
+        table "sample_submission.csv" { rows = fill(multi_hot(select(parts.test, "fname", "labels"), "labels", classes, ","), classes, 0) }
+      }
+      private {
+        table "test.csv" { rows = multi_hot(select(parts.test, "fname", "labels"), "labels", classes, ",") }
+      }
+    }
+  }
+
   grade {
     metric  = "lwlrap"
     id      = "fname"

@@ -56,6 +56,11 @@ competition "google-quest-challenge" {
     }
   }
 
+  validation {
+    kind = "random"
+    note = "In v2 all answers to a question are in one part."
+  }
+
   grade {
     metric  = "spearman"
     id      = "qa_id"

@@ -48,6 +48,11 @@ competition "h-and-m-personalized-fashion-recommendations" {
     }
   }
 
+  validation {
+    kind  = "time"
+    share = "the last 7 days"
+  }
+
   grade {
     metric  = "map_at_k"
     id      = "customer_id"

@@ -65,6 +65,13 @@ competition "herbarium-2022-fgvc9" {
     }
   }
 
+  validation {
+    note = "Classes of fewer than 5 images keep their order, as in herbarium-2021-fgvc8."
+    locals {
+      parts = train_test_split_each(sequence(images), annotations.category_id, { test_size = 0.2, random_state = 0, shuffle_from = 5 })
+    }
+  }
+
   mask {
     refuse = "A JSON file lists the test images in the order of v1, and masking sorts only tables, lines and arrays that are a whole file."
   }

@@ -50,6 +50,14 @@ competition "hubmap-kidney-segmentation" {
     }
   }
 
+  validation {
+    note = "The polygons of held-out images are left out: they are the labels."
+    locals {
+      parts      = train_test_split(all, { test_size = 0.2, random_state = 0 })
+      test_files = [".tiff", "-anatomical-structure.json"]
+    }
+  }
+
   mask {
     columns = { image_file = "^[0-9a-f]+", anatomical_structures_segmention_file = "^[0-9a-f]+", glomerulus_segmentation_file = "^[0-9a-f]+" }
     names   = "^([0-9a-f]{9})-"

@@ -77,6 +77,10 @@ competition "inaturalist-2019-fgvc6" {
     }
   }
 
+  validation {
+    extract = { "train_val2019.tar.gz" = "train_val2019" }
+  }
+
   errata "v2" {
     reason    = "val2019.json lists labelled images, but the archive contains only those of the training part, so that the labels cannot be used. v2 packs all of them, as the original archive does."
     reference = "prepare.py"

@@ -39,6 +39,23 @@ competition "jigsaw-toxic-comment-classification-challenge" {
     }
   }
 
+  validation {
+    note = "The competition's test is another file; a fifth of the training comments are held out."
+    prepare {
+      locals {
+        parts = train_test_split(csv("train.csv"), { test_size = 0.2, random_state = 0 })
+      }
+      public {
+        table "train.csv" { rows = parts.train }
+        table "test.csv" { rows = select(parts.test, "id", "comment_text") }
+        table "sample_submission.csv" { rows = fill(select(parts.test, concat(["id"], labels)), labels, 0.5) }
+      }
+      private {
+        table "test.csv" { rows = select(parts.test, concat(["id"], labels)) }
+      }
+    }
+  }
+
   grade {
     metric     = "roc_auc"
     id         = "id"

@@ -39,6 +39,24 @@ competition "jigsaw-unintended-bias-in-toxicity-classification" {
     }
   }
 
+  validation {
+    note = "The competition's test is another file; a fifth of the training comments are held out."
+    prepare {
+      locals {
+        parts = train_test_split(csv("train.csv"), { test_size = 0.2, random_state = 0 })
+        test  = rename(parts.test, { target = "toxicity" })
+      }
+      public {
+        table "train.csv" { rows = parts.train }
+        table "test.csv" { rows = select(test, "id", "comment_text") }
+        table "sample_submission.csv" { rows = table({ id = test.id, prediction = real(0) }) }
+      }
+      private {
+        table "test.csv" { rows = test }
+      }
+    }
+  }
+
   grade {
     metric  = "bias_auc"
     params  = { identities = ["male", "female", "homosexual_gay_or_lesbian", "christian", "jewish", "muslim", "black", "white", "psychiatric_or_mental_illness"] }

@@ -58,6 +58,13 @@ competition "kuzushiji-recognition" {
     }
   }
 
+  validation {
+    note = "Held-out pages without characters are left out, since they cannot be graded."
+    locals {
+      test = filter(parts.test, !isna(parts.test.labels))
+    }
+  }
+
   grade {
     metric  = "point_in_box_f1"
     id      = "image_id"

@@ -94,6 +94,37 @@ competition "mlsp-2013-birds" {
     }
   }
 
+  validation {
+    kind     = "random"
+    share    = "0.2"
+    note     = "Held-out recordings keep their ids and files; their labels are question marks. CVfolds_2.txt of the inputs has them as fold 1."
+    training = ["essential_data/rec_labels_test_hidden.txt"]
+    prepare {
+      locals {
+        folds   = csv("essential_data/CVfolds_2.txt")
+        known   = filter(folds, folds.fold == 0).rec_id
+        held    = sample(known, { share = 0.2, random_state = 0 })
+        lines   = skip(text_lines("${labels}.txt", { all_ends = true }), 1)
+        truth   = table({ rec_id = integer(before(lines, ",")), rest = after(lines, ",") })
+        shown   = assign(truth, { rest = isin(truth.rec_id, held) ? "?" : truth.rest })
+        pairs   = cross(where_in(truth, "rec_id", held), "species", range(19))
+        answers = table({ Id = pairs.rec_id * 100 + pairs.species, Probability = list_holds(pairs.rest, ",", pairs.species) ? 1 : 0 })
+      }
+      public {
+        table "essential_data/CVfolds_2.txt" { rows = table({ rec_id = known, fold = isin(known, held) ? 1 : 0 }) }
+        text "{each.key}.txt" {
+          for_each = [labels]
+          header   = headers[labels]
+          lines    = shown.rest == "" ? text(shown.rec_id) : "${shown.rec_id},${shown.rest}"
+        }
+        table "sample_submission.csv" { rows = fill(answers, ["Probability"], 0) }
+      }
+      private {
+        table "answers.csv" { rows = answers }
+      }
+    }
+  }
+
   mask {
     refuse = "An id is computed from a recording and a species (100 times the one plus the other), so it cannot be replaced without the species."
   }

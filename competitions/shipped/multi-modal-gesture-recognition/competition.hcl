@@ -57,6 +57,37 @@ competition "multi-modal-gesture-recognition" {
     }
   }
 
+  validation {
+    kind  = "own"
+    share = "one of three archives"
+    note  = "training3.tar.gz is held out. Its labels are removed, as in version v2."
+    prepare {
+      locals {
+        test_ids = sort(substr(archive_files("training3.tar.gz", "*.zip").stem, -4, -1))
+        all      = csv("training.csv", { types = { Id = "text", Sequence = "text" } })
+
+        numbers = cross(table({ row = sequence(test_ids) }), "place", range(20))
+        drawn   = assign(numbers, { number = column(python_sample(range(1, 21), 20, { repeat = length(test_ids) }).rows) })
+      }
+      public {
+        table "training.csv" { rows = where_not_in(all, "Id", test_ids) }
+        table "test.csv" { rows = table({ Id = test_ids }) }
+        table "randomPredictions.csv" {
+          rows = table({ Id = test_ids, Sequence = group_join(drawn, "row", "number", " ").number })
+        }
+        repack "test.tar.gz" {
+          from  = "training3.tar.gz"
+          clear = { "*_data.mat" = "Video.Labels" }
+        }
+        copy "training1.tar.gz" {}
+        copy "training2.tar.gz" {}
+      }
+      private {
+        table "test.csv" { rows = where_in(all, "Id", test_ids) }
+      }
+    }
+  }
+
   mask {
     refuse = "The recordings are archives inside archives and named by their ids, inside and outside; masking does not rewrite archives inside archives."
   }

@@ -52,6 +52,14 @@ competition "new-york-city-taxi-fare-prediction" {
     }
   }
 
+  validation {
+    share = "9914 rows"
+    locals {
+      rides = csv("labels.csv")
+      parts = train_test_split(rides, { test_size = min(param.test_size, ceil(length(rides) / 10)), random_state = 0 })
+    }
+  }
+
   grade {
     metric  = "rmse"
     id      = "key"

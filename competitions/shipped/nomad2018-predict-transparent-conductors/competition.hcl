@@ -59,6 +59,13 @@ competition "nomad2018-predict-transparent-conductors" {
     }
   }
 
+  validation {
+    locals {
+      parts  = train_test_split(csv("train.csv"), { test_size = 0.1, random_state = 0 })
+      listed = files("train/*/*.xyz")
+    }
+  }
+
   mask {
     columns = { id = "" } # submissions are graded row by row
     names   = "^[0-9]+$"

@@ -66,6 +66,20 @@ competition "rsna-2022-cervical-spine-fracture-detection" {
     }
   }
 
+  validation {
+    kind     = "random"
+    share    = "0.1"
+    note     = "The competition tests 0.9 of its data; a tenth of the rest is held out."
+    training = ["segmentations"]
+    locals {
+      # The training part is as large here as the test part in the competition.
+      n_both  = round(0.9 * length(both_ids), 0)
+      n_masks = round(0.9 * length(mask_ids), 0) - n_both
+      n_boxes = round(0.9 * length(box_ids), 0) - n_both
+      n_more  = round(0.9 * length(all), 0) - n_both - n_masks - n_boxes
+    }
+  }
+
   mask {
     refuse = "DICOM files hold the identifiers of patient and study in their headers, which masking does not rewrite."
   }

@@ -63,6 +63,14 @@ competition "siim-isic-melanoma-classification" {
     }
   }
 
+  validation {
+    share = "two of the record files"
+    note  = "The TFRecord files of held-out images are left out: they have the labels."
+    locals {
+      share_test_records = false
+    }
+  }
+
   mask {
     refuse = "TFRecord and DICOM files hold the names of the images and of patients, and masking does not rewrite them."
   }

@@ -65,6 +65,12 @@ competition "stanford-covid-vaccine" {
     }
   }
 
+  validation {
+    kind  = "random"
+    share = "0.1"
+    note  = "Only molecules that pass the signal filter are held out."
+  }
+
   mask {
     columns = { id_seqpos = "^(.+)_[0-9]+$", id = "", index = "" }
   }

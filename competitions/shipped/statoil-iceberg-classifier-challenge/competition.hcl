@@ -44,6 +44,10 @@ competition "statoil-iceberg-classifier-challenge" {
     }
   }
 
+  validation {
+    extract = { "train.json.7z" = "data/processed", "test.json.7z" = "data/processed" }
+  }
+
   grade {
     metric  = "log_loss"
     id      = "id"

@@ -73,6 +73,10 @@ competition "tensorflow2-question-answering" {
     }
   }
 
+  validation {
+    kind = "random"
+  }
+
   mask {
     refuse = "The ids are integers of 64 bits with a sign, and masking replaces integers from 0 to 2⁶² only."
   }

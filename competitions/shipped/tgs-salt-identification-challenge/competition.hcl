@@ -52,6 +52,10 @@ competition "tgs-salt-identification-challenge" {
     }
   }
 
+  validation {
+    extract = { "." = "competition_data" }
+  }
+
   grade {
     metric  = "mask_precision"
     params  = { pixels = 10201 }

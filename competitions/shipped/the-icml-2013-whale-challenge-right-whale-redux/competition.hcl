@@ -54,6 +54,15 @@ competition "the-icml-2013-whale-challenge-right-whale-redux" {
     }
   }
 
+  validation {
+    kind  = "time"
+    share = "the second of two days"
+    locals {
+      old_train = where_in(clips, "day", head(days, 1))
+      old_test  = where_in(clips, "day", skip(days, 1))
+    }
+  }
+
   grade {
     metric  = "roc_auc"
     id      = "clip"

@@ -38,6 +38,10 @@ competition "us-patent-phrase-to-phrase-matching" {
     }
   }
 
+  validation {
+    note = "The sample submission has no score, since it is constant."
+  }
+
   grade {
     metric  = "pearson"
     id      = "id"

@@ -49,6 +49,30 @@ competition "vesuvius-challenge-ink-detection" {
     }
   }
 
+  validation {
+    kind  = "own"
+    share = "one of two fragments"
+    prepare {
+      locals {
+        labels = csv("train/2/inklabels_rle.csv")
+        size   = image_size("train/2/ir.png")
+        gold   = assign(labels, { Id = "b" })
+      }
+      public {
+        copy "train/1" {}
+        copy "test/b" {
+          from   = "train/2"
+          except = ["inklabels.png", "inklabels_rle.csv", "ir.png"]
+        }
+        table "sample_submission.csv" { rows = table({ Id = gold.Id, Predicted = "1 1 5 1" }) }
+      }
+      private {
+        table "inklabels_rle.csv" { rows = assign(gold, { width = size.width, height = size.height }) }
+        table "gold_submission.csv" { rows = gold }
+      }
+    }
+  }
+
   mask {
     refuse = "The test is a single fragment, called a: there is no id to replace and no order to change."
   }

@@ -49,6 +49,11 @@ competition "whale-categorization-playground" {
     }
   }
 
+  validation {
+    share = "0.1, besides one picture of each whale"
+    note  = "One picture of each whale with several, and a tenth of the others."
+  }
+
   grade {
     metric  = "map_at_k"
     id      = "Image"

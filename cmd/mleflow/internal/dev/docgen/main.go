@@ -68,6 +68,10 @@ func generate() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	held, err := validationPage(catalog)
+	if err != nil {
+		return nil, err
+	}
 	answers, err := profile.Read()
 	if err != nil {
 		return nil, err
@@ -93,6 +97,7 @@ func generate() (map[string][]byte, error) {
 		"metrics.md":                metricsPage(metric.All()),
 		"preparation.md":            verbsPage(transform.Verbs()),
 		"reference-competitions.md": shipped,
+		"validation.md":             held,
 	})
 	return files, nil
 }
