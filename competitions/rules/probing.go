@@ -11,7 +11,7 @@ var probing = Rule{
 		var last location
 		return visitor{
 			valid: func(p location, v validity.Call) {
-				if v.Valid && v.SHA256 != "" {
+				if v.Valid && v.Path == "" && v.SHA256 != "" {
 					seen[v.SHA256], last = true, p
 				}
 			},

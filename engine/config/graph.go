@@ -273,6 +273,9 @@ func (ev *evaluator) resolve(v cty.Value) cty.Value {
 			return v
 		}
 		own, k := *a, &ev.known[a.Producer]
+		if _, made := k.outputs[a.Output]; !made && k.outputs != nil {
+			return cty.NullVal(step.ArtifactType)
+		}
 		own.Ref, own.Expected, own.Conditions = k.outputs[a.Output].Ref, k.expected, k.conditions
 		return step.NewArtifact(&own)
 	}

@@ -147,13 +147,14 @@ func FilesTree(ctx context.Context, store cache.Building, files map[string]*Arti
 }
 
 // CheckOutputs returns an error unless there are exactly the outputs that the kind
-// declares, each of its type. No reader of a record may trust that: it may be that of
+// declares, each of its type; optional ones may be absent. No reader of a record may trust that: it may be that of
 // another version, or of a remote cache that others write to.
 func (k *Kind) CheckOutputs(outputs cache.Outputs) error {
 	for i := range k.Outputs {
 		o := &k.Outputs[i]
 		v, found := outputs[o.Name]
 		switch content := v.Ref.Kind == cache.Blob || v.Ref.Kind == cache.Tree; {
+		case !found && o.Optional:
 		case !found:
 			return fmt.Errorf("it has no output %q", o.Name)
 		case o.Type == ArtifactType && (!content || v.Ref.IsZero()):

@@ -211,7 +211,9 @@ type Output struct {
 	// Type is ArtifactType for content, or the type of a small value.
 	Type    cty.Type
 	Secrecy Secrecy
-	Doc     string
+	// Optional means that a result may lack the output. It is then null.
+	Optional bool
+	Doc      string
 }
 
 // Registry is the set of kinds that a process knows.

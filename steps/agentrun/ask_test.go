@@ -34,6 +34,10 @@ func ask(args []string) int {
 		for _, file := range args[1:] {
 			show(post(gateway+"/validate", file))
 		}
+	case "score":
+		for _, file := range args[1:] {
+			show(post(gateway+"/score", file))
+		}
 	case "get":
 		for _, url := range args[1:] {
 			show(http.Get(url)) //nolint:gosec,bodyclose // a test; the program ends

@@ -92,6 +92,8 @@ type Deps struct {
 	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
 	// Repository has the texts of tasks; nil is the reference's.
 	Repository *competitions.Repository
+	// Packages provides the packages of metrics that are Python programs; nil refuses them.
+	Packages func(*step.Env) grading.Packages
 	// Pools are the budgets that the steps of a run share; nil creates them.
 	Pools *modelblock.Pools
 	// Leavable, if set, counts the agents that can continue without this process.
@@ -142,6 +144,7 @@ type arguments struct {
 	Every *string `cty:"snapshot_every" group:"limits"`
 	durableArguments
 	stallArguments
+	feedbackArguments
 	Network *network `cty:"network" group:"limits" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
 }
 
@@ -167,6 +170,8 @@ type attempt struct {
 	every time.Duration
 	// durable are the parsed arguments of the checkpoints.
 	durable durable
+	// queryEvery is the shortest time between two queries.
+	queryEvery time.Duration
 	// stalledAfter is the time without a sign of work after which the agent stands still.
 	stalledAfter time.Duration
 }

@@ -53,15 +53,15 @@ func (a *attempt) checkAgent() error {
 var contractNames = []string{"AGENT_DIR", "CODE_DIR", "COMPETITION_ID", "DATA_DIR", "INSTRUCTIONS_FILE", "LOGS_DIR", "SUBMISSION_DIR"}
 
 func (a *attempt) checkEnv() error {
-	if err := checkNames(a.args.Env); err != nil {
+	if err := a.checkNames(a.args.Env); err != nil {
 		return step.WrongArg("env", err)
 	}
-	return step.WrongArg("agent", errors.Join(checkNames(a.args.Agent.Env), checkNames(a.args.Agent.Secrets), a.checkSecrets()))
+	return step.WrongArg("agent", errors.Join(a.checkNames(a.args.Agent.Env), a.checkNames(a.args.Agent.Secrets), a.checkSecrets()))
 }
 
-func checkNames(env map[string]string) error {
+func (a *attempt) checkNames(env map[string]string) error {
 	return step.CheckEnv(env, func(name string) bool {
-		return slices.Contains(contractNames, name) || strings.HasPrefix(name, "MLEFLOW_")
+		return name == validationVariable && a.validates() || slices.Contains(contractNames, name) || strings.HasPrefix(name, "MLEFLOW_")
 	})
 }
 

@@ -405,6 +405,11 @@ func (c *checkpoints) state(ctx context.Context, n *checkpoint.Checkpoint) (err 
 			return err
 		}
 	}
+	for _, name := range c.queryFiles() {
+		if err := c.grown.AddFile(ctx, c.env.Store, &b, queriesFolder+"/"+name, filepath.Join(c.queried, name)); err != nil {
+			return err
+		}
+	}
 	c.printed.mu.Lock()
 	err = c.grown.Add(ctx, c.env.Store, &b, hostFolder+"/"+printedFile, c.printed, c.printed.Offset())
 	c.printed.mu.Unlock()

@@ -55,7 +55,7 @@ func (a *attempt) Conditions() []string {
 	if len(prices) > 0 { // the prices of the list are the rule
 		add(conditions.Prices, prices...)
 	}
-	add(conditions.Feedback, "verdicts")
+	add(conditions.Feedback, a.feedbackText())
 	if f := a.durable.fork; f != nil {
 		add(conditions.Forked, f.Attempt.Short()+"@"+conditions.Limit(f.At))
 	}
@@ -169,12 +169,22 @@ type facts struct {
 	Timeout string
 	// Network names the servers that can be reached.
 	Network string
+	// Validation is the folder of the held-out inputs; "" without a validation score.
+	Validation string
+	Queries    int64
+	Every      string
+	Report     string
 }
 
 // writeTexts writes the texts for the agent next to the data. The reference's
 // instructions are written unchanged, with our notes next to them.
 func (s *setup) writeTexts(ctx context.Context) error {
 	notes, err := s.facts().fill(notesTemplate)
+	if err == nil && s.validates() {
+		var more []byte
+		more, err = s.facts().fill(queriesTemplate)
+		notes = append(notes, more...)
+	}
 	if err != nil {
 		return fmt.Errorf("write notes: %w", err)
 	}
@@ -207,6 +217,7 @@ func (s *setup) facts() facts {
 		Competition: s.args.Competition, Seed: s.args.Seed, Home: s.at(""), Data: s.at("data"),
 		Submission: s.at("submission"), Code: s.at("code"), Logs: s.at("logs"), Agent: s.at("agent"),
 		Server: "$" + gatewayVariable, Network: s.networkText(),
+		Validation: s.at("validation"), Queries: s.args.Queries, Every: step.Text(s.args.QueryEvery), Report: s.args.Report,
 	}
 	if s.runtime.Isolates && s.networkMode() != "open" {
 		f.Server = fmt.Sprintf("http://localhost:%d", validityPort)

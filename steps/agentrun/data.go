@@ -33,9 +33,17 @@ func (s *setup) placeData(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	files, bytes, err := s.shareData(ctx, ref)
+	files, bytes, err := s.shareData(ctx, ref, "data", &s.dirs.data)
 	if err != nil {
 		return err
+	}
+	if s.validates() {
+		inputs := s.args.Validation.Inputs.Ref
+		more, size, err := s.shareData(ctx, inputs, "validation", &s.dirs.validation)
+		if err != nil {
+			return err
+		}
+		files, bytes, ref.Files, ref.Size = files+more, bytes+size, ref.Files+inputs.Files, ref.Size+inputs.Size
 	}
 	s.env.Note("data: %s in place after %.1f s; copied: %s", amount(ref.Files, ref.Size), time.Since(began).Seconds(), amount(files, bytes))
 	if bytes >= manyBytes || files >= manyFiles {
@@ -55,39 +63,41 @@ func (a *attempt) whyCopied() string {
 	return fmt.Sprintf("the runtime %q cannot keep agents from writing to the cache", a.runtime.Name)
 }
 
-// shareData places the data and returns the number and size of the copied files.
-func (s *setup) shareData(ctx context.Context, ref cache.Ref) (files, bytes int64, err error) {
+// shareData places data as a folder of the home, at dir, which it changes to where they are.
+// It returns the number and size of the copied files.
+func (s *setup) shareData(ctx context.Context, ref cache.Ref, name string, dir *string) (files, bytes int64, err error) {
 	tell := s.phases.placed(ref)
 	if !s.runtime.Isolates {
-		s.shared, err = s.env.Store.Share(ctx, ref, tell)
+		shared, err := s.env.Store.Share(ctx, ref, tell)
 		switch {
 		case err == nil:
-			s.opened = append(s.opened, func(bool) error { return s.shared.Close() })
-			s.dirs.data = s.shared.Dir()
+			s.opened = append(s.opened, func(bool) error { return shared.Close() })
+			s.shared, *dir = append(s.shared, shared), shared.Dir()
 			tell(ref.Files, ref.Size)
-			files, bytes = s.shared.Copied()
-			return files, bytes, os.Symlink(s.dirs.data, filepath.Join(s.dirs.home, "data"))
+			files, bytes = shared.Copied()
+			return files, bytes, os.Symlink(*dir, filepath.Join(s.dirs.home, name))
 		case !errors.Is(err, cache.ErrQuota) && !errors.Is(err, errors.ErrUnsupported):
 			return 0, 0, err
 		}
 	}
+	at := *dir
 	opts := tree.Options{Mode: tree.Copy, Progress: func(r tree.Result) { tell(r.Files, r.Bytes) }}
 	var made func(folders []string)
 	if s.runtime.Isolates {
 		opts.Mode = tree.Link
 		var taken bool
-		if taken, made, err = s.env.Store.TakeLinks(ctx, ref, s.dirs.data); err != nil {
+		if taken, made, err = s.env.Store.TakeLinks(ctx, ref, at); err != nil {
 			return 0, 0, err
 		} else if taken {
 			tell(ref.Files, ref.Size)
-			s.passOnData(ref)
+			s.passOnData(ref, at)
 			return 0, 0, nil
 		}
 	}
-	done, err := tree.Materialise(ctx, s.env.Store, ref, s.dirs.data, opts)
+	done, err := tree.Materialise(ctx, s.env.Store, ref, at, opts)
 	if err == nil && made != nil && done.Linked == ref.Files {
 		made(done.Folders)
-		s.passOnData(ref)
+		s.passOnData(ref, at)
 	}
 	return done.Copied + done.Cloned, done.BytesCopied, err
 }
@@ -96,7 +106,7 @@ func (s *setup) shareData(ctx context.Context, ref cache.Ref) (files, bytes int6
 // attempt has a result, because an agent that could not be stopped may still read them.
 // An agent with capabilities may have remounted them for writing, so its links are not
 // passed on.
-func (s *setup) passOnData(ref cache.Ref) {
+func (s *setup) passOnData(ref cache.Ref, at string) {
 	if len(s.sandbox.Capabilities) > 0 {
 		return
 	}
@@ -104,7 +114,7 @@ func (s *setup) passOnData(ref cache.Ref) {
 		if !s.done {
 			return nil
 		}
-		return s.env.Store.KeepLinks(ref, s.dirs.data)
+		return s.env.Store.KeepLinks(ref, at)
 	})
 }
 
@@ -112,10 +122,15 @@ func (s *setup) passOnData(ref cache.Ref) {
 // change is the agent's fault only if no other attempt could have made it. Otherwise
 // the attempt is void, and the next one gets its own copy.
 func (f *finished) checkData(ctx context.Context) error {
-	if f.shared == nil {
-		return nil
+	var all error
+	for _, shared := range f.shared {
+		all = errors.Join(all, f.checkShared(ctx, shared))
 	}
-	err := f.shared.Check(ctx)
+	return all
+}
+
+func (f *finished) checkShared(ctx context.Context, shared cache.Shared) error {
+	err := shared.Check(ctx)
 	var changed *cache.ChangedError
 	switch {
 	case err == nil:
@@ -147,7 +162,7 @@ func (s *setup) describedData(ctx context.Context) (cache.Ref, error) {
 // data is replaced, except under the task own, where the author of the data may have
 // written it.
 func (a *attempt) described(ctx context.Context, store cache.Store, put func([]byte) (cache.Ref, error)) ([]tree.Entry, error) {
-	entries, err := tree.Read(ctx, store, a.args.Data.Ref)
+	entries, err := tree.Read(ctx, store, a.data().Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -177,15 +192,15 @@ func (a *attempt) Copies(ctx context.Context, store cache.Store) []step.Copy {
 	if a.runtime.Isolates {
 		return nil
 	}
-	c := step.Copy{Name: a.args.Data.Name(), Shared: true, Why: a.whyCopied()}
-	if !a.args.Data.Ref.IsZero() {
+	c := step.Copy{Name: a.data().Name(), Shared: true, Why: a.whyCopied()}
+	if !a.data().Ref.IsZero() {
 		// Many attempts ask for the same tree.
-		made, _ := a.deps.memo.LoadOrStore([2]digest.ContentID{a.args.Data.Ref.ID, a.description}, sync.OnceValue(func() cache.Ref {
+		made, _ := a.deps.memo.LoadOrStore([2]digest.ContentID{a.data().Ref.ID, a.description}, sync.OnceValue(func() cache.Ref {
 			entries, err := a.described(ctx, store, func(text []byte) (cache.Ref, error) {
 				return cache.Ref{Kind: cache.Blob, ID: digest.Of(text), Size: int64(len(text))}, nil
 			})
 			if err != nil {
-				return a.args.Data.Ref // the texts are not available yet
+				return a.data().Ref // the texts are not available yet
 			}
 			_, ref, _ := tree.Encode(entries)
 			return ref

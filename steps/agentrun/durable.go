@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 )
 
@@ -240,7 +241,7 @@ func (r *resumption) layOut(ctx context.Context) error {
 	if r.from == nil {
 		return nil
 	}
-	if err := r.layModels(ctx); err != nil || !r.resumed() {
+	if err := r.layBudgets(ctx); err != nil || !r.resumed() {
 		return err
 	}
 	store := r.env.Store
@@ -258,25 +259,35 @@ func (r *resumption) resumed() bool {
 	return r.from != nil && (r.forked || r.durable.onLoss == onLossResume)
 }
 
-// layModels places the budget and the transcript, unless this machine has later ones:
-// what was spent after the checkpoint stays spent.
-func (r *resumption) layModels(ctx context.Context) error {
-	if r.models == nil {
-		return nil
-	}
-	then, err := tree.Find(ctx, r.env.Store, r.from.State, modelsFolder+"/"+budgetFile)
-	if err != nil {
-		return nil //nolint:nilerr // nothing was spent
-	}
-	if now, err := os.Lstat(filepath.Join(r.models.dir, budgetFile)); err == nil && now.Size() >= then.Size {
-		return nil
-	}
-	for _, name := range r.models.files() {
-		if err := tree.Remove(filepath.Join(r.models.dir, name)); err != nil {
+// layBudgets places the budget, the transcript and the queries.
+func (r *resumption) layBudgets(ctx context.Context) error {
+	if r.models != nil {
+		if err := r.layBudget(ctx, modelsFolder, r.models.dir, r.models.files(), budgetFile); err != nil {
 			return err
 		}
 	}
-	return r.from.Gates(ctx, r.env.Store, modelsFolder, r.models.dir)
+	if r.queried == "" {
+		return nil
+	}
+	return r.layBudget(ctx, queriesFolder, r.queried, r.queryFiles(), validity.QueriesFile)
+}
+
+// layBudget places the files of a folder of the gates, unless this machine has a later
+// ledger: what was spent after the checkpoint stays spent.
+func (r *resumption) layBudget(ctx context.Context, folder, dir string, files []string, ledger string) error {
+	then, err := tree.Find(ctx, r.env.Store, r.from.State, folder+"/"+ledger)
+	if err != nil {
+		return nil //nolint:nilerr // nothing was spent
+	}
+	if now, err := os.Lstat(filepath.Join(dir, ledger)); err == nil && now.Size() >= then.Size {
+		return nil
+	}
+	for _, name := range files {
+		if err := tree.Remove(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return r.from.Gates(ctx, r.env.Store, folder, dir)
 }
 
 // files lists the budget and the files of the transcripts, below the models' folder. The

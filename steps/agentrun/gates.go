@@ -73,13 +73,16 @@ func openGates(ctx context.Context, p *place) (*gates, error) {
 	if g.check, err = g.form(ctx); err != nil {
 		return g, err
 	}
+	if err := g.openQueries(ctx); err != nil {
+		return g, fmt.Errorf("open the validation score: %w", err)
+	}
 	server := validity.New(validity.Options{
 		Check: g.check, Dir: p.dirs.host, MaxBytes: g.submissionBytes(),
 		Budget: func() validity.Budget {
 			return validity.Budget{Limit: p.limit(), Elapsed: p.elapsed()}
 		},
 		Record: func(c validity.Call) { g.validations.Add(c) }, Evidence: g.evidenceHandler(),
-		Checkpoint: p.points.asker(),
+		Checkpoint: p.points.asker(), Queries: p.queries,
 	})
 	g.services = append(g.services, executor.Service{
 		Name: "validity server", Port: validityPort, Env: map[string]string{gatewayVariable: executor.Address}, Serve: server.Serve,
@@ -126,7 +129,7 @@ func (g *gates) form(ctx context.Context) (func(context.Context, string) (validi
 		if err != nil {
 			return nil, fmt.Errorf("place sketch: %w", err)
 		}
-	} else if err := g.placeSample(ctx); err != nil {
+	} else if err := g.placeSample(ctx, g.data().Ref, sample); err != nil {
 		g.env.Note("no sample submission was found (%v); the validity server only checks whether a file is a table", err)
 		sample = ""
 	}
@@ -176,19 +179,18 @@ const maxSample = 4 << 30
 
 var errNoSample = errors.New("the data contains none")
 
-// placeSample copies the public sample submission to where the check reads it. The
+// placeSample copies the sample submission of public data to where the check reads it. The
 // definition names it. If the definition names only a private one, it is the file or
 // archive in the data whose name is that of a sample submission.
-func (g *gates) placeSample(ctx context.Context) error {
-	dst := filepath.Join(g.dirs.host, sampleFile)
+func (g *gates) placeSample(ctx context.Context, from cache.Ref, dst string) error {
 	if _, err := os.Stat(dst); err == nil {
 		return nil
 	}
-	name, entry, err := g.findSample(ctx)
+	name, entry, err := g.findSample(ctx, from)
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(g.dirs.host, "sample-"+filepath.Base(name))
+	file := dst + "-" + filepath.Base(name)
 	if _, err := tree.Materialise(ctx, g.env.Store, entry.Ref(), file, tree.Options{Mode: tree.Copy}); err != nil {
 		return err
 	}
@@ -198,15 +200,15 @@ func (g *gates) placeSample(ctx context.Context) error {
 	return unpackSample(ctx, file, dst)
 }
 
-// findSample returns the sample among the public data.
-func (g *gates) findSample(ctx context.Context) (string, tree.Entry, error) {
+// findSample returns the sample among public data.
+func (g *gates) findSample(ctx context.Context, from cache.Ref) (string, tree.Entry, error) {
 	if name, ok := strings.CutPrefix(g.def.Layout.Sample, "public/"); ok {
-		entry, err := tree.Find(ctx, g.env.Store, g.args.Data.Ref, name)
+		entry, err := tree.Find(ctx, g.env.Store, from, name)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return name, entry, err
 		}
 	}
-	entries, err := tree.Read(ctx, g.env.Store, g.args.Data.Ref)
+	entries, err := tree.Read(ctx, g.env.Store, from)
 	if err != nil {
 		return "", tree.Entry{}, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/acp"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
@@ -57,13 +58,15 @@ func Kind(deps Deps) step.Kind {
 		Version: "v1", textArguments: textArguments{Task: competitions.TaskOwn},
 		runtimeArguments: runtimeArguments{Runtime: Auto, Required: conditions.None},
 		sandboxArguments: sandboxArguments{Processes: 16384, Disk: defaultDisk}, Setup: "30m",
-		durableArguments: durableArguments{PointEvery: "10m", PointLimit: "20GiB", Fork: optional(deps.Fork)},
-		stallArguments:   stallArguments{After: "30m", OnStall: onStallNotify},
-		Network:          &network{Allow: []string{}},
+		durableArguments:  durableArguments{PointEvery: "10m", PointLimit: "20GiB", Fork: optional(deps.Fork)},
+		stallArguments:    stallArguments{After: "30m", OnStall: onStallNotify},
+		feedbackArguments: feedbackArguments{Feedback: feedbackVerdicts, Queries: 50, Report: validity.ReportScore},
+		Network:           &network{Allow: []string{}},
 	}
 	oneOf := step.OneOf{
 		"task": competitions.Tasks(), "runtime": append([]string{Auto}, deps.Runtimes.Names()...), "required_isolation": conditions.Isolations(),
 		"on_loss": {onLossResume, onLossRestart, onLossFail}, "on_stall": {onStallNotify, onStallStop, onStallRequeue},
+		"feedback": {feedbackVerdicts, feedbackValidation}, "report": validity.Reports(),
 	}
 	kind := step.Kind{
 		Name:        conditions.AttemptKind,
@@ -82,6 +85,7 @@ func Kind(deps Deps) step.Kind {
 			{Name: "logs", Type: step.ArtifactType},
 			{Name: "network_log", Type: step.ArtifactType},
 			{Name: "outcome", Type: cty.String, Doc: endsDoc()},
+			{Name: "queries", Type: step.ArtifactType, Optional: true},
 			{Name: "shim_log", Type: step.ArtifactType},
 			{Name: "snapshots", Type: step.ArtifactType},
 			{Name: "stats", Type: step.TypeOf[Stats]()},
@@ -108,7 +112,7 @@ func observation() *step.Observation {
 		Names:   []string{"agent.name", "competition", "seed"},
 		Earlier: []step.Earlier{{Version: "7", Lacks: lists.Of(conditions.Budgets(), func(key string) string { return step.ConditionLabel + key })}},
 		Program: func(label string) bool {
-			return label == "notes" || label == "package mlebench" || strings.Contains(label, "].price of ")
+			return label == "notes" || label == "notes on queries" || label == "package mlebench" || strings.Contains(label, "].price of ")
 		},
 		Cost: func(made cache.Outputs) *float64 {
 			var a results.Attempt
@@ -186,7 +190,7 @@ func newAttempt(args step.Args, deps Deps) (step.Step, error) {
 	if a.def, err = conditions.Definition(deps.Catalog, a.args.Competition, a.args.Version, nil); err != nil {
 		return nil, err
 	}
-	err = errors.Join(step.WrongArg("agent", errors.Join(a.checkAgent(), a.checkPython())), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkDisk(), a.checkTimes(), a.checkDurable(), a.checkStall(), a.checkTask())
+	err = errors.Join(step.WrongArg("agent", errors.Join(a.checkAgent(), a.checkPython())), a.checkEnv(), step.WrongArg("network", a.checkNetwork()), a.checkSandbox(), a.checkDisk(), a.checkTimes(), a.checkDurable(), a.checkStall(), a.checkTask(), a.checkFeedback())
 	if err != nil {
 		return nil, err
 	}
@@ -220,5 +224,5 @@ func (a *attempt) Fingerprint(h *digest.Hasher) error {
 	h.Content("instructions", a.instructions)
 	h.Content("description", a.description)
 	h.Content("notes", notesDigest())
-	return errors.Join(lacks, a.fingerprintPrices(h), a.fingerprintShim(h))
+	return errors.Join(lacks, a.fingerprintPrices(h), a.fingerprintShim(h), a.fingerprintFeedback(h))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
@@ -71,18 +72,28 @@ func (a *attempt) modelKeys(ctx context.Context) (map[string]string, error) {
 	return values, nil
 }
 
-// findModels finds the folder of the attempt's models and masks the virtual keys from
-// then on. They are useless elsewhere, but they differ between attempts.
-func (p *place) findModels(ctx context.Context, action string) error {
-	if len(p.args.Agent.Models) == 0 {
+// findBudgets finds the folder of what the attempt may use up, its models and queries,
+// which outlives the process with any runtime. It masks the models' virtual keys from then
+// on. They are useless elsewhere, but they differ between attempts.
+func (p *place) findBudgets(ctx context.Context, action string) error {
+	if len(p.args.Agent.Models) == 0 && !p.validates() {
 		return nil
 	}
 	dir, release, err := p.env.Store.Keep(ctx, keptPrefix+modelsPrefix+action)
 	if err != nil {
 		return err
 	}
+	p.opened = append(p.opened, func(bool) error { return errors.Join(p.models.close(), p.queries.Close(), release(!p.done)) })
+	if p.validates() {
+		p.queried = filepath.Join(dir, queriesFolder)
+		if err := nolink.MkdirAll(p.queried, 0o700); err != nil {
+			return err
+		}
+	}
+	if len(p.args.Agent.Models) == 0 {
+		return nil
+	}
 	p.models = &modelGate{place: p, dir: dir}
-	p.opened = append(p.opened, func(bool) error { return errors.Join(p.models.close(), release(!p.done)) })
 	p.phases.transcript(keptPrefix + modelsPrefix + action)
 	if err := p.models.findKeys(p.args.Agent.Models); err != nil {
 		return fmt.Errorf("keys of the model gateway: %w", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
@@ -55,6 +56,10 @@ type place struct {
 	adopted int
 	// models is the model gateway; nil if the agent has no models.
 	models *modelGate
+	// queried is the folder of the queries, which outlives the process; "" without a
+	// validation score. queries counts them once the gates are open.
+	queried string
+	queries *validity.Queries
 	// points takes checkpoints of the attempt.
 	points *checkpoints
 	// opens says which data the agent opened; nil if nobody watched.
@@ -89,12 +94,12 @@ func (a *attempt) place(env *step.Env, mask *secret.Set) *place {
 // find chooses the attempt's folders and finds an agent that an earlier process left
 // there. The folder's key follows from the action, so that the next process finds it.
 func (p *place) find(ctx context.Context) error {
-	if !p.runtime.Resumes && len(p.args.Agent.Models) == 0 && p.durable.onLoss == "" {
+	if !p.runtime.Resumes && len(p.args.Agent.Models) == 0 && p.durable.onLoss == "" && !p.validates() {
 		return nil
 	}
 	p.deps.tidied.Do(func() { p.tidy(ctx, p.env) })
 	action := p.env.Action.String()
-	if err := p.findModels(ctx, action); err != nil {
+	if err := p.findBudgets(ctx, action); err != nil {
 		return err
 	}
 	if err := p.findFolder(ctx, action); err != nil {
@@ -141,9 +146,9 @@ func (p *place) end(keep bool) error {
 type layout struct {
 	// root contains all the others except home, which may be a volume below it.
 	root string
-	// home is /home for the agent, tmp is /tmp, and data is /home/data. data may be
-	// elsewhere, with a link in home.
-	home, tmp, data string
+	// home is /home for the agent, tmp is /tmp, data is /home/data, and validation is
+	// /home/validation. The last two may be elsewhere, with a link in home.
+	home, tmp, data, validation string
 	// host has files that the agent does not see, shim the package mlebench, python the
 	// virtual environment.
 	host, shim, python string
@@ -163,12 +168,13 @@ const (
 
 func (a *attempt) layoutIn(root string) layout {
 	l := layout{root: root, home: filepath.Join(root, "home"), tmp: filepath.Join(root, "tmp"), host: filepath.Join(root, "host"), shim: filepath.Join(root, "shim"), python: filepath.Join(root, "python")}
-	l.data = filepath.Join(l.home, "data")
+	above := l.home
 	if a.runtime.MapsPaths {
 		// The data are links into the cache, so they stay outside the home, which may
 		// be a volume.
-		l.data = filepath.Join(root, "data")
+		above = root
 	}
+	l.data, l.validation = filepath.Join(above, "data"), filepath.Join(above, "validation")
 	if a.runtime.Volume != nil && a.disk > 0 {
 		l.volume = filepath.Join(root, volumeFolder)
 		l.home, l.tmp = filepath.Join(l.volume, "home"), filepath.Join(l.volume, "tmp")
@@ -201,8 +207,11 @@ func (p *place) give(path string) error {
 // at returns the path at which the agent sees a folder of its home, or the home itself.
 func (p *place) at(name string) string {
 	host := filepath.Join(p.dirs.home, name)
-	if name == "data" {
+	switch name {
+	case "data":
 		host = p.dirs.data
+	case "validation":
+		host = p.dirs.validation
 	}
 	return p.runtime.Path(executor.Mount{Host: host, Guest: filepath.Join("/home", name)})
 }
@@ -320,8 +329,8 @@ type setup struct {
 	*place
 	// image is the agent's image; "" in runtimes without images.
 	image string
-	// shared are the data if other attempts read the same folder; otherwise nil.
-	shared cache.Shared
+	// shared are the data that other attempts read in the same folder.
+	shared []cache.Shared
 	// python is the agent's virtual environment; nil if it has no packages.
 	python *python
 }

@@ -195,7 +195,7 @@ func (g *gates) shimLog(ctx context.Context, calls *int) (cache.Ref, error) {
 // shown changes the path of an agent's file to the one in runtimes that map folders, so
 // that no path of this machine is kept.
 func (g *gates) shown(r shim.Record) shim.Record {
-	for _, name := range []string{"", "data"} {
+	for _, name := range []string{"", "data", "validation"} {
 		if rest, ok := strings.CutPrefix(r.File, g.at(name)+"/"); ok {
 			r.File = filepath.Join("/home", name, rest)
 		}

@@ -71,6 +71,13 @@ func (f *finished) result(ctx context.Context) (cache.Outputs, error) {
 		}
 		h.out[name] = cache.Value{Ref: ref}
 	}
+	if f.queries != nil {
+		ref, err := f.putQueries(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("keep queries: %w", err)
+		}
+		h.out["queries"] = cache.Value{Ref: ref}
+	}
 	said, err := f.transcript(ctx)
 	if err != nil {
 		return nil, step.Retryable(err, 0)
@@ -276,7 +283,10 @@ func (e ending) exhausted() bool {
 // they are, for the values of secrets, and says in which outputs there are some.
 func (f *finished) searchLeaks(ctx context.Context, out cache.Outputs) error {
 	var leaked []string
-	for _, name := range []string{"code", "code_snapshots", "logs", "snapshots", "submission"} {
+	for _, name := range []string{"code", "code_snapshots", "logs", "queries", "snapshots", "submission"} {
+		if out[name].Ref.IsZero() {
+			continue
+		}
 		err := searchTree(ctx, f.env.Store, out[name].Ref, f.secrets)
 		if errors.Is(err, secret.ErrFound) {
 			leaked = append(leaked, name)

@@ -406,6 +406,9 @@ func (r *running) environment() map[string]string {
 	for _, name := range homeFolders {
 		vars[strings.ToUpper(name)+"_DIR"] = r.at(name)
 	}
+	if r.validates() {
+		vars[validationVariable] = r.at("validation")
+	}
 	maps.Copy(vars, r.points.environment())
 	if limit := r.rest(r.env.Limits.Timeout); limit > 0 {
 		vars["TIME_LIMIT_SECS"] = strconv.FormatInt(int64(limit/time.Second), 10)

@@ -141,6 +141,9 @@ func (s *setup) mounts() []executor.Mount {
 		{Host: s.dirs.data, Guest: "/home/data", ReadOnly: true},
 		{Host: s.dirs.tmp, Guest: "/tmp"},
 	}
+	if s.validates() {
+		list = append(list, executor.Mount{Host: s.dirs.validation, Guest: "/home/validation", ReadOnly: true})
+	}
 	if s.args.Shim {
 		list = append(list, s.dirs.shimMount())
 	}

@@ -3,6 +3,7 @@
 package all
 
 import (
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
@@ -49,6 +50,7 @@ type Deps struct {
 func Kinds(d Deps) []step.Kind {
 	d.Pools = &modelblock.Pools{}
 	isolated, _ := d.Runtimes.Get("sandbox") // without it, packages are installed by this user
+	d.Packages = func(env *step.Env) grading.Packages { return python.Packages(env, d.Offline, isolated) }
 	return []step.Kind{
 		agentrun.Kind(d.Deps),
 		aggregate.Kind(d.Catalog),

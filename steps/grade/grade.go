@@ -26,7 +26,6 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 	"github.com/mleflow/mleflow/steps/python"
 )
 
@@ -152,14 +151,9 @@ func (g *gradeStep) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 // placed as an environment of their own; the key contains their lock files, so none is
 // written here.
 func (g *gradeStep) grade(ctx context.Context, env *step.Env, submission, name, answers string) (grading.Report, error) {
-	packages := func(ctx context.Context, r pyenv.Requirements, dir string) (string, func() error, error) {
-		return python.Builder{
-			Store: env.Store, WorkDir: dir, Offline: g.offline, Sandbox: g.sandbox, Address: env.Address, Run: env.RunID,
-			Say: func(line string) { fmt.Fprintln(env.Log, line) },
-		}.Place(ctx, r)
-	}
 	return g.grader.Grade(ctx, g.def, grading.Request{
-		Submission: submission, Name: name, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(), Packages: packages,
+		Submission: submission, Name: name, Answers: answers, Params: g.params, Created: time.Unix(0, 0).UTC(),
+		Packages: python.Packages(env, g.offline, g.sandbox),
 	})
 }
 

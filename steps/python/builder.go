@@ -13,6 +13,8 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
@@ -35,6 +37,16 @@ type Builder struct {
 	Wheels bool
 	// Address and Run are recorded in the cache as the origin of an environment.
 	Address, Run string
+}
+
+// Packages provides the packages of metrics that are graded in a step.
+func Packages(env *step.Env, offline bool, sandbox executor.Runtime) grading.Packages {
+	return func(ctx context.Context, r pyenv.Requirements, dir string) (string, func() error, error) {
+		return Builder{
+			Store: env.Store, WorkDir: dir, Offline: offline, Sandbox: sandbox, Address: env.Address, Run: env.RunID,
+			Say: func(line string) { fmt.Fprintln(env.Log, line) },
+		}.Place(ctx, r)
+	}
 }
 
 // Place lays out the environment of a metric in WorkDir. Its content is determined by

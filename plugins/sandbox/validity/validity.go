@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/crash"
@@ -50,20 +52,24 @@ type Options struct {
 	Timeout time.Duration
 	// Budget returns the agent's time; a zero Limit is no limit.
 	Budget func() Budget
-	// Record is called for every request to /validate.
+	// Record is called for every request to /validate and POST /score.
 	Record func(Call)
 	// Evidence answers POST /evidence; nil is 404.
 	Evidence http.Handler
 	// Checkpoint takes a checkpoint of the attempt, for POST /checkpoint; nil is 404. It
 	// returns the reply, and ErrBusy if it is too early for another one.
 	Checkpoint func(context.Context) (any, error)
+	// Queries answers POST /score and GET /score; nil is 404.
+	Queries *Queries
 }
 
 // ErrBusy means that a checkpoint was taken a moment ago or is being taken.
 var ErrBusy = errors.New("a checkpoint was taken a moment ago or is being taken")
 
-// Call is one request to /validate.
+// Call is one request to /validate or /score.
 type Call struct {
+	// Path is "/score" for a request to it, "" for one to /validate.
+	Path    string    `json:"path,omitempty"`
 	Time    time.Time `json:"time"`
 	Seconds float64   `json:"seconds"`
 	Status  int       `json:"status"`
@@ -110,6 +116,10 @@ func New(o Options) *Server {
 	}
 	if o.Checkpoint != nil {
 		s.mux.HandleFunc("POST /checkpoint", s.checkpoint)
+	}
+	if q := o.Queries; q != nil {
+		s.mux.HandleFunc("POST /score", s.score)
+		s.mux.HandleFunc("GET /score", func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, q.state()) })
 	}
 	return s
 }
@@ -167,6 +177,8 @@ type refusal struct {
 	status int
 	text   string
 	err    error
+	// retry is the time after which the request may succeed; 0 is not known.
+	retry time.Duration
 }
 
 // Error implements error.
@@ -174,9 +186,24 @@ func (e *refusal) Error() string { return e.text }
 
 func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	call := Call{Time: time.Now().UTC(), Status: http.StatusOK}
-	verdict, err := s.judge(r, &call)
+	body := map[string]any{} // as that of the reference's server
+	err := s.inTurn(r, &call, func(ctx context.Context, path string) error {
+		verdict, err := s.opts.Check(ctx, path)
+		switch {
+		case err != nil:
+		case verdict.Class != "":
+			call.Class, call.Reason, body["result"] = verdict.Class, verdict.Reason, Invalid+verdict.Reason
+		default:
+			call.Valid, body["result"] = true, Valid
+		}
+		return err
+	})
+	s.answer(w, call, body, err)
+}
+
+// answer records a request and replies to it.
+func (s *Server) answer(w http.ResponseWriter, call Call, body map[string]any, err error) {
 	call.Seconds = time.Since(call.Time).Seconds()
-	body := map[string]string{} // as that of the reference's server
 	no, refused := errors.AsType[*refusal](err)
 	switch {
 	case refused:
@@ -184,33 +211,29 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		call.Status, body["error"] = http.StatusInternalServerError, "An unexpected error occurred."
 		body["details"] = "The file could not be checked. This is not its fault; try again later."
-	case verdict.Class != "":
-		call.Class, call.Reason, body["result"] = verdict.Class, verdict.Reason, Invalid+verdict.Reason
-	default:
-		call.Valid, body["result"] = true, Valid
 	}
 	if err != nil {
 		call.Error = err.Error()
 	}
 	s.opts.Record(call)
-	if call.Status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", "5")
+	if refused && no.retry > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(no.retry.Seconds()))))
 	}
 	reply(w, call.Status, body)
 }
 
-// judge takes the file of a request when it is its turn, and checks it.
-func (s *Server) judge(r *http.Request, call *Call) (Verdict, error) {
+// inTurn takes the file of a request when it is its turn, and uses it.
+func (s *Server) inTurn(r *http.Request, call *Call, use func(ctx context.Context, path string) error) error {
 	select {
 	case s.queue <- struct{}{}:
 		defer func() { <-s.queue }()
 	default:
-		return Verdict{}, &refusal{status: http.StatusTooManyRequests, text: "Too many files wait to be checked. Send one at a time."}
+		return &refusal{status: http.StatusTooManyRequests, text: "Too many files wait to be checked. Send one at a time.", retry: 5 * time.Second}
 	}
 	select {
 	case s.turn <- struct{}{}:
 	case <-r.Context().Done():
-		return Verdict{}, &refusal{status: http.StatusServiceUnavailable, text: "The request was given up.", err: r.Context().Err()}
+		return &refusal{status: http.StatusServiceUnavailable, text: "The request was given up.", err: r.Context().Err()}
 	}
 	start := time.Now()
 	defer func() {
@@ -219,24 +242,18 @@ func (s *Server) judge(r *http.Request, call *Call) (Verdict, error) {
 	}()
 	dir, err := os.MkdirTemp(s.opts.Dir, "validate-")
 	if err != nil {
-		return Verdict{}, err
+		return err
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "submission.csv")
 	if err := s.receive(r, path, call); err != nil {
-		return Verdict{}, err
+		return err
 	}
 	start = time.Now()
 	ctx, cancel := context.WithTimeout(r.Context(), s.opts.Timeout)
 	defer cancel()
-	return s.check(ctx, path)
-}
-
-// check runs the check and turns a panic into an error, because the author of the file
-// may try to cause one.
-func (s *Server) check(ctx context.Context, path string) (v Verdict, err error) {
-	defer crash.Catch(&err)
-	return s.opts.Check(ctx, path)
+	// A panic becomes an error, because the author of the file may try to cause one.
+	return crash.Do(func() error { return use(ctx, path) })
 }
 
 // receive writes the file in the form to path.
