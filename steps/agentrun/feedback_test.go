@@ -208,3 +208,44 @@ func TestQueriesSurvive(t *testing.T) {
 		t.Errorf("begun again: %+v", list)
 	}
 }
+
+// scoringAgent asks for scores with the package mlebench.
+const scoringAgent = `
+cat > $CODE_DIR/solve.py <<'EOP'
+import os
+from pathlib import Path
+import mlebench
+from mlebench.grade_helpers import InvalidSubmissionError
+def score(labels):
+    at = Path(os.environ["AGENT_DIR"]) / "v.csv"
+    at.write_text("id,y\n" + "".join("%d,%s\n" % (3 + i, y) for i, y in enumerate(labels)))
+    try:
+        return mlebench.score(at)["score"]
+    except (mlebench.Refused, InvalidSubmissionError, RuntimeError) as e:
+        return "%s: %s" % (type(e).__name__, e)
+for labels in ("aa", "a", "ab", "bb"):
+    print(score(labels))
+EOP
+PYTHONDONTWRITEBYTECODE=1 python3 $CODE_DIR/solve.py
+`
+
+// TestScoreOfShim asks by mlebench.score, with a validation score and without one.
+func TestScoreOfShim(t *testing.T) {
+	t.Parallel()
+	needPython(t)
+	for want, args := range map[string]func(*steptest.Bench, cty.Value) map[string]cty.Value{
+		"0.5\nInvalidSubmissionError: Submission invalid! there are 1 rows; expected 2\n1\nRuntimeError: there is no score: status 403, No queries are left: all 2 are used.\n": func(b *steptest.Bench, agent cty.Value) map[string]cty.Value {
+			return validating(b, t, agent, 2)
+		},
+		strings.Repeat("Refused: mlebench.score: this attempt has no validation score\n", 4): func(b *steptest.Bench, agent cty.Value) map[string]cty.Value {
+			return values(b, t, agent)
+		},
+	} {
+		b := newBench(t)
+		with := args(b, shell(scoringAgent))
+		with["shim"] = cty.True
+		if r := run(t, b, with); r.Logs["output.log"] != want {
+			t.Errorf("printed\n%s\nwant\n%s", r.Logs["output.log"], want)
+		}
+	}
+}

@@ -5,8 +5,8 @@
 //
 // The registry works (identifiers, sets, and the attempt's own competition with its
 // name, description, public folder, sample submission and the direction of its metric).
-// So do validate_submission, which asks the validity server, and the small tools of
-// mlebench.utils. The package is pure Python 3.8 without dependencies; pandas is
+// So do validate_submission, which asks the validity server, mlebench.score, which asks it
+// for a validation score if the attempt has one, and the small tools of mlebench.utils. The package is pure Python 3.8 without dependencies; pandas is
 // imported only by functions that return tables.
 //
 // # What is refused

@@ -97,7 +97,7 @@ func generate() (map[string][]byte, error) {
 		"metrics.md":                metricsPage(metric.All()),
 		"preparation.md":            verbsPage(transform.Verbs()),
 		"reference-competitions.md": shipped,
-		"validation.md":             held,
+		"holdout.md":                held,
 	})
 	return files, nil
 }

@@ -8,4 +8,11 @@ and reported to the operator with the caller's file and line.
 
 from mlebench._shim import Refused, RefusedImport, RefusedPath
 
-__all__ = ["Refused", "RefusedImport", "RefusedPath"]
+__all__ = ["Refused", "RefusedImport", "RefusedPath", "score"]
+
+
+def score(predictions):
+    """Asks for a validation score; see mlebench.grade.score."""
+    from mlebench import grade
+
+    return grade.score(predictions)

@@ -24,21 +24,44 @@ def validate_submission(submission, competition):
         return False, "Submission invalid! There is no file %s." % path
     if path.suffix.lower() != ".csv":
         return False, "Submission invalid! %s is not called .csv." % path
-    for _ in range(30):
-        status, headers, text = _send(path)
-        if status != 429:
-            break
-        time.sleep(min(10, int(headers.get("Retry-After") or 5)))
-    try:
-        reply = json.loads(text)
-    except ValueError:
-        reply = {}
+    status, reply, _ = _ask("/validate", path)
     if status != 200 or "result" not in reply:
-        raise RuntimeError("the submission could not be validated: status %d, %s" % (status, reply.get("error") or text[:200]))
+        raise RuntimeError("the submission could not be validated: status %d, %s" % (status, reply.get("error")))
     return reply["result"] == VALID, reply["result"]
 
 
-def _send(path):
+def score(predictions):
+    """Asks for the validation score of predictions for the inputs in VALIDATION_DIR,
+    which costs one of the attempt's queries. Gives the reply: score or what is
+    reported instead, is_lower_better and left."""
+    status, reply, wait = _ask("/score", Path(predictions))
+    if status == 200:
+        return reply
+    if status == 422:
+        raise InvalidSubmissionError(reply.get("error"))
+    if status == 404:
+        raise _shim.Refused("mlebench.score: this attempt has no validation score")
+    more = "; ask again in %d seconds" % wait if wait else ""
+    raise RuntimeError("there is no score: status %d, %s%s" % (status, reply.get("error"), more))
+
+
+def _ask(where, path):
+    """Posts a file, again while others are in front of it; gives the status, the reply
+    and the seconds to wait."""
+    for _ in range(30):
+        status, headers, text = _send(where, path)
+        wait = int(headers.get("Retry-After") or 0)
+        if status != 429 or wait > 10:
+            break
+        time.sleep(wait or 5)
+    try:
+        reply = json.loads(text)
+    except ValueError:
+        reply = {"error": text[:200]}
+    return status, reply, wait
+
+
+def _send(where, path):
     """Posts a file without reading it into memory."""
     mark = uuid.uuid4().hex
     head = (
@@ -47,7 +70,7 @@ def _send(path):
     tail = ("\r\n--%s--\r\n" % mark).encode()
     with open(str(path), "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        return _shim.request("POST", "/validate", _Parts(head, file, size, tail), {
+        return _shim.request("POST", where, _Parts(head, file, size, tail), {
             "Content-Type": "multipart/form-data; boundary=" + mark,
             "Content-Length": str(len(head) + size + len(tail)),
         }, 900)
