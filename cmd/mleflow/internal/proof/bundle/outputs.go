@@ -50,7 +50,7 @@ func (c *collector) outputs() error {
 				c.omit(r.Address+" "+name, v.Ref.ID.String(), "a secret was found in it when the attempt ended")
 				continue
 			}
-			if err := c.output(at, v.Ref, submitted || name == "submission" || name == "snapshots"); err != nil {
+			if err := c.output(at, v.Ref, submitted || slices.Contains([]string{"submission", "snapshots", "queries"}, name)); err != nil {
 				return fmt.Errorf("bundle output %s of %s: %w", name, r.Address, err)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions"
@@ -135,6 +136,9 @@ func (d *storyData) course(ctx context.Context, a *shownAttempt) {
 		c.Lines = append(scoreLines(points, end, a.report, d.LowerIsBetter), kinLines(a)...)
 		d.Scored = true
 	}
+	if l := queriesLine(ctx, a, d.LowerIsBetter); len(l.Moments) > 0 {
+		c.Lines = append(c.Lines, l)
+	}
 	d.Curve = c.Draw()
 	if d.Curve == "" && d.NoCurve == "" {
 		d.NoCurve = "None of the " + view.Plural(len(points), "snapshot") + " has a score."
@@ -143,6 +147,26 @@ func (d *storyData) course(ctx context.Context, a *shownAttempt) {
 		d.Spoilt = grade.Spoilt(a.report.Outcome, points)
 	}
 	d.Stops = stopRows(points, end, a.report, d.LowerIsBetter)
+}
+
+// queriesLine is the best validation score that the agent had asked for so far.
+func queriesLine(ctx context.Context, a *shownAttempt, lower bool) page.Line {
+	raw := page.Line{}
+	ref, missing := a.output("queries")
+	if missing != "" {
+		return raw
+	}
+	e, err := tree.Find(ctx, a.store, ref, validity.QueriesFile)
+	if err != nil {
+		return raw
+	}
+	text, _ := headBytes(ctx, a.store, e.Ref(), maxJournal) // what can be read is drawn
+	for q := range jsonLines[validity.Query](text) {
+		if q.Score != nil && len(raw.Moments) < maxLines {
+			raw.Moments = append(raw.Moments, page.Moment{At: view.Seconds(q.Elapsed), Score: *q.Score})
+		}
+	}
+	return raw.BestSoFar("best validation score", 2, lower)
 }
 
 // scoreLines are the scores of the snapshots, and the best so far.
