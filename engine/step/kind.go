@@ -211,7 +211,7 @@ type Output struct {
 	// Type is ArtifactType for content, or the type of a small value.
 	Type    cty.Type
 	Secrecy Secrecy
-	// Optional means that a result may lack the output. It is then null.
+	// Optional means that the output may be missing from a result. It is then null.
 	Optional bool
 	Doc      string
 }
