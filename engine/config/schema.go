@@ -103,6 +103,7 @@ var Blocks = []BlockDoc{
 		optional("replay", "A recording that answers in place of the provider: the path of a folder, the output transcript of a step, or a list of those. Without network and without key."),
 		optional("prices", "The prices of price blocks as a map by name or pattern, for a variable: { my-model = { input = \"0 USD\", output = \"0 USD\" } }. A price block of the same name takes precedence."),
 		optional("on_miss", "What happens to a request that the recording has no answer to: \"fail\", the default, or \"live\", which asks the provider from there on."),
+		optional("record_tokens", "The kind of server: \"vllm\", \"sglang\", \"tgi\" or \"openai\". It is asked for token ids and log-probabilities, which are recorded with the transcript and which the agent does not see. See [training](training.md#trajectories-with-token-ids)."),
 	}},
 	{Type: "agent", Labels: []string{"name"}, Doc: "Who solves a competition. Used as agent.name or agent[expression].", Args: []ArgDoc{
 		optional("command", "Program and leading arguments. The program \"mleflow\" is the running binary. Either command or acp is required."),

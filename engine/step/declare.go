@@ -222,6 +222,9 @@ type Model struct {
 	// the reaction to a request without a recording: "fail" or "live".
 	Replay []*Artifact `cty:"replay"`
 	OnMiss string      `cty:"on_miss"`
+	// RecordTokens is the kind of server that is asked for token ids and
+	// log-probabilities, which the agent does not see.
+	RecordTokens string `cty:"record_tokens"`
 }
 
 // ModelBudget is the block budget or run_budget of a model block.

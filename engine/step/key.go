@@ -126,15 +126,17 @@ func marshal(v cty.Value) ([]byte, error) {
 }
 
 // late are attributes of objects that were added after keys had become stable.
-// If one is null, the key stays as before. unhashed are attributes that do not
+// If one is null or an empty string, the key stays as before. unhashed are attributes that do not
 // affect results.
 var (
-	late     = map[string]bool{"python": true}
+	late     = map[string]bool{"python": true, "record_tokens": true}
 	unhashed = map[string]bool{"venv": true}
 )
 
 // hashed reports whether an attribute of an object is part of the key.
-func hashed(name string, v cty.Value) bool { return !unhashed[name] && !(late[name] && v.IsNull()) }
+func hashed(name string, v cty.Value) bool {
+	return !unhashed[name] && !(late[name] && (v.IsNull() || v.RawEquals(cty.StringVal(""))))
+}
 
 func hashElements(h *digest.Hasher, label string, v cty.Value) error {
 	ty := v.Type()

@@ -40,7 +40,7 @@ func block(name, provider, url string, changes map[string]cty.Value) cty.Value {
 			"tool_calls": cty.MapValEmpty(cty.String), "tool_requests": cty.MapValEmpty(cty.String),
 		})}),
 		"retry":       cty.ObjectVal(map[string]cty.Value{"attempts": cty.Zero, "longest": cty.StringVal("")}),
-		"pause_clock": cty.False, "replay": cty.ListValEmpty(step.ArtifactType), "on_miss": cty.StringVal(""),
+		"pause_clock": cty.False, "replay": cty.ListValEmpty(step.ArtifactType), "on_miss": cty.StringVal(""), "record_tokens": cty.StringVal(""),
 	}
 	for n, v := range changes {
 		if n == "budget" || n == "run_budget" {

@@ -49,7 +49,7 @@ func judgeModel(provider, url string, changes map[string]cty.Value) cty.Value {
 		"models": cty.ListVal([]cty.Value{cty.StringVal("m-1")}), "tools": cty.ListValEmpty(cty.String),
 		"budget": cty.ObjectVal(budget), "run_budget": cty.ObjectVal(budget), "prices": cty.MapVal(map[string]cty.Value{"m-*": cty.ObjectVal(price)}),
 		"retry": cty.ObjectVal(map[string]cty.Value{"attempts": cty.Zero, "longest": cty.StringVal("")}), "pause_clock": cty.False,
-		"replay": cty.ListValEmpty(step.ArtifactType), "on_miss": cty.StringVal(""),
+		"replay": cty.ListValEmpty(step.ArtifactType), "on_miss": cty.StringVal(""), "record_tokens": cty.StringVal(""),
 	}
 	if cost, ok := changes["cost"]; ok {
 		budget["cost"] = cost

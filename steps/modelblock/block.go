@@ -154,10 +154,12 @@ const (
 func Of(m step.Model) (gateway.Model, error) {
 	r := modelReader{m: m, out: gateway.Model{
 		Name: m.Name, Provider: m.Provider, BaseURL: m.BaseURL, Models: m.Models, Grants: dialect.Grants{}, Prices: map[string]gateway.Price{},
+		RecordTokens: m.RecordTokens,
 	}}
 	r.provider()
 	r.key()
 	r.endpoint()
+	r.tokens()
 	r.models()
 	r.tools()
 	r.out.Budget = r.limits("budget", m.Budget)
@@ -213,6 +215,17 @@ func (r *modelReader) endpoint() {
 	}
 	if err := gateway.CheckBaseURL(r.m.BaseURL); err != nil {
 		r.fail("base_url", "base_url: %w", err)
+	}
+}
+
+func (r *modelReader) tokens() {
+	kinds := dialect.TokenServers(r.m.Provider)
+	switch kind := r.m.RecordTokens; {
+	case kind == "" || slices.Contains(kinds, kind):
+	case len(kinds) == 0:
+		r.fail("record_tokens", "no server of provider %q reports token ids; remove record_tokens", r.m.Provider)
+	default:
+		r.fail("record_tokens", "record_tokens = %q is no kind of server that can be asked for token ids.%s They are %s", kind, diag.DidYouMean(kind, kinds), strings.Join(kinds, ", "))
 	}
 }
 

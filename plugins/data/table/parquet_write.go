@@ -52,7 +52,7 @@ func (k *keepError) Write(p []byte) (int, error) {
 func NewParquetWriter(w io.Writer, t *Table) (_ *ParquetWriter, err error) {
 	defer doing("write Parquet", &err)
 	to := &keepError{w: w}
-	out, err := newParquetFile(to, t, parquet.WithCompression(compress.Codecs.Snappy), parquet.WithMaxRowGroupLength(groupRows))
+	out, err := newParquetFile(to, t, nil, parquet.WithCompression(compress.Codecs.Snappy), parquet.WithMaxRowGroupLength(groupRows))
 	return &ParquetWriter{out: out, to: to, column: t.Columns()}, errors.Join(to.err, err)
 }
 
@@ -100,8 +100,8 @@ func (p *ParquetWriter) Close() (err error) {
 	return errors.Join(p.flush(), p.out.Close(), p.to.err)
 }
 
-// newParquetFile begins a file with the columns of t, all of them optional.
-func newParquetFile(w io.Writer, t *Table, more ...parquet.WriterProperty) (*file.Writer, error) {
+// newParquetFile begins a file with the columns of t, all of them optional, and further ones.
+func newParquetFile(w io.Writer, t *Table, further pschema.FieldList, more ...parquet.WriterProperty) (*file.Writer, error) {
 	props := parquet.NewWriterProperties(append(more, parquet.WithCreatedBy("mleflow"), parquet.WithDictionaryDefault(false))...)
 	var nodes pschema.FieldList
 	for _, c := range t.Columns() {
@@ -128,15 +128,15 @@ func newParquetFile(w io.Writer, t *Table, more ...parquet.WriterProperty) (*fil
 		}
 		nodes = append(nodes, node)
 	}
-	root, err := pschema.NewGroupNode(props.RootName(), props.RootRepetition(), nodes, -1)
+	root, err := pschema.NewGroupNode(props.RootName(), props.RootRepetition(), append(nodes, further...), -1)
 	if err != nil {
 		return nil, err
 	}
 	return file.NewParquetWriter(w, root, file.WithWriterProps(props), file.WithWriteMetadata(metadata.NewKeyValueMetadata())), nil
 }
 
-// writeGroup writes a table as one row group.
-func writeGroup(out *file.Writer, t *Table) error {
+// writeGroup writes a table and columns of lists as one row group.
+func writeGroup(out *file.Writer, t *Table, lists ...List) error {
 	group := out.AppendRowGroup()
 	for _, c := range t.Columns() {
 		to, err := group.NextColumn()
@@ -144,6 +144,15 @@ func writeGroup(out *file.Writer, t *Table) error {
 			return err
 		}
 		if err := writeCells(to, c); err != nil {
+			return err
+		}
+	}
+	for _, l := range lists {
+		to, err := group.NextColumn()
+		if err == nil {
+			err = l.write(to)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -195,7 +195,7 @@ func WriteArrow(w io.Writer, t *Table) (err error) {
 func WriteParquet(w io.Writer, t *Table) (err error) {
 	defer doing("write Parquet", &err)
 	to := &keepError{w: w}
-	out, err := newParquetFile(to, t)
+	out, err := newParquetFile(to, t, nil)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,9 @@ type Incoming struct {
 	Query        url.Values
 	Header       http.Header
 	Body         []byte
+	// Tokens is the kind of server that is asked for token ids, one of
+	// TokenServers, or "" for none.
+	Tokens string
 }
 
 // Request is a request that the dialect understood.
@@ -88,6 +91,9 @@ type Request struct {
 	// Unmetered reports that no response to the request states its cost, as
 	// with batches and training.
 	Unmetered bool
+	// Tokens is set if the request asks for token ids or log-probabilities that
+	// its client did not ask for.
+	Tokens *TokenAsk
 }
 
 // Grants are the provider-side abilities that the pipeline allows.

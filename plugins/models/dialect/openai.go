@@ -31,7 +31,9 @@ func readOpenAI(d *protocol, in Incoming, grants Grants) (*Request, error) {
 			c.offer(WebSearchTool, 0)
 		}
 	}
-	return r, c.openAIBounds(r)
+	err = c.openAIBounds(r)
+	c.askTokens(r, in.Tokens, ofOperation(d.Tokens[in.Tokens], r.Operation))
+	return r, err
 }
 
 // openAIBounds fills in the limits of a request's cost. It requests the usage if the
@@ -49,6 +51,7 @@ func (c *check) openAIBounds(r *Request) error {
 	if r.Stream && (r.Operation == ChatCompletions || r.Operation == Completions) {
 		c.includeUsage(r)
 	}
+	r.Body = splice(c.raw, c.edits)
 	return c.err
 }
 
@@ -110,21 +113,29 @@ func (c *check) includeUsage(r *Request) {
 	if options > 0 {
 		flag = c.member(options, "include_usage")
 	}
-	put := func(i int, text string) { r.Body = splice(c.raw, c.nodes[i].start, c.nodes[i].end, text) }
-	insert := func(i int, text string) { r.Body = splice(c.raw, c.nodes[i].start+1, c.nodes[i].start+1, text) }
 	switch {
 	case options == 0:
-		insert(0, `"stream_options":{`+set+`},`)
+		c.insert(0, `"stream_options":{`+set+`}`)
 	case flag > 0 && string(c.bytes(flag)) == "true":
 		return
 	case flag > 0:
-		put(flag, "true")
+		c.put(flag, "true")
 	case int(c.nodes[options].next) == options+1: // null or empty
-		put(options, "{"+set+"}")
+		c.put(options, "{"+set+"}")
 	default:
-		insert(options, set+",")
+		c.insert(options, set)
 	}
 	r.Changed = append(r.Changed, "stream_options.include_usage")
+}
+
+// put replaces a value. insert adds a member to an object that has others.
+func (c *check) put(i int, text string) {
+	c.edits = append(c.edits, edit{int(c.nodes[i].start), int(c.nodes[i].end), text})
+}
+
+func (c *check) insert(i int, member string) {
+	at := int(c.nodes[i].start) + 1
+	c.edits = append(c.edits, edit{at, at, member + ","})
 }
 
 // member returns the last member with that name, even if it is null, or 0 if

@@ -136,6 +136,9 @@ type table struct {
 	Canons map[string]*canon `json:"canons"`
 	// Reports find the usage in responses, by the operations in the name; "" is for the others.
 	Reports map[string]*report `json:"reports"`
+	// Tokens are the members with which a kind of server is asked for token ids and
+	// log-probabilities, by the operations in the name.
+	Tokens map[string]map[string]map[string]json.RawMessage `json:"tokens"`
 	// Shapes are named parts of bodies, for all dialects.
 	Shapes map[string]json.RawMessage `json:"shapes"`
 }

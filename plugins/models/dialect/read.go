@@ -223,9 +223,25 @@ func (c *check) model() (string, error) {
 	return name, nil
 }
 
-// splice replaces the bytes from start to end with insert.
-func splice(body []byte, start, end int32, insert string) []byte {
-	return slices.Concat(body[:start], []byte(insert), body[end:])
+// edit is a new text for the bytes from start to end.
+type edit struct {
+	start, end int
+	text       string
+}
+
+// splice returns the text with edits, which do not overlap.
+func splice(text []byte, edits []edit) []byte {
+	if len(edits) == 0 {
+		return text
+	}
+	edits = slices.SortedStableFunc(slices.Values(edits), func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+	var out []byte
+	at := 0
+	for _, e := range edits {
+		out = append(append(out, text[at:e.start]...), e.text...)
+		at = e.end
+	}
+	return append(out, text[at:]...)
 }
 
 // bearer extracts the key from an Authorization header.

@@ -33,6 +33,8 @@ type check struct {
 	// tools are the provider-side tools that the request offers to the model,
 	// with the allowed number of calls, or 0 without a limit.
 	tools map[Tool]int64
+	// edits are the changes of the body that is forwarded.
+	edits []edit
 }
 
 // shapeFunc is a shape that consists of a function.

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
@@ -44,6 +46,8 @@ type exchange struct {
 	limit    string // name of the limit that refused the request
 	waited   time.Duration
 	meter    dialect.Meter
+	// tokens reads the response if the server was asked for token ids.
+	tokens *dialect.TokenReader
 	// reply is the header of the response, and begun reports that the client
 	// received it.
 	reply http.Header
@@ -98,9 +102,32 @@ func (x *exchange) try(path string) (err error) {
 		x.held, x.charged, x.recorded = &Amount{Dollars(e.Cost), e.Tokens, 1}, answer.Charged, e.Usage
 	}
 	x.meter = x.Dialect.Usage(call.Request)
+	x.keepTokens(answer)
 	call.Body, call.Request.Body = nil, nil // a response may take hours
 	x.release()
 	return x.pass(answer)
+}
+
+// keepTokens makes the response what the client asked for, and keeps its token ids.
+func (x *exchange) keepTokens(answer *Reply) {
+	ask := x.asked.Tokens
+	if answer.Tokens != nil && x.RecordTokens != "" {
+		x.record.Sampled(answer.Tokens)
+	}
+	if ask == nil {
+		return
+	}
+	ask.Without = nil
+	if answer.Recorded != nil || answer.Status >= http.StatusMultipleChoices {
+		return
+	}
+	h := answer.Header
+	x.tokens = ask.Read(answer.Body, strings.HasPrefix(h.Get("Content-Type"), eventStream), encodingOf(h) != "")
+	answer.Body = struct {
+		io.Reader
+		io.Closer
+	}{x.tokens, answer.Body}
+	h.Del("Content-Length")
 }
 
 // admit authenticates, parses and checks a request.
@@ -121,7 +148,7 @@ func (x *exchange) admit(path string) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked, err := x.Dialect.Read(dialect.Incoming{Method: x.r.Method, Path: path, Query: query, Header: x.r.Header, Body: body}, x.Grants)
+	asked, err := x.Dialect.Read(dialect.Incoming{Method: x.r.Method, Path: path, Query: query, Header: x.r.Header, Body: body, Tokens: x.RecordTokens}, x.Grants)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +162,12 @@ func (x *exchange) admit(path string) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
+	header := outgoing(asked.Header, x.r.Header)
+	if asked.Tokens != nil {
+		header.Set("Accept-Encoding", "identity")
+	}
 	return &Call{
-		Dialect: x.Dialect, Request: asked, Method: x.r.Method, Path: path, Body: body, Header: outgoing(asked.Header, x.r.Header),
+		Dialect: x.Dialect, Request: asked, Method: x.r.Method, Path: path, Body: body, Header: header,
 		Client: x.r.Context(), Reserve: func() error { return x.reserve(most) },
 		Wait: func(from time.Time) func() {
 			end := x.waits.begin(from)
@@ -284,6 +315,9 @@ func (x *exchange) account(whole bool) {
 		if by := x.meter.Progress().Model; by != x.event.Asked {
 			x.event.Answered = x.Secrets.Mask(by)
 		}
+	}
+	if x.tokens != nil && x.record != nil {
+		x.record.Sampled(x.tokens.Tokens(usage, whole && x.meter.Done() && !x.event.Gone))
 	}
 	spent, estimate := x.spent(usage, whole)
 	x.settle(spent, usage, estimate)

@@ -35,6 +35,9 @@ type Model struct {
 	// Budget limits each attempt.
 	Budget Limits
 	Retry  Retry
+	// RecordTokens is the kind of server that is asked for token ids, one of
+	// dialect.TokenServers, or "" for none.
+	RecordTokens string
 }
 
 // Allows reports whether the agent may ask for a model.

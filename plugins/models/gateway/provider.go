@@ -88,6 +88,13 @@ func (p *provider) Do(ctx context.Context, call *Call) (*Reply, error) {
 		if t.err == nil && n < p.retry.Attempts {
 			t.look(call)
 		}
+		if ask := call.Request.Tokens; ask != nil && ask.Refused == 0 && t.err == nil && call.Client.Err() == nil && (t.status == http.StatusBadRequest || t.status == http.StatusUnprocessableEntity) {
+			// The server may not know what the client did not ask for.
+			ask.Refused, call.Request.Body = t.status, ask.Without
+			failed = append(failed, t.failed(p.secret, start))
+			n--
+			continue
+		}
 		pause, again := p.again(n, t)
 		if call.Client.Err() != nil || !again {
 			if call.Client.Err() == nil && (t.err != nil || t.transient()) {

@@ -16,6 +16,8 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
+const eventStream = "text/event-stream"
+
 // kept are the response headers that are recorded.
 var kept = []string{
 	"Content-Type", "Retry-After", "Retry-After-Ms", "X-Should-Retry", "X-Request-Id", "Request-Id",
@@ -39,7 +41,7 @@ func (x *exchange) pass(answer *Reply) error {
 	service.DropHop(header, "Set-Cookie", "Alt-Svc", "Strict-Transport-Security")
 	x.event.Status, x.event.Headers, x.reply = answer.Status, keptHeaders(header), header
 	sink, control := x.sink(header), http.NewResponseController(x.w)
-	if strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") && !x.repeatsKey(header) {
+	if strings.HasPrefix(header.Get("Content-Type"), eventStream) && !x.repeatsKey(header) {
 		x.begin() // its first event may take minutes
 		_ = control.Flush()
 	}

@@ -55,6 +55,8 @@ type Reply struct {
 	// that the recording matched only without times, durations and the like.
 	Recorded   *transcript.Event
 	Normalised bool
+	// Tokens are those of the recording, if it has some.
+	Tokens *dialect.Tokens
 	// Charged reports that an earlier try already charged the attempt's budget
 	// for the recording.
 	Charged bool
@@ -164,13 +166,17 @@ func (r *Replay) Do(ctx context.Context, call *Call) (*Reply, error) {
 	if found.Event.Cut || found.Event.Gone {
 		body = io.MultiReader(body, broken{errCut})
 	}
+	tokens, err := found.Sampled()
+	if err != nil {
+		return nil, &Failure{Err: err}
+	}
 	header := http.Header{}
 	for name, value := range found.Event.Headers {
 		header.Set(name, value)
 	}
 	return &Reply{
 		Status: found.Event.Status, Header: header, Body: io.NopCloser(body),
-		Recorded: found.Event, Normalised: found.Normalised, Charged: r.onMiss == Resume,
+		Recorded: found.Event, Normalised: found.Normalised, Tokens: tokens, Charged: r.onMiss == Resume,
 	}, nil
 }
 

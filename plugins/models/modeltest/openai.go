@@ -163,6 +163,9 @@ func (o openAI) reply(s *Server, a *Ask, answer Answer) reply {
 	case "responses":
 		return openAIResponse(s, a, answer)
 	}
+	if s.Tokens != nil {
+		return s.Tokens.reply(s, a, answer)
+	}
 	return openAICompletion(s, a, answer)
 }
 

@@ -26,6 +26,8 @@ type Server struct {
 	Answer func(*Ask) Answer
 	// Fault chooses the failure of a request. The zero Fault means none.
 	Fault func(*Ask) Fault
+	// Tokens makes chat completions and completions report tokens.
+	Tokens *TokenServer
 	// Gzip compresses responses for clients that accept it.
 	Gzip bool
 	// Created is the time in responses, in seconds since 1970. IDs count
@@ -206,6 +208,11 @@ func (s *Server) reply(p protocol, a *Ask, r *http.Request, err error) reply {
 	}
 	if len(s.Models) > 0 && a.Model != "" && !slices.Contains(s.Models, a.Model) {
 		return refuse(failed(http.StatusNotFound, "The model %q does not exist.", a.Model))
+	}
+	if s.Tokens != nil {
+		if f := s.Tokens.refuse(a); f != nil {
+			return refuse(f)
+		}
 	}
 	answer := Answer{Text: "You said: " + a.Last()}
 	if s.Answer != nil && !a.plain() {

@@ -178,6 +178,9 @@ type Recorded struct {
 // Response returns the recorded body.
 func (r *Recorded) Response() (io.Reader, error) { return r.reader.OpenResponse(r.Event) }
 
+// Sampled returns the recorded tokens; see Reader.
+func (r *Recorded) Sampled() (*dialect.Tokens, error) { return r.reader.Sampled(r.Event) }
+
 // Whole reports whether the recorded body is complete. Bytes lost in a machine
 // failure read as zeros, which no response contains.
 func (r *Recorded) Whole() bool {

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/nolink"
@@ -21,6 +22,8 @@ import (
 // concurrent use.
 type Reader struct {
 	events, requests, responses *bodies
+	// tokens and logprobs are nothing in a transcript without token ids.
+	tokens, logprobs *bodies
 }
 
 // bodies is a file that can be read at any offset.
@@ -50,8 +53,12 @@ func (r *Reader) open(folder fs.FS) error {
 	for _, f := range []struct {
 		to   **bodies
 		name string
-	}{{&r.events, EventsFile}, {&r.requests, requestsName}, {&r.responses, responsesName}} {
-		if *f.to, err = openBodies(folder, f.name); err != nil {
+	}{{&r.events, EventsFile}, {&r.requests, requestsName}, {&r.responses, responsesName}, {&r.tokens, tokensName}, {&r.logprobs, logprobsName}} {
+		*f.to, err = openBodies(folder, f.name)
+		if optional := f.to == &r.tokens || f.to == &r.logprobs; optional && errors.Is(err, fs.ErrNotExist) {
+			*f.to, err = &bodies{ReaderAt: bytes.NewReader(nil), close: func() error { return nil }}, nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -91,7 +98,7 @@ func openBodies(folder fs.FS, name string) (*bodies, error) {
 // Close closes the files.
 func (r *Reader) Close() error {
 	var all error
-	for _, b := range []*bodies{r.events, r.requests, r.responses} {
+	for _, b := range []*bodies{r.events, r.requests, r.responses, r.tokens, r.logprobs} {
 		if b != nil {
 			all = errors.Join(all, b.close())
 		}
@@ -295,6 +302,7 @@ func readBody(f io.ReaderAt, size int64, b Body) ([]byte, error) {
 // retained is the part of a transcript that stays when it is reopened.
 type retained struct {
 	events, requests, responses int64
+	tokens, logprobs            int64
 	sequence                    int
 	last                        []Body
 }
@@ -323,11 +331,13 @@ func survey(dir string, limit int64) (retained, error) {
 		if err != nil {
 			return k, err
 		}
-		if check(limit, e.Request) != nil || check(limit, e.Response) != nil {
+		ids, logprobs := e.Sampling.bodies()
+		if slices.ContainsFunc(slices.Concat(ids, logprobs, []Body{e.Request, e.Response}), func(b Body) bool { return check(limit, b) != nil }) {
 			break
 		}
 		k.events, k.sequence = e.Offset+e.Length, max(k.sequence, e.Sequence)
 		k.requests, k.responses = max(k.requests, end(e.Request)), max(k.responses, end(e.Response))
+		k.tokens, k.logprobs = max(k.tokens, end(ids...)), max(k.logprobs, end(logprobs...))
 		if k.last = append(k.last, e.Request); len(k.last) > recent {
 			k.last = k.last[1:]
 		}
@@ -335,11 +345,12 @@ func survey(dir string, limit int64) (retained, error) {
 	return k, nil
 }
 
-// end returns the end of a body's last range in the file.
-func end(b Body) int64 {
-	var last int64
-	for _, p := range b.Pieces {
-		last = max(last, p[0]+p[1])
+// end returns the end of the last range of bodies in the file.
+func end(all ...Body) (last int64) {
+	for _, b := range all {
+		for _, p := range b.Pieces {
+			last = max(last, p[0]+p[1])
+		}
 	}
 	return last
 }

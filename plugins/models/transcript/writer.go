@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ type Writer struct {
 	events    *file
 	requests  pieces
 	responses *file
+	tokens    tokenFiles
 	limit     int64
 	sequence  int
 	dropped   int
@@ -80,6 +82,7 @@ func (w *Writer) open(dir string) error {
 		}
 	}
 	w.sequence = kept.sequence
+	w.tokens = tokenFiles{dir: dir, ids: &file{size: kept.tokens}, logprobs: &file{size: kept.logprobs}}
 	return w.learn(kept.last)
 }
 
@@ -103,8 +106,8 @@ func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all error
-	for _, f := range []*file{w.events, w.requests.file, w.responses} {
-		if f != nil {
+	for _, f := range []*file{w.events, w.requests.file, w.responses, w.tokens.ids, w.tokens.logprobs} {
+		if f != nil && f.File != nil {
 			all = errors.Join(all, f.Close())
 		}
 	}
@@ -129,7 +132,7 @@ func (w *Writer) drop(err error) {
 
 // left returns the number of bytes left for bodies. The caller holds w.mu.
 func (w *Writer) left() int64 {
-	bodies := w.requests.size + w.responses.size
+	bodies := w.requests.size + w.responses.size + w.tokens.size()
 	return min(w.limit-w.limit/8, w.limit-w.events.size) - bodies
 }
 
@@ -142,6 +145,9 @@ type Exchange struct {
 	response Body
 	masked   *secret.Writer
 	held     []byte
+	// secret means that a secret in the request was masked.
+	secret  bool
+	sampled *dialect.Tokens
 }
 
 // Begin starts an exchange with the decoded and complete body of its request.
@@ -151,7 +157,7 @@ func (w *Writer) Begin(request []byte) *Exchange {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sequence++
-	x := &Exchange{w: w, sequence: w.sequence}
+	x := &Exchange{w: w, sequence: w.sequence, secret: !bytes.Equal(kept, request)}
 	x.masked = secret.NewWriter((*exchangeSink)(x), w.secrets)
 	ranges, ok := [][2]int64(nil), len(kept) <= MaxBody
 	var err error
@@ -220,13 +226,16 @@ func (x *Exchange) End(e Event) {
 	x.spill()
 	e.Sequence, e.Request, e.Response = x.sequence, x.request, x.response
 	e.Masked = e.Masked || x.masked.Masked()
-	line, err := json.Marshal(e)
 	w := x.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if x.sampled != nil {
+		e.Sampling = w.sampling(x.sampled, x.secret || e.Masked)
+	}
+	line, err := json.Marshal(e)
 	if err == nil {
 		line = append(w.secrets.JSON(line), '\n')
-		if int64(len(line)) > w.limit-w.events.size-w.requests.size-w.responses.size || len(line) > maxLine {
+		if int64(len(line)) > w.limit-w.events.size-w.requests.size-w.responses.size-w.tokens.size() || len(line) > maxLine {
 			w.drop(nil)
 			return
 		}
@@ -287,6 +296,8 @@ type Event struct {
 	// responses.bin. Content encoding is removed.
 	Request  Body `json:"request"`
 	Response Body `json:"response"`
+	// Sampling is what the server reported of the tokens, if it was asked.
+	Sampling *Sampling `json:"sampling,omitempty"`
 }
 
 // Interruption is who ended an exchange too early, if anybody did.

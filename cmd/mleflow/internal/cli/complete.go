@@ -96,7 +96,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		{atMost(1, pipelineFiles), "validate, plan, doctor, apply, rehearse, lock, graph"},
 		{inTurn(orFiles(c.completeKeys), c.completeKeys), "explain"},
 		{atMost(1, c.completeRuns), "wait, show, attempts list, runs drain, runs pause, runs continue, runs name, runs note, runs tag, bundle, report, export run-group, export inspect, export otel"},
-		{inTurn(c.completeRuns, c.completeRunSteps), "attempts fork, logs, export atif"},
+		{inTurn(c.completeRuns, c.completeRunSteps), "attempts fork, logs, export atif, export trajectories"},
 		{atMost(1, c.completeOutputs), "output"},
 		{inTurn(c.completeRuns, c.completeContent), "get"},
 		{atMost(2, c.completeRuns), "diff"},

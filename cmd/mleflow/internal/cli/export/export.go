@@ -61,7 +61,7 @@ func NewExport(a *app.App) *cobra.Command {
 	cmd.Flags().StringVar(&o.table, "table", "attempts", "which `TABLE`: attempts or snapshots")
 	cmd.Flags().DurationSliceVar(&o.at, "at", nil, "add columns with what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to `FILE` instead of standard output")
-	cmd.AddCommand(newExportRunGroup(a), newExportATIF(a), newExportInspect(a), newExportHarbor(a), newExportOtel(a))
+	cmd.AddCommand(newExportRunGroup(a), newExportATIF(a), newExportInspect(a), newExportTrajectories(a), newExportHarbor(a), newExportOtel(a))
 	return cmd
 }
 

@@ -102,6 +102,7 @@ func printed() map[string][]any {
 		"export inspect": {struct {
 			Logs []exportcmd.WrittenLog `json:"logs"`
 		}{}},
+		"export trajectories": {exportcmd.TrajectoriesJSON{}, exportcmd.TrajectoryJSON{}},
 		"export run-group": {struct {
 			RunGroups []exportcmd.WrittenGroup `json:"run_groups"`
 		}{}},
