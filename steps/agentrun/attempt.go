@@ -142,7 +142,8 @@ type arguments struct {
 	Every *string `cty:"snapshot_every" group:"limits"`
 	durableArguments
 	stallArguments
-	Network *network `cty:"network" group:"limits" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
+	WatchData bool     `cty:"watch_data" is:"cosmetic"`
+	Network   *network `cty:"network" group:"limits" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
 }
 
 // attempt is one instance of the kind.

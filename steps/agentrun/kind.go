@@ -59,6 +59,7 @@ func Kind(deps Deps) step.Kind {
 		sandboxArguments: sandboxArguments{Processes: 16384, Disk: defaultDisk}, Setup: "30m",
 		durableArguments: durableArguments{PointEvery: "10m", PointLimit: "20GiB", Fork: optional(deps.Fork)},
 		stallArguments:   stallArguments{After: "30m", OnStall: onStallNotify},
+		WatchData:        true,
 		Network:          &network{Allow: []string{}},
 	}
 	oneOf := step.OneOf{
