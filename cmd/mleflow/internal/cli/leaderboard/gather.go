@@ -61,6 +61,9 @@ func Gather(ctx context.Context, a *app.App, paths []string, rules RuleFlags) (g
 		g.attempts = append(g.attempts, list...)
 	}
 	g.attempts = WithoutFound(a, rules, tellRepeated(a, g.attempts))
+	if len(rules.Integrity) > 0 && len(g.attempts) == 0 {
+		return g, fmt.Errorf("--integrity: no attempt is %s", strings.Join(rules.Integrity, " or "))
+	}
 	files, err := board.ReportFiles(g.Paths)
 	if err != nil {
 		return g, err
