@@ -265,6 +265,8 @@ type Shared interface {
 	Dir() string
 	// Copied is what was copied to create it, 0 if it existed.
 	Copied() (files, bytes int64)
+	// Alone reports whether no other had the folder while this one had it.
+	Alone() bool
 	// Check compares the folder with its original state. If anything in it was
 	// changed, the error is a *ChangedError, and Share does not give it out again.
 	Check(ctx context.Context) error

@@ -283,6 +283,9 @@ func (s *share) Dir() string { return s.dir + "/" + treeName }
 // Copied implements cache.Shared.
 func (s *share) Copied() (files, bytes int64) { return s.files, s.bytes }
 
+// Alone implements cache.Shared.
+func (s *share) Alone() bool { return !exists(s.dir + "/" + markName) }
+
 // Check implements cache.Shared.
 func (s *share) Check(ctx context.Context) error {
 	now, err := tree.Stamp(ctx, s.Dir())
@@ -292,7 +295,7 @@ func (s *share) Check(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	changed := &cache.ChangedError{Shared: exists(s.dir + "/" + markName)}
+	changed := &cache.ChangedError{Shared: !s.Alone()}
 	err = touch(s.dir + "/" + badName)
 	if changed.Shared {
 		err = errors.Join(err, touch(s.c.sharesPath(s.ref)+apartSuffix))

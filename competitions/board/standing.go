@@ -250,6 +250,48 @@ type RuleTally struct {
 	Rules map[string]int `json:"rules"`
 }
 
+// Integrity counts an agent's attempts by label, and its medals in two ways.
+type Integrity struct {
+	Attempts int            `json:"attempts"`
+	Labels   map[string]int `json:"labels"`
+	// AsSuccess and AsFailure are the percentages of attempts with a medal if those that are
+	// suspect or tampered count as they are, and if they count as failures.
+	AsSuccess float64 `json:"any_medal_percentage_if_success"`
+	AsFailure float64 `json:"any_medal_percentage_if_failure"`
+}
+
+// Integrity sums up the labels; nil without attempts.
+func (s Standing) Integrity() *Integrity {
+	i := &Integrity{Attempts: len(s.File.Reports), Labels: map[string]int{}}
+	if i.Attempts == 0 {
+		return nil
+	}
+	as, fair := 0, 0
+	for _, g := range s.File.Reports {
+		i.Labels[g.IntegrityOf().Text()]++
+		as += Count(g.Medals.Best() != "none")
+		fair += Count(Unflagged(g).Medals.Best() != "none")
+	}
+	i.AsSuccess, i.AsFailure = 100*float64(as)/float64(i.Attempts), 100*float64(fair)/float64(i.Attempts)
+	return i
+}
+
+// Found says in sentences what was found in the attempts of an agent.
+func (s Standing) Found(agent string) (notes []string) {
+	if t := s.RuleTally(); t != nil {
+		notes = append(notes, t.Sentence(agent))
+	}
+	i := s.Integrity()
+	if i == nil || i.Labels[string(grading.Suspect)]+i.Labels[string(grading.Tampered)] == 0 {
+		return notes
+	}
+	text := fmt.Sprintf("Integrity of %s: %d of %d attempts suspect, %d tampered", agent, i.Labels[string(grading.Suspect)], i.Attempts, i.Labels[string(grading.Tampered)])
+	if i.AsSuccess != i.AsFailure {
+		text += fmt.Sprintf("; medals in %.1f %% of attempts, and in %.1f %% if these count as failures", i.AsSuccess, i.AsFailure)
+	}
+	return append(notes, text+".")
+}
+
 // RuleTally is nil if no attempt is known to have been checked.
 func (s Standing) RuleTally() *RuleTally {
 	t := &RuleTally{Attempts: len(s.File.Reports), Rules: map[string]int{}}
@@ -258,7 +300,7 @@ func (s Standing) RuleTally() *RuleTally {
 			continue
 		}
 		t.Checked++
-		t.Warned += Count(flagged(g))
+		t.Warned += Count(len(g.Origin.WarnedBy) > 0)
 		for _, name := range g.Origin.WarnedBy {
 			t.Rules[name]++
 		}

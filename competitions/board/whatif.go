@@ -45,12 +45,12 @@ func NewSpread(values []float64, k int) Spread {
 	}
 }
 
-// Unflagged returns a report as it counts without flagged attempts: that of an attempt
-// in which a rule check found something counts as no valid submission.
+// Unflagged returns a report as it counts if cheating is a failure: that of an attempt with
+// a label that says so counts as no valid submission; see grading.Integrity.
 func Unflagged(g grading.Graded) grading.Graded {
 	if flagged(g) {
 		g.Medals, g.ValidSubmission = grading.Medals{}, false
-		g.Outcome, g.Reason = outcome.Invalid, "a rule check found something in the attempt"
+		g.Outcome, g.Reason = outcome.Invalid, "the attempt is "+g.IntegrityOf().Text()
 		g.Score, g.ExactScore, g.Rank = nil, nil, nil
 	}
 	return g
@@ -58,7 +58,7 @@ func Unflagged(g grading.Graded) grading.Graded {
 
 func checked(g grading.Graded) bool { return g.Origin != nil && g.Origin.Checked }
 
-func flagged(g grading.Graded) bool { return g.Origin != nil && len(g.Origin.WarnedBy) > 0 }
+func flagged(g grading.Graded) bool { return g.IntegrityOf().Failing() }
 
 // Case is a board of an agent's attempts had something been otherwise.
 type Case struct {

@@ -228,6 +228,22 @@ func checkColumns(r *rows[*results.Attempt]) {
 	r.text("warned_by", names(evidence.Warning))
 	r.number("notes", count(evidence.Note))
 	r.text("noted_by", names(evidence.Note))
+	r.text("integrity", func(r *results.Attempt) string { return r.Integrity().Label.Text() })
+	r.text("integrity_evidence", func(r *results.Attempt) string {
+		i := r.Integrity()
+		return strings.Join(append(lists.Of(i.Evidence, func(f evidence.Finding) string { return f.Rule + " " + f.Where() }), i.Unknown...), "; ")
+	})
+	opened := func(of func(results.Opened) int) func(*results.Attempt) *float64 {
+		return func(r *results.Attempt) *float64 {
+			if r.Opened == nil || r.Opened.Unknown != "" {
+				return nil
+			}
+			n := of(*r.Opened)
+			return knownInt(&n)
+		}
+	}
+	r.number("data_files", opened(func(o results.Opened) int { return o.Files }))
+	r.number("data_files_opened", opened(func(o results.Opened) int { return o.Opened }))
 }
 
 // labelName is the form of labels that become columns.

@@ -62,6 +62,8 @@ type Origin struct {
 	// with warnings.
 	Checked  bool     `json:"checked,omitempty"`
 	WarnedBy []string `json:"warned_by,omitempty"`
+	// Integrity is the label of the attempt.
+	Integrity Integrity `json:"integrity,omitempty"`
 }
 
 // Moment is the outcome of the submission that existed some seconds after the

@@ -44,6 +44,12 @@ type Attempt struct {
 	// were exhausted, by model: "m: cost".
 	ExitCode  int
 	Exhausted string
+	// ShimCalls are the calls of mlebench that were refused, LostServices the services whose
+	// ports the agent took.
+	ShimCalls    int
+	LostServices []string
+	// Opened counts the files of its data that the agent opened; nil if nobody watched.
+	Opened *Opened
 	// Failure is the error of a step that failed, which no result of an agent is, and
 	// Log what the end of the attempt's log tells; see Attempt.Reason.
 	Failure, Log string
@@ -174,6 +180,7 @@ func (a *Attempt) AsGraded() grading.Graded {
 	if a.Check != nil {
 		g.Origin.Checked, g.Origin.WarnedBy = true, a.Check.FoundBy(evidence.Warning)
 	}
+	g.Origin.Integrity = a.Integrity().Label
 	return g
 }
 
@@ -201,12 +208,16 @@ func (a *Attempt) MadeBy(end, stats string) (map[string]ModelUse, error) {
 		ExitCode        int      `json:"exit_code"`
 		Validations     *int
 		Models          map[string]ModelUse
+		Opened          *Opened
+		ShimCalls       int      `json:"shim_calls"`
+		LostServices    []string `json:"lost_services"`
 	}
 	if err := errors.Join(decode(end, &a.Made.Outcome), decode(stats, &s)); err != nil {
 		return nil, err
 	}
 	a.Made.WallSeconds, a.Made.CPUSeconds, a.Made.Validations, a.Made.Usage = s.WallSeconds, s.CPUSeconds, s.Validations, Measured(s.Models)
-	a.ExitCode, a.Exhausted = s.ExitCode, exhausted(s.Models)
+	a.ExitCode, a.Exhausted, a.Opened = s.ExitCode, exhausted(s.Models), s.Opened
+	a.ShimCalls, a.LostServices = s.ShimCalls, s.LostServices
 	if s.PeakMemoryBytes > 0 {
 		a.PeakMemoryBytes = &s.PeakMemoryBytes
 	}

@@ -145,7 +145,8 @@ type arguments struct {
 	durableArguments
 	stallArguments
 	feedbackArguments
-	Network *network `cty:"network" group:"limits" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
+	WatchData bool     `cty:"watch_data" is:"cosmetic"`
+	Network   *network `cty:"network" group:"limits" block:"What the agent may reach; nothing without this block. \"process\" cannot enforce it."`
 }
 
 // attempt is one instance of the kind.

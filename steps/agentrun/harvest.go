@@ -108,7 +108,9 @@ type kept struct {
 	// first is a file that is taken before any other, so that the caps cannot be used
 	// up by others.
 	first string
-	caps  caps
+	// reserved is the name of a file of mleflow's, which the agent cannot write.
+	reserved string
+	caps     caps
 }
 
 // harvest adds the files of a folder to b and returns their paths.
@@ -196,6 +198,9 @@ func (f *folder) list(dir string) ([]fs.DirEntry, error) {
 }
 
 func (f *folder) entry(ctx context.Context, path string, depth int) error {
+	if path == f.reserved && path != "" {
+		return f.skip(path, "mleflow writes a file of this name")
+	}
 	look := f.root.Lstat
 	if path == f.first {
 		look = func(string) (fs.FileInfo, error) { return lookSubmission(f.root) }

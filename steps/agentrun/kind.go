@@ -61,6 +61,7 @@ func Kind(deps Deps) step.Kind {
 		durableArguments:  durableArguments{PointEvery: "10m", PointLimit: "20GiB", Fork: optional(deps.Fork)},
 		stallArguments:    stallArguments{After: "30m", OnStall: onStallNotify},
 		feedbackArguments: feedbackArguments{Feedback: feedbackVerdicts, Queries: 50, Report: validity.ReportScore},
+		WatchData:         true,
 		Network:           &network{Allow: []string{}},
 	}
 	oneOf := step.OneOf{

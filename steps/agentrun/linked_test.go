@@ -115,7 +115,7 @@ func harvestWith(t *testing.T, h *harvester, home *os.Root, c caps) (*harvester,
 	t.Helper()
 	h.store, h.mask, h.budget, h.taken = memory.New(), secret.New(), 1<<20, func(int64) {}
 	var b tree.Builder
-	has, err := h.harvest(t.Context(), home, kept{"submission", "submission.csv", c}, &b)
+	has, err := h.harvest(t.Context(), home, kept{name: "submission", first: "submission.csv", caps: c}, &b)
 	must(t, err)
 	return h, has
 }

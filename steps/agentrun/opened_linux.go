@@ -1,15 +1,15 @@
 package agentrun
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
-	"io/fs"
 	"os"
-	"path"
-	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
 // openWatch collects the names of opened files, by inotify. A file is the same through
@@ -18,8 +18,13 @@ type openWatch struct {
 	fd int
 	// events is fd for the runtime's poller.
 	events *os.File
-	// folders are the names of the watched folders, by watch.
-	folders map[int32]string
+	began  time.Time
+	// seen has the time after began at which a file was first opened, by watch and name.
+	seen map[int32]map[string]time.Duration
+	// lost means that events were lost. looks counts the reads of run.
+	lost  bool
+	looks int
+	buf   []byte
 }
 
 func newOpenWatch() (*openWatch, error) {
@@ -27,59 +32,67 @@ func newOpenWatch() (*openWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &openWatch{fd, os.NewFile(uintptr(fd), "inotify"), map[int32]string{}}, nil //nolint:gosec // a descriptor is not negative
+	//nolint:gosec // a descriptor is not negative
+	return &openWatch{fd: fd, events: os.NewFile(uintptr(fd), "inotify"), began: time.Now(), seen: map[int32]map[string]time.Duration{}, buf: make([]byte, 1<<20)}, nil
 }
 
-// add watches a folder, not those below it.
-func (w *openWatch) add(dir, name string) error {
+// add watches a folder, not those below it, and returns the number of the watch.
+func (w *openWatch) add(dir string) (int32, error) {
 	id, err := unix.InotifyAddWatch(w.fd, dir, unix.IN_OPEN|unix.IN_ONLYDIR)
 	if err == nil {
-		w.folders[int32(id)] = name //nolint:gosec // the kernel's numbers are of this size
+		w.seen[int32(id)] = map[string]time.Duration{} //nolint:gosec // the kernel's numbers are of this size
 	}
-	return err
+	return int32(id), err //nolint:gosec // the kernel's numbers are of this size
 }
 
-// run reads events until seen is called, which returns the names of the opened files.
-func (w *openWatch) run() (seen func() map[string]bool) {
-	opened, done := map[string]bool{}, make(chan struct{})
-	buf := make([]byte, 64<<10)
-	go func() {
-		defer close(done)
-		for {
-			n, err := w.events.Read(buf)
-			if err != nil {
-				return
-			}
-			w.note(opened, buf[:n])
+// run notes events until ctx ends. It pauses in between, so that an agent that opens files
+// all the time costs little: at most one part in openRest of a processor.
+func (w *openWatch) run(ctx context.Context) {
+	for {
+		n, err := w.events.Read(w.buf)
+		if err != nil {
+			return
 		}
-	}()
-	return func() map[string]bool {
-		_ = w.events.SetReadDeadline(time.Unix(1, 0))
-		<-done
-		for { // the events that the deadline left
-			n, err := unix.Read(w.fd, buf)
-			if err != nil || n <= 0 {
-				break
-			}
-			w.note(opened, buf[:n])
+		w.looks++
+		began := time.Now()
+		w.note(w.buf[:n], began.Sub(w.began))
+		if progress.Sleep(ctx, max(openPause, openRest*time.Since(began))) != nil {
+			return
 		}
-		_ = w.events.Close()
-		return opened
 	}
 }
 
-// inode returns the number of a file.
-func inode(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
+// interrupt ends the wait for events.
+func (w *openWatch) interrupt() { _ = w.events.SetReadDeadline(time.Unix(1, 0)) }
+
+// finish notes the events that are left, and closes the watch.
+func (w *openWatch) finish() {
+	for {
+		n, err := unix.Read(w.fd, w.buf)
+		if err != nil || n <= 0 {
+			_ = w.events.Close()
+			return
+		}
+		w.note(w.buf[:n], time.Since(w.began))
+	}
+}
 
 // note enters the files of a series of events.
-func (w *openWatch) note(opened map[string]bool, events []byte) {
+func (w *openWatch) note(events []byte, at time.Duration) {
 	for len(events) >= unix.SizeofInotifyEvent {
 		id := int32(binary.NativeEndian.Uint32(events)) //nolint:gosec // the kernel's numbers are of this size
+		mask := binary.NativeEndian.Uint32(events[4:])
 		end := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(events[12:]))
-		name := strings.TrimRight(string(events[unix.SizeofInotifyEvent:end]), "\x00")
-		if folder, ok := w.folders[id]; ok && name != "" {
-			opened[path.Join(folder, name)] = true
-		}
+		name := events[unix.SizeofInotifyEvent:end]
 		events = events[end:]
+		w.lost = w.lost || mask&unix.IN_Q_OVERFLOW != 0
+		files := w.seen[id]
+		if files == nil || len(name) == 0 || mask&unix.IN_ISDIR != 0 {
+			continue
+		}
+		name = bytes.TrimRight(name, "\x00")
+		if _, known := files[string(name)]; !known { // which takes no memory
+			files[string(name)] = at
+		}
 	}
 }

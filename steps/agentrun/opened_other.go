@@ -3,17 +3,24 @@
 package agentrun
 
 import (
+	"context"
 	"errors"
-	"io/fs"
+	"time"
 )
 
 // openWatch does nothing on this system.
-type openWatch struct{}
+type openWatch struct {
+	began time.Time
+	seen  map[int32]map[string]time.Duration
+	lost  bool
+}
 
-func newOpenWatch() (openWatch, error) { return openWatch{}, errors.ErrUnsupported }
+func newOpenWatch() (*openWatch, error) { return nil, errors.ErrUnsupported }
 
-func (openWatch) add(string, string) error { return nil }
+func (*openWatch) add(string) (int32, error) { return 0, errors.ErrUnsupported }
 
-func (openWatch) run() func() map[string]bool { return func() map[string]bool { return nil } }
+func (*openWatch) run(context.Context) {}
 
-func inode(fs.FileInfo) uint64 { return 0 }
+func (*openWatch) interrupt() {}
+
+func (*openWatch) finish() {}

@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/tree"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/step"
@@ -50,6 +51,9 @@ type Stats struct {
 	// Enforced names the mechanism that enforced each limit, where the runtime has
 	// several.
 	Enforced map[string]string `json:"enforced"`
+
+	// Opened counts the files of the data that the agent opened; nil if nobody watched.
+	Opened *results.Opened `json:"opened,omitempty"`
 }
 
 // result returns the outputs of the attempt.
@@ -105,6 +109,8 @@ func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, erro
 		k := kept{name: name, caps: keptCaps}
 		if name == "submission" {
 			k.first, k.caps = agent.SubmissionFile, submissionCaps
+		} else if name == "logs" && conditions.Rehearsed(p.raw.Conditions) {
+			k.reserved = OpenedFile
 		}
 		has, err := h.harvest(ctx, home, k, &b)
 		if err != nil {
@@ -120,9 +126,8 @@ func (p *place) harvest(ctx context.Context, printed cache.Ref) (harvested, erro
 				return done, err
 			}
 		}
-		if name == "logs" && !has[OpenedFile] && p.opens != nil {
-			ref, err := p.putOpened(ctx)
-			if err = errors.Join(err, b.Add(OpenedFile, ref, false)); err != nil {
+		if name == "logs" && p.opens != nil && p.opens.Unknown == "" && conditions.Rehearsed(p.raw.Conditions) {
+			if err := p.opens.keep(ctx, p.env.Store, &b); err != nil {
 				return done, err
 			}
 		}
@@ -170,6 +175,9 @@ func (f *finished) values(h harvested) (cache.Outputs, error) {
 		stats.Adopted = f.adopted
 	}
 	maps.Copy(stats.Enforced, exit.Enforced)
+	if f.opens != nil {
+		stats.Opened = &f.opens.Opened
+	}
 	for _, note := range h.left {
 		f.env.Note("not harvested: %s", note)
 	}

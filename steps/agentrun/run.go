@@ -245,7 +245,7 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 			}
 		})
 	}
-	opened := r.watchOpened()
+	opened := r.watchOpened(ctx)
 	kills := r.oomKills()
 	exit, err := r.run(running, spec, logs)
 	if err == nil && r.oomKills() > kills {
@@ -254,7 +254,7 @@ func (r *running) watched(ctx context.Context, spec executor.Spec, logs io.Write
 	if err == nil && exit.Code != 0 {
 		err = r.points.away(ctx)
 	}
-	r.opens = opened()
+	r.opens = opened(ctx)
 	stop()
 	watching.Wait()
 	if err == nil {

@@ -44,9 +44,7 @@ func (b *Board) Notes() []string {
 	for own := range chunks(b.Entries, func(e Entry) string { return e.Agent }) {
 		var s board.Standing
 		s.File.Reports = lists.Of(own, Entry.graded)
-		if t := s.RuleTally(); t != nil {
-			notes = append(notes, t.Sentence(own[0].Agent))
-		}
+		notes = append(notes, s.Found(own[0].Agent)...)
 	}
 	for _, e := range b.Entries {
 		run := fmt.Sprintf("%s, %s", e.Agent, e.Report.CompetitionID)

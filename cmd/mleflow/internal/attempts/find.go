@@ -4,14 +4,18 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
+	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/evidence"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/engine/plan"
 )
 
 // Name is how people name an attempt: agent/competition/seed.
@@ -46,7 +50,29 @@ func Of(past *history.Past) ([]*results.Attempt, *history.Summary, error) {
 		return nil, nil, err
 	}
 	j := JournalOf(p, sum)
-	return j.List(), sum, nil
+	list, checks := j.List(), checksOf(p, j.Step)
+	for _, a := range list {
+		a.Check = checks[a.Address]
+	}
+	return list, sum, nil
+}
+
+// checksOf says of attempts whether the journal has warnings of rule checks. The rules are
+// in the records.
+func checksOf(p *plan.Plan, step func(address string) *history.StepSummary) map[string]*results.Check {
+	checks := map[string]*results.Check{}
+	for _, s := range p.Steps {
+		attempt := AttemptOf(p, s)
+		if s.Kind != conditions.CheckKind || attempt == "" || !ended(step(s.Name)) {
+			continue
+		}
+		c := &results.Check{}
+		if n, err := strconv.Atoi(step(s.Name).Outputs["warnings"]); err != nil || n > 0 {
+			c.Findings = []evidence.Finding{{Rule: "check", Severity: evidence.Warning, File: s.Name, Explanation: "mleflow logs RUN " + s.Name + " shows the warnings"}}
+		}
+		checks[attempt] = checks[attempt].Join(c)
+	}
+	return checks
 }
 
 // Find returns the attempts that a key names, at least one: agent/competition/seed or the

@@ -21,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rules"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -45,8 +46,8 @@ func Gather(ctx context.Context, a *app.App, paths []string, rules RuleFlags) (g
 		if app.NamesFile(path) || app.IsFolder(path) {
 			found, err := isBundle(path)
 			if err != nil || !found { // what cannot be opened is an error of the reader of files
-				if len(rules.Exclude) > 0 {
-					return g, fmt.Errorf("--exclude-rule: %s is a file, which does not say what rules found; name a run", path)
+				if len(rules.Exclude)+len(rules.Integrity) > 0 {
+					return g, fmt.Errorf("--exclude-rule and --integrity: %s is a file, which does not say what was found; name a run", path)
 				}
 				g.Paths = append(g.Paths, path)
 				continue
@@ -60,6 +61,9 @@ func Gather(ctx context.Context, a *app.App, paths []string, rules RuleFlags) (g
 		g.attempts = append(g.attempts, list...)
 	}
 	g.attempts = WithoutFound(a, rules, tellRepeated(a, g.attempts))
+	if len(rules.Integrity) > 0 && len(g.attempts) == 0 {
+		return g, fmt.Errorf("--integrity: no attempt is %s", strings.Join(rules.Integrity, " or "))
+	}
 	files, err := board.ReportFiles(g.Paths)
 	if err != nil {
 		return g, err
@@ -170,17 +174,27 @@ func TidyRun(past *history.Past, c app.ResultCache, catalog *competitions.Catalo
 	}, nil
 }
 
-// RuleFlags choose attempts by what rules found in them.
-type RuleFlags struct{ Exclude []string }
+// RuleFlags choose attempts by what was found in them.
+type RuleFlags struct {
+	Exclude []string
+	// Integrity are the labels of the attempts that are taken; none are all.
+	Integrity []string
+}
 
 // Register adds the flags.
 func (f *RuleFlags) Register(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.Exclude, "exclude-rule", nil, "leave out attempts in which the `RULE` of a check step found something, and name them; repeatable")
+	cmd.Flags().StringSliceVar(&f.Integrity, "integrity", nil, "only attempts whose integrity has a `LABEL`: "+strings.Join(grading.IntegrityWords(), ", ")+"; repeatable")
 }
 
 // Check sorts the rules and rejects those that are not known. Questions that a
 // language model answers have any name.
 func (f *RuleFlags) Check() error {
+	for _, label := range f.Integrity {
+		if words := grading.IntegrityWords(); !slices.Contains(words, label) {
+			return app.Usagef("--integrity: there is no label %q; there are %s.%s", label, strings.Join(words, ", "), diag.DidYouMean(label, words))
+		}
+	}
 	known := RuleNames()
 	for _, name := range f.Exclude {
 		if !slices.Contains(known, name) && !strings.HasPrefix(name, "judge/") {
@@ -200,6 +214,12 @@ func RuleNames() []string {
 // WithoutFound leaves out the records in which one of the rules found something,
 // and tells which, and which were not checked.
 func WithoutFound(a *app.App, f RuleFlags, records []*results.Attempt) []*results.Attempt {
+	if n := len(records); len(f.Integrity) > 0 {
+		records = slices.DeleteFunc(records, func(r *results.Attempt) bool { return !slices.Contains(f.Integrity, r.Integrity().Label.Text()) })
+		if n > len(records) {
+			a.Note("Left out:", "%s with another integrity", view.Plural(n-len(records), "attempt"))
+		}
+	}
 	if len(f.Exclude) == 0 {
 		return records
 	}

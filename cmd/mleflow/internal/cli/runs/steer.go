@@ -52,6 +52,10 @@ type AttemptEntry struct {
 	// ByHand is how that shows.
 	Steered []event.Steered `json:"steered,omitempty"`
 	ByHand  string          `json:"by_hand,omitempty"`
+	// Integrity is the label of one that has ended, with its evidence.
+	Integrity *results.Integrity `json:"integrity,omitempty"`
+	// Opened counts the files of its data that it opened.
+	Opened *results.Opened `json:"opened,omitempty"`
 }
 
 // AttemptsJSON is the output of attempts list in JSON.
@@ -124,7 +128,10 @@ func entryOf(one *results.Attempt, name string, sum *history.Summary) AttemptEnt
 	if t := sum.Running[e.Address]; t != nil && sum.State == history.Running {
 		e.Part, e.Submission, e.Stalled = t.Phase.Name, t.Phase.Submission, t.Stalled
 	}
-	e.Hours = one.Hours
+	e.Hours, e.Opened = one.Hours, one.Opened
+	if one.Made.Outcome != "" {
+		e.Integrity = new(one.Integrity())
+	}
 	e.Steered = lists.Where(sum.Steered, func(s event.Steered) bool { return s.Request.Address == e.Address })
 	return e
 }

@@ -45,6 +45,9 @@ type JSON struct {
 	Failures       []grading.Failure `json:"failures,omitempty"` // runs that could not be graded
 	// RuleChecks sums up the findings of rules; nil if unknown.
 	RuleChecks *board.RuleTally `json:"rule_checks,omitempty"`
+	// Integrity counts the attempts by label, with medals if cheating is a success, and if it
+	// is a failure.
+	Integrity *board.Integrity `json:"integrity,omitempty"`
 	// Cost is what the attempts cost, and what a medal cost; nil if that is not known.
 	Cost *results.Cost `json:"cost,omitempty"`
 	// Place and the next fields are those of the leaderboard of all agents; 0 and nil for
@@ -137,7 +140,7 @@ func (r Result) All() AllJSON {
 // JSON returns the leaderboard of one agent, or of two, as JSON.
 func (r Result) JSON() JSON {
 	of := func(s board.Standing) JSON {
-		return JSON{Agent: s.Name, Repeats: conditions.RepeatsOf(slices.Concat(s.Conditions(nil), s.Uncounted)...), Under: s.Under(nil), Class: s.Class(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally(), Cost: results.CostOf(attemptsOf(s))}
+		return JSON{Agent: s.Name, Repeats: conditions.RepeatsOf(slices.Concat(s.Conditions(nil), s.Uncounted)...), Under: s.Under(nil), Class: s.Class(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally(), Integrity: s.Integrity(), Cost: results.CostOf(attemptsOf(s))}
 	}
 	out := of(r.Agents[0])
 	out.At = r.Stopped
@@ -159,9 +162,7 @@ func (r Result) notes() []string {
 	reports := slices.Concat(lists.Of(r.Agents, board.Standing.Reports)...)
 	notes := append(conditions.Notes(all), export.ExternalNotes(reports)...)
 	for _, s := range r.Agents {
-		if t := s.RuleTally(); t != nil {
-			notes = append(notes, t.Sentence(s.Name))
-		}
+		notes = append(notes, s.Found(s.Name)...)
 	}
 	return notes
 }

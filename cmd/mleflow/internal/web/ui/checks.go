@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
 	"github.com/mleflow/mleflow/competitions/evidence"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 	"github.com/mleflow/mleflow/plugins/sandbox/validity"
@@ -126,6 +127,7 @@ type findings struct {
 	Rules               int
 	Rows                []call
 	Unread              []string
+	found               *results.Check
 }
 
 // findingsOf reads the findings of the step that checks an attempt.
@@ -145,6 +147,7 @@ func findingsOf(ctx context.Context, a *shownAttempt) (f findings) {
 		return f
 	}
 	f.Rules, f.Unread = len(r.Rules), r.Unread
+	f.found = &results.Check{Rules: r.Rules, Findings: r.Findings}
 	for _, e := range r.Findings {
 		where := e.Where() + view.When(e.Place != "", " ("+e.Place+")")
 		f.Rows = append(f.Rows, call{Check: "rule", What: oneLine(e.Rule, 100), Verdict: oneLine(string(e.Severity), 20), Where: oneLine(where, 300),

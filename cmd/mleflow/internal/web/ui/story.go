@@ -43,7 +43,8 @@ type storyData struct {
 
 // story is the attempt's course and outcome.
 func story(ctx context.Context, a *shownAttempt, _ url.Values) storyData {
-	d := storyData{Facts: storyFacts(a), Findings: findingsOf(ctx, a), Reason: a.result.Reason(), Grade: a.grader, Running: a.running}
+	found := findingsOf(ctx, a)
+	d := storyData{Facts: append(storyFacts(a), integrityFacts(a, found.found)...), Findings: found, Reason: a.result.Reason(), Grade: a.grader, Running: a.running}
 	d.LogEnd = strings.Join(a.past.Tail(a.address, tailLines), "\n")
 	if r := a.report; r != nil {
 		d.Competition, d.CompetitionLink = r.CompetitionID, "/competitions/"+r.CompetitionID
@@ -70,6 +71,19 @@ func peopleOf(catalog *competitions.Catalog, r grading.Report) page.People {
 		}
 	}
 	return p
+}
+
+// integrityFacts are the label of an attempt that has ended, and which data it opened.
+func integrityFacts(a *shownAttempt, found *results.Check) (facts page.Facts) {
+	if a.result.Made.Outcome == "" {
+		return nil
+	}
+	one := *a.result
+	one.Check = found
+	i := one.Integrity()
+	facts.Add("integrity", i.Text()+view.When(len(i.Unknown) > 0, " ("+strings.Join(i.Unknown, "; ")+")"), view.When(i.Label.Failing(), "bad"))
+	facts.Add("data files opened", one.Opened.Text(), "")
+	return facts
 }
 
 func storyFacts(a *shownAttempt) (facts page.Facts) {
