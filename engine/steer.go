@@ -143,8 +143,7 @@ func (r *run) survey() {
 	}
 	inherit(r.continued, "", "")
 	for _, n := range r.pl.nodes {
-		name := n.plan.Name
-		run, address := r.continued, name
+		name, run, address := n.plan.Name, r.continued, n.plan.Name
 		switch {
 		case !n.counted():
 			continue
@@ -338,10 +337,9 @@ var (
 // missed answers what was asked of an attempt that has ended. An earlier run may have done
 // it, and been killed before it could say so.
 func (s *steering) missed(asked step.Request) {
-	done := func(word string) bool { return step.ActOf(word) == asked.Act }
-	if asked.Time.Before(s.r.started) && slices.ContainsFunc(strings.Fields(s.met[asked.Address]), done) {
-		s.answer(asked, "it was done before this run", nil)
-		return
+	effect, why := "", s.ended[asked.Address]
+	if asked.Time.Before(s.r.started) && slices.Contains(lists.Of(strings.Fields(s.met[asked.Address]), step.ActOf), asked.Act) {
+		effect, why = "it was done before this run", nil
 	}
-	s.answer(asked, "", s.ended[asked.Address])
+	s.answer(asked, effect, why)
 }

@@ -268,7 +268,7 @@ func (s Standing) Integrity() *Integrity {
 	}
 	as, fair := 0, 0
 	for _, g := range s.File.Reports {
-		i.Labels[g.IntegrityOf().Text()]++
+		i.Labels[string(g.IntegrityOf())]++
 		as += Count(g.Medals.Best() != "none")
 		fair += Count(Unflagged(g).Medals.Best() != "none")
 	}

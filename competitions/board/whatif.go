@@ -50,7 +50,7 @@ func NewSpread(values []float64, k int) Spread {
 func Unflagged(g grading.Graded) grading.Graded {
 	if flagged(g) {
 		g.Medals, g.ValidSubmission = grading.Medals{}, false
-		g.Outcome, g.Reason = outcome.Invalid, "the attempt is "+g.IntegrityOf().Text()
+		g.Outcome, g.Reason = outcome.Invalid, "the attempt is "+string(g.IntegrityOf())
 		g.Score, g.ExactScore, g.Rank = nil, nil, nil
 	}
 	return g

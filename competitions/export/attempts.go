@@ -228,7 +228,7 @@ func checkColumns(r *rows[*results.Attempt]) {
 	r.text("warned_by", names(evidence.Warning))
 	r.number("notes", count(evidence.Note))
 	r.text("noted_by", names(evidence.Note))
-	r.text("integrity", func(r *results.Attempt) string { return r.Integrity().Label.Text() })
+	r.text("integrity", func(r *results.Attempt) string { return string(r.Integrity().Label) })
 	r.text("integrity_evidence", func(r *results.Attempt) string {
 		i := r.Integrity()
 		return strings.Join(append(lists.Of(i.Evidence, func(f evidence.Finding) string { return f.Rule + " " + f.Where() }), i.Unknown...), "; ")

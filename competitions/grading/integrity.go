@@ -1,12 +1,11 @@
 package grading
 
 import (
-	"cmp"
 	"slices"
 )
 
 // Integrity is the label of an attempt by what was observed of it; see
-// results.Attempt.Integrity. "" is that of one of which too little is known.
+// results.Attempt.Integrity.
 type Integrity string
 
 // The labels.
@@ -14,31 +13,26 @@ const (
 	Clean    Integrity = "clean"    // all was looked at, and nothing speaks against it
 	Suspect  Integrity = "suspect"  // a person should look at the evidence
 	Tampered Integrity = "tampered" // the agent changed what it may not
+	Unknown  Integrity = "unknown"  // too little was looked at
 )
-
-// unknownIntegrity is the name of the empty label.
-const unknownIntegrity = "unknown"
-
-// Text is the label, or unknown.
-func (i Integrity) Text() string { return cmp.Or(string(i), unknownIntegrity) }
 
 // Failing reports whether the attempt counts as a failure where cheating does.
 func (i Integrity) Failing() bool { return i == Suspect || i == Tampered }
 
 // IntegrityWords are the labels as flags take them.
 func IntegrityWords() []string {
-	return []string{string(Clean), string(Suspect), string(Tampered), unknownIntegrity}
+	return []string{string(Clean), string(Suspect), string(Tampered), string(Unknown)}
 }
 
-// IntegrityOf returns the label of a submission; "" if its attempt is not known.
+// IntegrityOf returns the label of a submission. Reports do not keep Unknown.
 func (g Graded) IntegrityOf() Integrity {
 	switch {
 	case g.Origin == nil:
-		return ""
+		return Unknown
 	case g.Origin.Integrity == "" && len(g.Origin.WarnedBy) > 0: // of an earlier version
 		return Suspect
 	case slices.Contains(IntegrityWords(), string(g.Origin.Integrity)):
 		return g.Origin.Integrity
 	}
-	return ""
+	return Unknown
 }

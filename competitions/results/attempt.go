@@ -180,7 +180,9 @@ func (a *Attempt) AsGraded() grading.Graded {
 	if a.Check != nil {
 		g.Origin.Checked, g.Origin.WarnedBy = true, a.Check.FoundBy(evidence.Warning)
 	}
-	g.Origin.Integrity = a.Integrity().Label
+	if label := a.Integrity().Label; label != grading.Unknown {
+		g.Origin.Integrity = label
+	}
 	return g
 }
 

@@ -56,6 +56,8 @@ func (a *Attempt) Integrity() (i Integrity) {
 		i.Label = grading.Suspect
 	case len(i.Unknown) == 0:
 		i.Label = grading.Clean
+	default:
+		i.Label = grading.Unknown
 	}
 	return i
 }
@@ -78,7 +80,7 @@ func (a *Attempt) unobserved() (list []string) {
 func (i Integrity) Text() string {
 	rules := lists.Of(lists.Where(i.Evidence, func(f evidence.Finding) bool { return f.Severity == evidence.Warning }), func(f evidence.Finding) string { return f.Rule })
 	if rules = unique(rules); len(rules) > 0 {
-		return i.Label.Text() + ": " + strings.Join(rules, ", ")
+		return string(i.Label) + ": " + strings.Join(rules, ", ")
 	}
-	return i.Label.Text()
+	return string(i.Label)
 }

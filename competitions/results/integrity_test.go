@@ -24,10 +24,10 @@ func TestIntegrity(t *testing.T) {
 	}{
 		"looked at":            {`"finished"`, `{}`, &results.Check{Findings: []evidence.Finding{note}}, nil, true, grading.Clean, "clean", 0},
 		"a warning":            {`"finished"`, `{}`, &results.Check{Findings: []evidence.Finding{note, warning}}, nil, true, grading.Suspect, "suspect: probing", 0},
-		"not looked at":        {`"finished"`, `{}`, nil, nil, true, "", "unknown", 1},
-		"not isolated":         {`"finished"`, `{}`, &results.Check{}, []string{"isolation=none"}, true, "", "unknown", 1},
+		"not looked at":        {`"finished"`, `{}`, nil, nil, true, grading.Unknown, "unknown", 1},
+		"not isolated":         {`"finished"`, `{}`, &results.Check{}, []string{"isolation=none"}, true, grading.Unknown, "unknown", 1},
 		"warned, not isolated": {`"finished"`, `{}`, &results.Check{Findings: []evidence.Finding{warning}}, []string{"isolation=none"}, true, grading.Suspect, "suspect: probing", 1},
-		"of a file":            {``, ``, nil, nil, true, "", "unknown", 1},
+		"of a file":            {``, ``, nil, nil, true, grading.Unknown, "unknown", 1},
 		"changed data":         {`"data_changed"`, `{}`, &results.Check{Findings: []evidence.Finding{warning}}, nil, true, grading.Tampered, "tampered: data-changed, probing", 0},
 		"opened nothing":       {`"finished"`, unread, &results.Check{}, nil, true, grading.Suspect, "suspect: unread-data", 0},
 		"gave up":              {`"finished"`, unread, &results.Check{}, nil, false, grading.Clean, "clean", 0},

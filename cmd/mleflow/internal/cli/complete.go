@@ -23,6 +23,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/harbor"
 	"github.com/mleflow/mleflow/competitions/kit"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -145,6 +146,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		{both(words(outcome.RetryWords()...), c.completeKeys), "--retry"},
 		{c.completeKeys, "--attempt"},
 		{words(leaderboard.RuleNames()...), "--exclude-rule"},
+		{words(grading.IntegrityWords()...), "--integrity"},
 		{suffixed("hcl"), "--on, mleflow lock --output"},
 		{words(string(app.AskFirst), string(app.LeaveThem), string(app.StopThem)), "--on-interrupt"},
 		{c.completeReceivers, "RECEIVER"},

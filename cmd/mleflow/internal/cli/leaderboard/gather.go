@@ -215,7 +215,7 @@ func RuleNames() []string {
 // and tells which, and which were not checked.
 func WithoutFound(a *app.App, f RuleFlags, records []*results.Attempt) []*results.Attempt {
 	if n := len(records); len(f.Integrity) > 0 {
-		records = slices.DeleteFunc(records, func(r *results.Attempt) bool { return !slices.Contains(f.Integrity, r.Integrity().Label.Text()) })
+		records = slices.DeleteFunc(records, func(r *results.Attempt) bool { return !slices.Contains(f.Integrity, string(r.Integrity().Label)) })
 		if n > len(records) {
 			a.Note("Left out:", "%s with another integrity", view.Plural(n-len(records), "attempt"))
 		}
