@@ -117,7 +117,7 @@ func (s *splitting) split(ctx context.Context, env *step.Env) (cache.Outputs, er
 	inner := s.def.Holdout()
 	made, err := prepare.Into(ctx, env, inner, s.data.Ref, prep.Options{Params: s.params, Unpacked: true})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w. The raw data here are the competition's public files; where they lack a file, write a validation block in the definition: see docs/holdout.md", err)
 	}
 	o := &overlay{ctx: ctx, store: env.Store, public: tree.NewBuilder(env.Store), inputs: tree.NewBuilder(env.Store), all: tree.NewBuilder(env.Store)}
 	if err := o.lay(s.def, inner, s.params, s.data.Ref, made["public"].Ref); err != nil {

@@ -43,6 +43,12 @@ competition "demo-cancer" {
     }
   }
 
+  validation {
+    locals {
+      parts = train_test_split(csv("train.csv"), { test_size = 0.3, random_state = 0 })
+    }
+  }
+
   grade {
     metric  = "roc_auc"
     id      = "id"

@@ -42,6 +42,12 @@ competition "demo-digits" {
     }
   }
 
+  validation {
+    locals {
+      parts = train_test_split(csv("train.csv"), { test_size = 0.2, random_state = 0 })
+    }
+  }
+
   grade {
     metric  = "accuracy"
     id      = "id"
