@@ -124,6 +124,8 @@ type shared struct {
 	tidied sync.Once
 	// memo holds the data with a description, by the digests of both.
 	memo sync.Map
+	// watched is the number of attempts of which opened files are watched.
+	watched atomic.Int32
 }
 
 // arguments are the block's arguments, in the order of the key: those of each concern stand

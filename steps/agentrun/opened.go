@@ -48,6 +48,9 @@ const (
 	// openFolders is the number of folders up to which the data are watched. Each takes a
 	// watch, of which a user has fs.inotify.max_user_watches, and memory of the kernel.
 	openFolders = 20_000
+	// openAttempts is the number of attempts that a process watches at once. Each takes one
+	// of the user's fs.inotify.max_user_instances, 128 by default, which others need, too.
+	openAttempts = 32
 	// openPause is the pause after each look at what was opened, and openRest how many times
 	// longer than the look it is at least. The kernel keeps fs.inotify.max_queued_events
 	// meanwhile, 16,384 by default.
@@ -89,20 +92,34 @@ type opening struct {
 // watchOpened watches which files of the data the agent opens. It returns a function that
 // ends the watch and sums up. Nothing that fails here fails the attempt.
 func (r *running) watchOpened(ctx context.Context) (stop func(context.Context) *Opened) {
-	unknown := func(why string) func(context.Context) *Opened {
-		return func(context.Context) *Opened { return &Opened{Opened: results.Opened{Unknown: why}} }
-	}
-	if !r.args.WatchData {
+	var sum func(context.Context) *Opened
+	switch {
+	case !r.args.WatchData:
 		return func(context.Context) *Opened { return nil }
+	case r.deps.watched.Add(1) > openAttempts:
+		sum = unknownOpened(fmt.Sprintf("%d other attempts were watched when it began", openAttempts))
+	default:
+		sum = r.watchData(ctx)
 	}
+	return func(ctx context.Context) *Opened {
+		defer r.deps.watched.Add(-1)
+		return sum(ctx)
+	}
+}
+
+func unknownOpened(why string) func(context.Context) *Opened {
+	return func(context.Context) *Opened { return &Opened{Opened: results.Opened{Unknown: why}} }
+}
+
+func (r *running) watchData(ctx context.Context) (stop func(context.Context) *Opened) {
 	w, err := newOpenWatch()
 	if err != nil {
-		return unknown(fmt.Sprintf("the system watches no files: %v", err))
+		return unknownOpened(fmt.Sprintf("the system watches no files: %v", err))
 	}
 	o := &opening{r, w, map[string]int32{}, map[int32]string{}}
-	if err := o.watchData(ctx); err != nil {
+	if err := o.addFolders(ctx); err != nil {
 		w.finish()
-		return unknown(err.Error())
+		return unknownOpened(err.Error())
 	}
 	o.watchPackages()
 	watching, end := context.WithCancel(ctx)
@@ -114,18 +131,18 @@ func (r *running) watchOpened(ctx context.Context) (stop func(context.Context) *
 		done.Wait()
 		w.finish()
 		if slices.ContainsFunc(r.shared, func(s cache.Shared) bool { return !s.Alone() }) {
-			return unknown("other attempts read the same copy of the data at the same time")(ctx)
+			return unknownOpened("other attempts read the same copy of the data at the same time")(ctx)
 		}
 		sum, err := o.sum(ctx)
 		if err != nil {
-			return unknown(fmt.Sprintf("the list of the data cannot be read: %v", err))(ctx)
+			return unknownOpened(fmt.Sprintf("the list of the data cannot be read: %v", err))(ctx)
 		}
 		return sum
 	}
 }
 
-// watchData watches the folders of the data.
-func (o *opening) watchData(ctx context.Context) error {
+// addFolders watches the folders of the data.
+func (o *opening) addFolders(ctx context.Context) error {
 	add := func(name string) (err error) {
 		if len(o.folders) == openFolders {
 			return fmt.Errorf("the data have more than %d folders", openFolders)

@@ -132,6 +132,36 @@ func TestOpenedLost(t *testing.T) {
 	}
 }
 
+// TestOpenAttempts watches more attempts at once than one process does, and one after them.
+func TestOpenAttempts(t *testing.T) {
+	store, dir := memory.New(), t.TempDir()
+	data, err := tree.Put(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := Deps{shared: &shared{}}
+	watch := func() (stop func(context.Context) *Opened) {
+		r := &running{setup: &setup{place: &place{
+			attempt: &attempt{deps: common, args: arguments{WatchData: true, Data: &step.Artifact{Ref: data}}}, clock: &clock{},
+			env: &step.Env{Store: store}, dirs: layout{data: dir},
+		}}}
+		return r.watchOpened(t.Context())
+	}
+	var stops []func(context.Context) *Opened
+	for range openAttempts + 1 {
+		stops = append(stops, watch())
+	}
+	unknown := 0
+	for _, stop := range stops {
+		if stop(t.Context()).Unknown != "" {
+			unknown++
+		}
+	}
+	if later := watch()(t.Context()); unknown != 1 || later.Unknown != "" {
+		t.Errorf("%d were not watched, the later one: %q", unknown, later.Unknown)
+	}
+}
+
 // BenchmarkOpened watches 300,000 files in 1,000 folders, each opened once. It reports the
 // seconds that the watch takes before and after the agent, and how many times longer the
 // opens take.
@@ -162,7 +192,7 @@ func BenchmarkOpened(b *testing.B) {
 		b.Fatal(err)
 	}
 	r := &running{setup: &setup{place: &place{
-		attempt: &attempt{args: arguments{WatchData: true, Data: &step.Artifact{Ref: data}}}, clock: &clock{},
+		attempt: &attempt{deps: Deps{shared: &shared{}}, args: arguments{WatchData: true, Data: &step.Artifact{Ref: data}}}, clock: &clock{},
 		env: &step.Env{Store: store}, dirs: layout{data: filepath.Join(dir, "data")},
 	}}}
 	agent := func() time.Duration {
