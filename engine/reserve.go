@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,19 +125,31 @@ func (r *run) noSpace(ctx context.Context, n *node, err error) error {
 const quietWait = time.Second
 
 // lockAction waits until no other process runs the step's action. It says for which it
-// waits.
+// waits. A person can cancel an attempt that waits.
 func (r *run) lockAction(ctx context.Context, n *node) (unlock func(), err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	said := make(chan struct{})
 	timer := time.AfterFunc(quietWait, func() {
 		defer close(said)
+		r.steering.block(n.plan.Name, cancel)
 		r.sink.Emit(event.StepWaiting{At: event.Now(), Address: n.plan.Name, Message: "another process, which runs the same action" + r.others()})
 	})
 	defer func() {
 		if !timer.Stop() {
 			<-said
+			r.steering.block(n.plan.Name, nil)
 		}
 	}()
-	return r.e.opts.Cache.LockAction(ctx, n.decision.id)
+	unlock, err = r.e.opts.Cache.LockAction(ctx, n.decision.id)
+	if err == nil && ctx.Err() != nil { // cancelled when it had waited long enough
+		unlock()
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, cmp.Or(context.Cause(ctx), err)
+	}
+	return unlock, nil
 }
 
 // others names the other runs in progress in the cache, three at most.

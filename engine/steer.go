@@ -38,6 +38,8 @@ type steering struct {
 	begun map[string]bool
 	ended map[string]error
 	held  map[string][]step.Request
+	// blocked has those that wait for another process, with what cancels the wait.
+	blocked map[string]context.CancelCauseFunc
 	// extended is what every further try at an attempt gets again.
 	extended map[string][]step.Request
 	// requeued counts how often a stall has put attempts back, in this run and before.
@@ -49,7 +51,7 @@ type steering struct {
 }
 
 func newSteering(r *run) *steering {
-	return &steering{r: r, changes: make(chan sched.Change), attempts: map[string]bool{}, closing: map[string]step.Act{}, watch: spending{phases: map[string]step.PhaseName{}, cost: map[string]int64{}}, live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]error{}, held: map[string][]step.Request{}, extended: map[string][]step.Request{}, requeued: map[string]int{}, met: map[string]string{}}
+	return &steering{r: r, changes: make(chan sched.Change), attempts: map[string]bool{}, closing: map[string]step.Act{}, watch: spending{phases: map[string]step.PhaseName{}, cost: map[string]int64{}}, live: map[string]chan step.Asked{}, begun: map[string]bool{}, ended: map[string]error{}, held: map[string][]step.Request{}, blocked: map[string]context.CancelCauseFunc{}, extended: map[string][]step.Request{}, requeued: map[string]int{}, met: map[string]string{}}
 }
 
 // stall asks for what follows from a stall. It emits no event.
@@ -239,6 +241,8 @@ func (s *steering) attempt(asked step.Request) (drop bool) {
 		s.missed(asked)
 	case to != nil:
 		s.send(to, asked, false)
+	case s.blocked[asked.Address] != nil:
+		s.unblock(asked)
 	case s.begun[asked.Address] || asked.Time.Before(s.r.started):
 		s.held[asked.Address] = append(s.held[asked.Address], asked)
 	case asked.Act != step.Cancel:
@@ -300,6 +304,30 @@ func (s *steering) enter(address string) (requests chan step.Asked, leave func()
 	}
 }
 
+// block notes that a started attempt waits for another process, which runs the same action,
+// until cancel is called; nil is one that waits no longer.
+func (s *steering) block(address string, cancel context.CancelCauseFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.blocked[address] = cancel; cancel == nil {
+		return
+	}
+	for _, asked := range s.held[address] {
+		s.unblock(asked)
+	}
+	delete(s.held, address)
+}
+
+// unblock answers what was asked of an attempt that waits for another process.
+func (s *steering) unblock(asked step.Request) {
+	if asked.Act != step.Cancel {
+		s.answer(asked, "", errBlocked)
+		return
+	}
+	s.answer(asked, "it waits no longer for the process that runs it", nil)
+	s.blocked[asked.Address](step.ErrCancelled)
+}
+
 // begin notes that an attempt was started and will take requests.
 func (s *steering) begin(address string) {
 	s.mu.Lock()
@@ -331,6 +359,7 @@ func (s *steering) over(address, steered string, status event.Status, res sched.
 var (
 	errEnded    = errors.New("it has ended")
 	errPutBack  = errors.New("it was put back, and this run starts nothing new: the next apply goes on with it")
+	errBlocked  = errors.New("another run runs it, and this one waits for its result: ask that run, with --run")
 	errNotBegun = errors.New("this run does not begin it; the next apply does")
 )
 
