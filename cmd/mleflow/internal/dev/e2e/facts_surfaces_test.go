@@ -108,6 +108,7 @@ func (p *plantation) surfaces() (list []surface) {
 	none(otherFormat, "export-otel")
 	none(ofMany, "page /runs", "page /runs/{run}/steps", "page /runs/{run}/about", "page /competitions", "page /competitions/{id}", "page /search", "page /find")
 	none(noResults, "page /", "page /{$}", "page /help", "page /style.css", "page /favicon.ico", "page /page.js", "page /runs/{run}/describe")
+	none("each trajectory has the row of its attempt in export", "export-trajectories")
 	none("it is the report", "page /runs/{run}/report")
 	none(noResults, "python Attempt", "python Diagnostic", "python Error", "python Event", "python Frame", "python NotInstalled", "python Position", "python Record", "python RunWarning",
 		"python __version__", "python apply", "python binary", "python grade", "python prepare", "python rehearse", "python runs", "python version")
