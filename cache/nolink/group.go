@@ -63,8 +63,13 @@ func MkdirAll(path string, mode fs.FileMode) error {
 		}
 	}
 	if err != nil {
-		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+		info, statErr := os.Stat(path)
+		if statErr == nil && info.IsDir() {
 			return nil
+		}
+		_, linkErr := os.Readlink(path)
+		if errors.Is(err, fs.ErrExist) && errors.Is(statErr, fs.ErrNotExist) && linkErr != nil {
+			return MkdirAll(path, mode) // it was removed in the meantime
 		}
 	}
 	return err

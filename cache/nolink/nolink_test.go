@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -79,5 +80,39 @@ func TestForeign(t *testing.T) {
 	}
 	if _, err := nolink.Open(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
+	}
+}
+
+// TestMkdirAllWhileRemoved makes a folder that another goroutine makes and removes all the
+// time, and one in place of a link that leads nowhere.
+func TestMkdirAllWhileRemoved(t *testing.T) {
+	dir := t.TempDir()
+	path, stop := filepath.Join(dir, "a"), make(chan struct{})
+	var other sync.WaitGroup
+	other.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = os.Mkdir(path, 0o700)
+				_ = os.Remove(path)
+			}
+		}
+	})
+	for range 20_000 {
+		if err := nolink.MkdirAll(path, 0o700); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(stop)
+	other.Wait()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := nolink.MkdirAll(link, 0o700); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a link: %v", err)
 	}
 }

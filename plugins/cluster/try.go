@@ -48,7 +48,11 @@ func try(ctx context.Context, b Backend, j Job, limit time.Duration) (last Statu
 	late, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	after := context.WithoutCancel(ctx)
-	context.AfterFunc(late, func() { _ = b.Cancel(after, j.Name) })
+	cancelled := make(chan struct{})
+	unless := context.AfterFunc(late, func() {
+		defer close(cancelled)
+		_ = b.Cancel(after, j.Name)
+	})
 	err = b.Watch(watch, func(s Status) {
 		if s.Job != j.Name {
 			return
@@ -63,5 +67,8 @@ func try(ctx context.Context, b Backend, j Job, limit time.Duration) (last Statu
 			stop()
 		}
 	}, nil)
+	if !unless() { // it was late
+		<-cancelled
+	}
 	return last, errors.Join(err, b.Cancel(after, j.Name), b.Remove(after, j.Name))
 }

@@ -64,15 +64,15 @@ func TestTry(t *testing.T) {
 		"done":    {&stage{statuses: []Status{{State: Pending}, {State: Succeeded, Node: "n7"}}}, true, false, "ran on node n7", false},
 		"failed":  {&stage{statuses: []Status{{State: Failed, Reason: "StartError", Message: "no program"}}}, false, false, "StartError: no program", false},
 		"never":   {&stage{statuses: []Status{{State: Pending, Final: true, Reason: "Unschedulable", Message: "no such node"}}}, false, false, "Unschedulable: no such node", true},
-		"busy":    {&stage{statuses: []Status{{State: Pending, Reason: "Resources"}}}, false, true, "after 0s it is pending. Resources", true},
+		"busy":    {&stage{statuses: []Status{{State: Pending, Reason: "Resources"}}}, false, true, "it is pending. Resources", true},
 		"image":   {&stage{statuses: []Status{{State: Pending, Node: "n7", Reason: "ImagePullBackOff", Message: "no such image"}}}, false, false, "ImagePullBackOff: no such image", true},
 		"pulls":   {&stage{statuses: []Status{{State: Pending, Node: "n7", Reason: "ContainerCreating"}}}, false, true, "is pending. ContainerCreating", true},
-		"slow":    {&stage{statuses: []Status{{State: Running}}}, false, true, "after 0s it is running", true},
+		"slow":    {&stage{statuses: []Status{{State: Running}}}, false, true, "it is running", true},
 		"refused": {&stage{refuses: errors.New("no such account")}, false, false, "no such account", false},
 		"removed": {&stage{statuses: []Status{{State: Gone}}}, false, false, "removed from outside", false},
 	} {
 		c.stage.cancelled = make(chan struct{})
-		got := Try(t.Context(), c.stage, Job{}, 50*time.Millisecond)
+		got := Try(t.Context(), c.stage, Job{}, 400*time.Millisecond)
 		calls := c.stage.calls
 		if got.OK != c.ok || got.Optional != c.soft || !strings.Contains(got.Detail, c.detail) || !got.OK && got.Fix == "" {
 			t.Errorf("%s: %+v", name, got)
