@@ -12,7 +12,7 @@ import sysconfig
 import threading
 from collections import deque
 from pathlib import Path
-from typing import Any, Callable, Iterable, Optional, Sequence, Union
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 from ._errors import Error, NotInstalled, parse
 
