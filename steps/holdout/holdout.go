@@ -116,7 +116,10 @@ func (s *splitting) Run(ctx context.Context, env *step.Env) (cache.Outputs, erro
 func (s *splitting) split(ctx context.Context, env *step.Env) (cache.Outputs, error) {
 	inner := s.def.Holdout()
 	made, err := prepare.Into(ctx, env, inner, s.data.Ref, prep.Options{Params: s.params, Unpacked: true})
-	if err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("%w. The raw data here are the competition's public files; where they lack a file, write a validation block in the definition: see docs/holdout.md", err)
 	}
 	o := &overlay{ctx: ctx, store: env.Store, public: tree.NewBuilder(env.Store), inputs: tree.NewBuilder(env.Store), all: tree.NewBuilder(env.Store)}

@@ -109,9 +109,9 @@ func TestTrajectoriesAsParquet(t *testing.T) {
 	if err := os.WriteFile(file, out, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	python := os.Getenv("MLEFLOW_TEST_PYARROW")
-	if python == "" {
-		t.Skip("MLEFLOW_TEST_PYARROW names no Python with pyarrow")
+	python := os.Getenv("MLEFLOW_PYTHON")
+	if python == "" || exec.Command(python, "-c", "import pyarrow").Run() != nil {
+		t.Skip("MLEFLOW_PYTHON names no Python with pyarrow")
 	}
 	got, err := exec.Command(python, "-c", `import json, sys, pyarrow.parquet as pq
 names = ["address", "score", "segment", "prompt_ids", "completion_ids", "completion_mask", "completion_logprobs"]
