@@ -193,6 +193,11 @@ func TestKill(t *testing.T) {
 					}
 					killed++
 					before = max(c.done, before)
+					// A child with every entry may have been killed after it had
+					// deleted the journal, before it said so.
+					if before == want.done {
+						before = 0
+					}
 				}
 				checkStore(t, dir, data)
 			}
