@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/local"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Load reads and checks the pipeline file at path, or the shipped one of that
@@ -245,7 +246,10 @@ func (l *loader) locals(b *hcl.Block) {
 
 func (l *loader) agent(b *hcl.Block) {
 	name := l.name("agent", b)
-	content, valid := l.content(b, l.agentSchema())
+	content, wrong := b.Body.Content(l.agentSchema())
+	l.explainAttempt(b, wrong)
+	l.add(wrong)
+	valid := !wrong.HasErrors()
 	a := newBlock(name, b.DefRange, content.Attributes)
 	n := &node{root: "agent", name: name, at: a.Range, block: &a, value: func(ev *evaluator) (cty.Value, diag.List) { return ev.agentsValue(&a) }}
 	if !l.declare("agent", b.LabelRanges[0], n) {
@@ -258,6 +262,18 @@ func (l *loader) agent(b *hcl.Block) {
 		l.kindBlock(name, a.Args, nested)
 	}
 	n.exprs, n.sweep = a.expressions(), sweep(&a)
+}
+
+// explainAttempt names the step whose argument was written in the block of its agent.
+func (l *loader) explainAttempt(agent *hcl.Block, wrong hcl.Diagnostics) {
+	for name, attr := range agent.Body.(*hclsyntax.Body).Attributes {
+		for _, kind := range l.opts.Kinds.List() {
+			runs := step.AttrOf(kind.Args, "agent")
+			if runs != nil && runs.Type.Equals(step.AgentType) && step.AttrOf(kind.Args, name) != nil {
+				addDetail(wrong, attr.NameRange, fmt.Sprintf(" It is an argument of step %q.", kind.Name))
+			}
+		}
+	}
 }
 
 func (l *loader) output(b *hcl.Block) {

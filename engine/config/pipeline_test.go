@@ -199,6 +199,7 @@ func TestMistakes(t *testing.T) {
 		{"text not closed", "locals {\n a = \"b\n}\n", nil, []string{"quotation mark is missing"}},
 		{"nested wrong type", "agent \"a\" { command = [\"a\", [\"b\"]] }", nil, []string{"command[1] of an agent must be string, not a list"}},
 		{"content as text", source + "step \"board\" \"b\" { note = step.source.raw.tree }", nil, []string{"not content, which cannot be converted to a string"}},
+		{"argument of an attempt", "agent \"a\" {\n command = [\"a\"]\n data = \"x\"\n}", nil, []string{`"data" is not expected here. It is an argument of step "solve".`}},
 		{"missing brackets", source + "agent \"a\" { command = \"a b\" }", nil, []string{"must be list(string), not a string"}},
 		{"wrong default", "variable \"k\" {\n type = list(number)\n default = [1, \"b\"]\n}", nil, []string{`default of variable "k"[1] must be number, and the given string is not a number`}},
 		{"unknown type", "variable \"k\" { type = strng }", nil, []string{`Did you mean "string"`, "object({…})"}},
