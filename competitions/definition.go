@@ -80,6 +80,23 @@ const (
 	Demo   Complexity = "demo"
 )
 
+// modalities are the kinds of data of categories whose first word does not say it.
+var modalities = map[string]string{
+	"forecasting": "tabular", "object-detection": "image", "sequence-to-sequence": "text", "signal-processing": "signal", "training-llms": "text",
+}
+
+// Modality returns the kind of data that the category means: audio, image, signal,
+// tabular, text or video, and "other" for any other category.
+func (d *Definition) Modality() string {
+	if m, ok := modalities[d.Category]; ok {
+		return m
+	}
+	if first, _, _ := strings.Cut(d.Category, "-"); slices.Contains([]string{"audio", "image", "signal", "tabular", "text", "video"}, first) {
+		return first
+	}
+	return "other"
+}
+
 // Facts are figures about the competition that change no output.
 type Facts struct {
 	// Kind is "simple" or "code" (a code competition on Kaggle).

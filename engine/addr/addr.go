@@ -3,6 +3,7 @@
 //
 //	step.grade.score                          a block
 //	step.grade.score["leaf-classification/0"] one of its instances
+//	step.grade.common.score                   a block of the module "common"
 //
 // Values are comparable and order as text; the zero value is not an address.
 package addr
@@ -10,13 +11,15 @@ package addr
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Step is the address of a step block: step.<Kind>.<Name>.
+// Step is the address of a step block: step.<Kind>.<Name>. The name of one in a module
+// starts with that of the module and a dot.
 type Step struct{ Kind, Name string }
 
 // String returns the address as written in HCL.
@@ -58,10 +61,10 @@ func Parse(s string) (Instance, error) {
 	s = cty.NormalizeString(s)
 	head, key, hasKey := strings.Cut(s, "[")
 	parts := strings.Split(head, ".")
-	if len(parts) != 3 || parts[0] != "step" || parts[1] == "" || parts[2] == "" {
+	if len(parts) < 3 || parts[0] != "step" || slices.Contains(parts, "") {
 		return Instance{}, fmt.Errorf("parse address %q: want step.KIND.NAME or step.KIND.NAME[\"KEY\"]", s)
 	}
-	i := Instance{Step: Step{Kind: parts[1], Name: parts[2]}}
+	i := Instance{Step: Step{Kind: parts[1], Name: strings.Join(parts[2:], ".")}}
 	if !hasKey {
 		return i, nil
 	}

@@ -21,8 +21,8 @@ const (
 	maxValue = 192 << 20
 	// MaxElements bounds the number of elements in one value, at all levels.
 	MaxElements = 1_000_000
-	// maxLevels bounds the nesting of a value's elements.
-	maxLevels = 200
+	// MaxLevels bounds the nesting of a value's elements.
+	MaxLevels = 200
 )
 
 // Budget bounds the evaluation of all expressions of a pipeline or a definition
@@ -198,7 +198,7 @@ func (s *size) add(v cty.Value, level int) (why string) {
 }
 
 func (s *size) addElements(v cty.Value, level int) (why string) {
-	if level == maxLevels {
+	if level == MaxLevels {
 		return "contains values more than 200 deep"
 	}
 	ty := v.Type()

@@ -109,6 +109,15 @@ var checks = map[string]check{
 		s := text(args, 0)
 		return 4 * float64(strings.Count(s, ",")+strings.Count(s, "{")+strings.Count(s, "[")), jsonCost(s)
 	},
+	"alltrue": counted, "anytrue": counted, "sum": counted,
+	"base64decode": hashed, "base64encode": hashed, "md5": hashed, "sha1": hashed, "sha256": hashed, "sha512": hashed, "urlencode": hashed,
+	"yamldecode": func(args []cty.Value) (elements, bytes float64) {
+		elements = float64(len(text(args, 0)))
+		if strings.Contains(text(args, 0), "*") { // perhaps an alias, which repeats
+			elements += 250_000
+		}
+		return elements / 4, 0
+	},
 	"csvdecode": func(args []cty.Value) (elements, bytes float64) {
 		s := text(args, 0)
 		header, _, _ := strings.Cut(s, "\n")
@@ -145,6 +154,12 @@ func count(v cty.Value) float64 {
 	}
 	return float64(v.LengthInt())
 }
+
+// counted is the check for functions that look at each element once.
+func counted(args []cty.Value) (elements, bytes float64) { return count(args[0]), 0 }
+
+// hashed is the check for functions that look at each byte once.
+func hashed(args []cty.Value) (elements, bytes float64) { return float64(len(text(args, 0))) / 64, 0 }
 
 // characters is the check for functions that split a text into characters.
 func characters(args []cty.Value) (elements, bytes float64) {
@@ -200,7 +215,7 @@ func jsonCost(s string) float64 {
 				i++
 			}
 		case c == '[' || c == '{':
-			if depth++; depth > maxLevels {
+			if depth++; depth > MaxLevels {
 				return 2 * maxText
 			}
 		case c == ']' || c == '}':

@@ -181,11 +181,11 @@ func (ev *evaluator) elements(e hcl.Expression) ([]element, diag.List) {
 // localName returns the name if e is exactly local.name.
 func localName(e hcl.Expression) string {
 	t, diags := hcl.AbsTraversalForExpr(e)
-	if diags.HasErrors() || len(t) != 2 || t.RootName() != "local" {
+	if diags.HasErrors() || len(t) != 2 || baseOf(t.RootName()) != "local" {
 		return ""
 	}
 	name, _ := member(t[1])
-	return name
+	return t.RootName() + "." + name
 }
 
 func (ev *evaluator) evaluateElements(e hcl.Expression) ([]element, diag.List) {

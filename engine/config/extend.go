@@ -183,8 +183,8 @@ func readBase(t text, list []text, a *hcl.Attribute, from *local.Files) (name st
 		return "", nil, diag.List{diag.Error(a.Expr.Range(), summary, format, args...)}
 	}
 	name = filepath.Join(filepath.Dir(t.name), filepath.FromSlash(written))
-	if written == "" || filepath.IsAbs(filepath.FromSlash(written)) || !filepath.IsLocal(name) {
-		return fail("Base outside the folder", "%q is not a file in the pipeline's folder or below it; write a relative path, such as extends = \"base.hcl\".", written)
+	if written == "" || filepath.IsAbs(filepath.FromSlash(written)) {
+		return fail("Base outside the folder", "%q is not a relative path; write one, such as extends = \"base.hcl\".", written)
 	}
 	if slices.ContainsFunc(list, func(t text) bool { return t.name == name }) {
 		var chain []string

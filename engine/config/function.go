@@ -17,9 +17,10 @@ import (
 )
 
 // Functions returns the functions of the language by name: go-cty's standard library
-// under Terraform's names, try and can, and added ones.
+// under Terraform's names, more of Terraform's, try and can, and added ones.
 func Functions(added map[string]function.Function) map[string]function.Function {
 	all := maps.Clone(standard)
+	maps.Copy(all, terraform)
 	maps.Copy(all, added)
 	return all
 }

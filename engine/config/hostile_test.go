@@ -21,6 +21,10 @@ func TestHostileExpressions(t *testing.T) {
 		return b.String()
 	}
 	big := `s = join("", [for i in range(10000) : "abcdefghij"])` + "\n"
+	aliases := `a0: &a0 [x]\n`
+	for i := range 30 {
+		aliases += fmt.Sprintf(`a%d: &a%[1]d [*a%d, *a%[2]d]\n`, i+1, i)
+	}
 	slow := []string{"lookup", "flatten", "nested for", "filtered for", "splat", "characters", "try", "nested try", "template", "texts"}
 	for name, text := range map[string]string{
 		"range": `x = range(10000000)`, "try": `x = try([for a in range(100000) : [for b in range(100000) : 1]], 1)`,
@@ -38,7 +42,10 @@ func TestHostileExpressions(t *testing.T) {
 		"types":  `x = tolist([for i in range(20000) : { "k${i}" = 1 }])`, "characters": big + `x = [for i in range(10000) : strlen(local.s)]`,
 		"remainder": `x = 1e999999999 % 7`, "number": `x = "${1e99999999}"`, "small number": `x = 1e-99999999 + 1`, "rounded": `x = ceil(1.5e99999999)`,
 		"written number": `x = tonumber("1e99999999")`, "product of numbers": `x = ` + strings.Repeat("1e300 * ", 50) + "1", "long number": `x = join("", [for i in range(10000) : "12345678"]) + 1`,
-		"deep": `x = ` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "nested try": `x = ` + strings.Repeat("try(", 40) + "[for a in range(100000) : [for b in range(100000) : 1]]" + strings.Repeat(")", 40),
+		"YAML": `x = yamldecode("` + aliases + `")`, "YAML text": big + `x = yamldecode("a: &a \"${local.s}\"\nb: [` + strings.Repeat("*a, ", 5000) + `]")`,
+		"YAML levels": `x = yamldecode("` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `")`, "many digests": big + `x = [for i in range(100000) : sha256(local.s)]`,
+		"many sums": "y = range(100000)\nx = [for i in range(100000) : sum(local.y)]",
+		"deep":      `x = ` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), "nested try": `x = ` + strings.Repeat("try(", 40) + "[for a in range(100000) : [for b in range(100000) : 1]]" + strings.Repeat(")", 40),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if slices.Contains(slow, name) && os.Getenv("MLEFLOW_HOSTILE") == "" {

@@ -74,7 +74,7 @@ func (p *Pipeline) Values(in Inputs) (map[string]cty.Value, diag.List) {
 			if g.byUser {
 				p.give(val)
 			}
-			more = p.validate(v, v.marked(val))
+			more = p.validate("var", v, v.marked(val))
 		}
 		diags = append(diags, more...)
 		val = v.marked(val)
@@ -246,9 +246,9 @@ func (v *Variable) marked(val cty.Value) cty.Value {
 	return val
 }
 
-func (p *Pipeline) validate(v *Variable, val cty.Value) (diags diag.List) {
+func (p *Pipeline) validate(root string, v *Variable, val cty.Value) (diags diag.List) {
 	ctx := &hcl.EvalContext{
-		Variables: map[string]cty.Value{"var": cty.ObjectVal(map[string]cty.Value{v.Name: val})},
+		Variables: map[string]cty.Value{root: cty.ObjectVal(map[string]cty.Value{v.Name: val})},
 		Functions: p.funcs,
 	}
 	for _, rule := range v.Validations {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,22 +70,33 @@ func Parse(path string, src []byte, opts Options) (*Pipeline, diag.List) {
 	}
 	p.funcs = p.budget.Functions(Functions(opts.Functions))
 	maps.Copy(p.funcs, localFunctions(p.local, p.funcs, p.budget))
-	files, diags := reader{from: p.local, budget: p.budget}.texts(path, src)
+	r := reader{from: p.local, budget: p.budget}
+	files, diags := r.texts(path, src)
 	for _, f := range files {
 		p.Files[f.path] = f.file
 	}
 	if diags.HasErrors() {
 		return p, diags
 	}
-	l := loader{p: p, opts: opts, diags: diags}
+	l := loader{p: p, opts: opts, diags: diags, files: r, modules: map[string]*module{}}
+	l.read(files)
+	return p, l.link()
+}
+
+// read reads the blocks of files, which are the pipeline's or those of a module.
+func (l *loader) read(files []text) {
+	modules := slices.ContainsFunc(files, func(f text) bool { return bytes.Contains(f.file.Bytes, []byte("module")) })
 	for _, f := range files {
+		l.dir = filepath.Dir(f.name)
+		if modules || l.in != nil {
+			l.in.qualify(f.file.Body)
+		}
 		content, more := f.file.Body.Content(fileSchema)
 		l.add(explainBlocks(f.file.Body, more))
 		for _, block := range content.Blocks {
-			blockReaders[block.Type](&l, block)
+			readBlock(l, block)
 		}
 	}
-	return p, l.link()
 }
 
 // recorded are the files of the folder of the pipeline at path, as a past run
@@ -100,6 +112,7 @@ func newPipeline(path string, opts Options) *Pipeline {
 		Files:     diag.Sources{},
 		Settings:  map[string]hcl.Expression{},
 		Variables: map[string]*Variable{},
+		folders:   map[string]string{"path": "."},
 		named:     map[string]map[string]*node{"local": {}, "model": {}, "agent": {}, "output": {}},
 		byAddr:    map[addr.Step]*Step{},
 		budget:    &bounded.Budget{},
@@ -144,7 +157,7 @@ func explainBlocks(body hcl.Body, diags diag.List) diag.List {
 		if !slices.ContainsFunc(fileSchema.Blocks, func(s hcl.BlockHeaderSchema) bool {
 			return s.Type == b.Type || diag.Nearest(b.Type, []string{s.Type}) != ""
 		}) {
-			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, model, agent, step, evaluate, output and notify blocks.")
+			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, model, agent, step, module, evaluate, output and notify blocks.")
 		}
 	}
 	return diags
@@ -164,12 +177,23 @@ type loader struct {
 	p     *Pipeline
 	opts  Options
 	diags diag.List
+	files reader
+	// in is the module whose files are read, or nil, and dir the folder of the file,
+	// relative to the pipeline's.
+	in  *module
+	dir string
+	// modules are those so far by name, and moduleBytes the size of their files.
+	modules     map[string]*module
+	moduleBytes int
 }
 
-// blockReaders read the blocks of a file, by their type.
-var blockReaders = map[string]func(*loader, *hcl.Block){
-	"mleflow": (*loader).settings, "variable": (*loader).variable, "locals": (*loader).locals, "model": (*loader).model,
-	"agent": (*loader).agent, "step": (*loader).step, "evaluate": (*loader).evaluate, "output": (*loader).output, "notify": (*loader).notify,
+// readBlock reads a block of a file by its type.
+func readBlock(l *loader, b *hcl.Block) {
+	read := map[string]func(*loader, *hcl.Block){
+		"mleflow": (*loader).settings, "variable": (*loader).variable, "locals": (*loader).locals, "model": (*loader).model, "agent": (*loader).agent, "step": (*loader).step,
+		"module": (*loader).module, "evaluate": (*loader).evaluate, "output": (*loader).output, "notify": (*loader).notify,
+	}
+	read[b.Type](l, b)
 }
 
 func (l *loader) add(diags diag.List) { l.diags = append(l.diags, diags...) }
@@ -209,12 +233,30 @@ func position(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.St
 // declare declares what is referred to by a root and a name, unless the name is taken.
 // what says what it is, at the place of the name.
 func (l *loader) declare(what string, at hcl.Range, n *node) bool {
-	if old := l.p.named[n.root][n.name]; old != nil {
-		l.duplicate(what, n.name, at, old.at)
+	for root, all := range l.p.named { // the name of an agent or a model is in keys, wherever it is declared
+		old := all[n.name]
+		switch {
+		case old == nil || baseOf(root) != n.root:
+			continue
+		case root == l.in.root(n.root):
+			l.duplicate(what, n.name, at, old.at)
+		case n.block != nil:
+			l.fail(at, "Duplicate "+what, "The pipeline has the %s %q already, at %s: its name is in results, so modules cannot have another. Declare it once, and pass it to modules as a variable.", what, n.name, position(old.at))
+		default:
+			continue
+		}
 		return false
 	}
-	l.p.named[n.root][n.name] = n
+	n.root = l.in.root(n.root)
+	l.enter(n)
 	return true
+}
+
+func (l *loader) enter(n *node) {
+	if l.p.named[n.root] == nil {
+		l.p.named[n.root] = map[string]*node{}
+	}
+	l.p.named[n.root][n.name] = n
 }
 
 // nested reads nested blocks, each of which there can be once, by their types, or
@@ -279,7 +321,15 @@ func (l *loader) explainAttempt(agent *hcl.Block, wrong hcl.Diagnostics) {
 func (l *loader) output(b *hcl.Block) {
 	name := l.name("output", b)
 	content, _ := l.content(b, schemas[b.Type])
-	if !l.declare("output", b.LabelRanges[0], &node{root: "output", name: name, at: b.DefRange}) {
+	n := &node{root: "output", name: name, at: b.DefRange}
+	if !l.declare("output", b.LabelRanges[0], n) {
+		return
+	}
+	if a := content.Attributes["value"]; l.in != nil && a != nil {
+		n.exprs, n.value = []hcl.Expression{a.Expr}, func(ev *evaluator) (cty.Value, diag.List) { return ev.alone(a.Expr) }
+		for _, nested := range content.Blocks {
+			l.outside(nested)
+		}
 		return
 	}
 	o := &Output{Name: name, Range: b.DefRange}

@@ -24,7 +24,7 @@ func (l *loader) step(b *hcl.Block) {
 			diag.DidYouMean(b.Labels[0], l.opts.Kinds.Names()), strings.Join(l.opts.Kinds.Names(), ", "))
 		return
 	}
-	s := newStep(kind, l.name("step", b), b.DefRange, nil)
+	s := newStep(kind, l.in.qualified(l.name("step", b)), b.DefRange, nil)
 	if old := l.p.byAddr[s.Addr]; old != nil {
 		l.duplicate("step", s.Addr.String(), b.DefRange, old.Range)
 		return

@@ -44,7 +44,10 @@ type Pipeline struct {
 	Outputs []*Output
 	Notify  []Notify
 
-	// named are the local values, models, agents and outputs by root and name.
+	// folders are the values of path.module, by root.
+	folders map[string]string
+	// named are the local values, models, agents and outputs by root and name, and the
+	// variables of modules.
 	named  map[string]map[string]*node
 	kinds  *step.Registry
 	byAddr map[addr.Step]*Step
@@ -56,8 +59,12 @@ type Pipeline struct {
 
 // Written returns an argument of all blocks of a type, "model" or "agent", that have it.
 func (p *Pipeline) Written(blockType, arg string) (all []hcl.Expression) {
-	for _, n := range p.named[blockType] {
-		all = append(all, written(n.block.Args[arg])...)
+	for root, nodes := range p.named {
+		for _, n := range nodes {
+			if baseOf(root) == blockType {
+				all = append(all, written(n.block.Args[arg])...)
+			}
+		}
 	}
 	return all
 }

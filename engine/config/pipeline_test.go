@@ -194,7 +194,7 @@ func TestMistakes(t *testing.T) {
 		{"no such attribute", "step \"source\" \"x\" {\n for_each = { k = { name = 1 } }\n id = each.value.nam\n}", nil, []string{`no element "nam" in each.value`, `Did you mean "name"`, `step.source.x["k"]`}},
 		{"no such element", "locals {\n l = [\"a\"]\n m = local.l[2]\n}", nil, []string{"no element [2]", "local.l has 1"}},
 		{"hidden keys", "variable \"k\" {\n sensitive = true\n default = { s3cret = 1 }\n}\noutput \"o\" { value = var.k[\"b\"] }", nil, []string{"details are left out"}},
-		{"Terraform's folder", "locals { x = path.module }", nil, []string{`no attribute of path "module"`, "path.pipeline"}},
+		{"Terraform's folder", "locals { x = path.root }", nil, []string{`no attribute of path "root"`, "path.pipeline"}},
 		{"several arguments on one line", "variable \"k\" { type = string  default = \"a\" }", nil, []string{"on its own line"}},
 		{"text not closed", "locals {\n a = \"b\n}\n", nil, []string{"quotation mark is missing"}},
 		{"nested wrong type", "agent \"a\" { command = [\"a\", [\"b\"]] }", nil, []string{"command[1] of an agent must be string, not a list"}},

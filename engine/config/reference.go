@@ -74,7 +74,13 @@ func sortedExprs(m map[string]hcl.Expression) []hcl.Expression {
 
 // nodes lists all nodes: locals, models and agents by name, steps as in the file.
 func (p *Pipeline) nodes() (all []node) {
-	for _, root := range []string{"local", "model", "agent"} {
+	roots := []string{"local", "model", "agent"}
+	for _, root := range slices.Sorted(maps.Keys(p.named)) {
+		if strings.Contains(root, ".") { // of modules
+			roots = append(roots, root)
+		}
+	}
+	for _, root := range roots {
 		for _, name := range slices.Sorted(maps.Keys(p.named[root])) {
 			all = append(all, *p.named[root][name])
 		}
@@ -127,17 +133,27 @@ func (l *loader) checkExpr(e hcl.Expression, each bool) {
 	}
 }
 
-var roots = []string{"var", "local", "model", "agent", "step", "each", "path"}
+var roots = []string{"var", "local", "model", "agent", "step", "module", "each", "path"}
 
 func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 	r := t.SourceRange()
-	switch t.RootName() {
-	case "var":
+	root := t.RootName()
+	of, inModule := p.named[root], strings.Contains(root, ".")
+	switch base := baseOf(root); {
+	case root == "var":
 		return checkMember(t, "variable", p.Variables, "Declare it with: variable %q { … }")
-	case "local":
-		return checkMember(t, "local value", p.named["local"], "Declare %q in a locals block.")
-	case "model", "agent":
-		return checkMember(t, t.RootName(), p.named[t.RootName()], "Declare it with: "+t.RootName()+" %q { … }")
+	case base == "local":
+		return checkMember(t, "local value", of, "Declare %q in a locals block.")
+	case base == "model" || base == "agent" || base == "var":
+		return checkMember(t, strings.Replace(base, "var", "variable", 1), of, "Declare it with: "+strings.Replace(base, "var", "variable", 1)+" %q { … }")
+	case base == "output" && inModule && of == nil:
+		return diag.List{diag.Error(r, "Reference to undeclared module", "There is no %s.", strings.TrimSuffix(root, ".output"))}
+	case base == "output" && inModule:
+		return checkMember(t, "output of the module", of, "Declare it in the module with: output %q { … }")
+	case base == "path":
+		return checkMember(t, "attribute of path", map[string]bool{"module": true, "pipeline": true}, "path.pipeline is the folder of the pipeline file, path.module the relative path from there to the folder of the module; there is no path.%s.")
+	}
+	switch root {
 	case "step":
 		_, diags := p.stepOf(t)
 		return diags
@@ -146,11 +162,9 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 			return diag.List{diag.Error(r, "each without for_each", "each.key and each.value exist only in the arguments of a step that has for_each, and of an agent that has for_each or matrix.")}
 		}
 		return checkMember(t, "attribute of each", map[string]bool{"key": true, "value": true}, "")
-	case "path":
-		return checkMember(t, "attribute of path", map[string]bool{"pipeline": true}, "Instead of %q, write path.pipeline, the folder of the pipeline file.")
 	}
 	return diag.List{diag.Error(r, "Unknown reference",
-		"There is nothing called %q here.%s A reference starts with var, local, model, agent, step, each or path; a string must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
+		"There is nothing called %q here.%s A reference starts with var, local, model, agent, step, module, each or path; a string must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
 }
 
 func checkMember[V any](t hcl.Traversal, what string, all map[string]V, remedy string) diag.List {

@@ -119,6 +119,10 @@ var Blocks = []BlockDoc{
 		optional("matrix", "Map from names to lists of strings, numbers or booleans: a sweep of all combinations, such as { lr = [0.1, 0.01], depth = [3, 5] }, with each.value.lr and each.value.depth. The keys are like \"depth=3,lr=0.1\"."),
 	}},
 	{Type: "step", Labels: []string{"kind", "name"}, Doc: "One step, or with for_each one for each element. Its outputs are referred to as step.kind.name.output, or step.kind.name[key].output.", Args: metaArgs},
+	{Type: "module", Labels: []string{"name"}, Doc: "The blocks of other files as a part of the pipeline, with values for their variables; see [modules](#modules). The outputs of the module are used as module.name.output.", Args: []ArgDoc{
+		required("source", "The folder with the files *.hcl of the module, or one file, by a path relative to this file, such as \"../common\"."),
+		optional("NAME", "The value of the variable of that name in the module."),
+	}},
 	{Type: "evaluate", Labels: []string{"name"}, Doc: "A comparison of two agents that runs only the attempts that its answer needs; see [the cheapest answer](#the-cheapest-answer). A pipeline has at most one.", Args: []ArgDoc{
 		required("agents", "The names of two agents, as in the label agent of the graded attempts: [\"mine\", \"baseline\"]."),
 		required("over", "The step block that grades the attempts, such as step.grade.score, with for_each over agents, competitions and seeds."),

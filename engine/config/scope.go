@@ -32,8 +32,12 @@ type evaluator struct {
 }
 
 // bind evaluates a local, a model or an agent.
-func (ev *evaluator) bind(n node) (diags diag.List) {
-	ev.values[n.root][n.name], diags = n.value(ev)
+func (ev *evaluator) bind(n node) diag.List {
+	v, diags := n.value(ev)
+	if ev.values[n.root] == nil {
+		ev.values[n.root] = map[string]cty.Value{}
+	}
+	ev.values[n.root][n.name] = v
 	return diags
 }
 
@@ -46,28 +50,35 @@ func (ev *evaluator) alone(e hcl.Expression) (cty.Value, diag.List) {
 // block with many instances only costs those who use it.
 func (ev *evaluator) scope(exprs []hcl.Expression) *hcl.EvalContext {
 	steps := map[string]map[string]cty.Value{}
-	locals := map[string]cty.Value{}
+	locals := map[string]map[string]cty.Value{}
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: ev.pipeline.funcs}
 	for t := range traversals(exprs) {
-		switch t.RootName() {
-		case "var":
-			ctx.Variables["var"] = cty.ObjectVal(ev.vars)
+		switch root := t.RootName(); baseOf(root) {
 		case "agent", "model":
-			ctx.Variables[t.RootName()] = cty.ObjectVal(ev.values[t.RootName()])
-		case "local":
-			for _, name := range memberNodes(t, "", ev.values["local"]) {
-				if v, ok := ev.values["local"][name]; ok {
-					locals[name] = v
+			ctx.Variables[root] = cty.ObjectVal(ev.values[root])
+		case "var", "local", "output":
+			if root == "var" {
+				ctx.Variables[root] = cty.ObjectVal(ev.vars)
+				continue
+			}
+			if locals[root] == nil {
+				locals[root] = map[string]cty.Value{}
+			}
+			for _, name := range memberNodes(t, "", ev.values[root]) {
+				if v, ok := ev.values[root][name]; ok {
+					locals[root][name] = v
 				}
 			}
 		case "path":
-			ctx.Variables["path"] = cty.ObjectVal(map[string]cty.Value{"pipeline": cty.StringVal(folderOf(ev.pipeline.Path))})
+			ctx.Variables[root] = cty.ObjectVal(map[string]cty.Value{"pipeline": cty.StringVal(folderOf(ev.pipeline.Path)), "module": cty.StringVal(ev.pipeline.folders[root])})
 		case "step":
 			ev.addStep(steps, t)
 		}
 	}
-	if len(locals) > 0 {
-		ctx.Variables["local"] = cty.ObjectVal(locals)
+	for root, values := range locals {
+		if len(values) > 0 {
+			ctx.Variables[root] = cty.ObjectVal(values)
+		}
 	}
 	if len(steps) > 0 {
 		byKind := make(map[string]cty.Value, len(steps))

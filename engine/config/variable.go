@@ -22,6 +22,12 @@ import (
 func (l *loader) settings(b *hcl.Block) {
 	before := len(l.diags)
 	content, _ := l.content(b, schemas[b.Type])
+	for name, a := range content.Attributes {
+		if l.in != nil && name != "required_version" {
+			l.fail(a.NameRange, "Not in a module", "A module sets only required_version. Write %s in the pipeline.", name)
+			return
+		}
+	}
 	l.p.RemoteCache = cmp.Or(l.text(literalString(content.Attributes["remote_cache"])), l.p.RemoteCache)
 	for _, name := range stepSettings {
 		if a := content.Attributes[name]; a != nil {
@@ -51,11 +57,15 @@ func (l *loader) settings(b *hcl.Block) {
 func (l *loader) variable(b *hcl.Block) {
 	name := l.name("variable", b)
 	content, _ := l.content(b, schemas[b.Type])
-	v := l.p.Variables[name]
+	vars := l.p.Variables
+	if l.in != nil {
+		vars = l.in.vars
+	}
+	v := vars[name]
 	switch {
 	case v == nil:
 		v = &Variable{Name: name, Type: cty.DynamicPseudoType, Default: cty.NilVal, plain: true}
-		l.p.Variables[name] = v
+		vars[name] = v
 	case v.Range.Filename == b.DefRange.Filename:
 		l.duplicate("variable", name, b.LabelRanges[0], v.Range)
 		return

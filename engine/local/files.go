@@ -18,6 +18,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -325,6 +326,11 @@ func (f *Files) Source(path string) (string, error) {
 // shipped files.
 func (f *Files) Sources(from, pattern string) ([]string, error) {
 	dir := path.Dir(filepath.ToSlash(from))
+	if strings.HasPrefix(pattern, "../") {
+		above, rest := doublestar.SplitPattern(pattern)
+		a, err := f.List(path.Join(dir, above), rest)
+		return lists.Of(a.List, func(name string) string { return path.Join(above, name) }), err
+	}
 	if !f.IsShipped(from) || !doublestar.ValidatePattern(pattern) {
 		a, err := f.List(dir, pattern)
 		return a.List, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -118,6 +119,35 @@ func (l *Library) name(folders []config.NamedFolder) {
 		from := fmt.Sprintf("%s:%d", f.Range.Filename, f.Range.Start.Line)
 		l.Named = append(l.Named, competitions.Folder{Path: f.Path, From: from})
 	}
+}
+
+// competitionFunctions are the functions of pipelines about a catalog.
+func competitionFunctions(catalog *competitions.Catalog) map[string]function.Function {
+	return map[string]function.Function{"competition": factsFunc(catalog), "competitions": competitionsFunc(catalog)}
+}
+
+// factsFunc returns competition("id"): the facts of its definition.
+func factsFunc(catalog *competitions.Catalog) function.Function {
+	ty := cty.Object(map[string]cty.Type{"id": cty.String, "title": cty.String, "category": cty.String, "complexity": cty.String, "modality": cty.String,
+		"metric": cty.String, "lower_is_better": cty.Bool, "size_gb": cty.Number, "teams": cty.Number})
+	return function.New(&function.Spec{
+		Description: "Returns the facts of a competition as an object: id, title, category, complexity, modality (the kind of data that the category means: audio, image, signal, tabular, text, video or other), metric, lower_is_better, size_gb (of the download in units of 10⁹ bytes; null if it is not known) and teams (of the human leaderboard). Example: gpus = competition(each.value).modality == \"image\" ? 1 : 0.",
+		Params:      []function.Parameter{{Name: "id", Type: cty.String}},
+		Type:        function.StaticReturnType(ty),
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			d, err := catalog.Get(args[0].AsString())
+			if err != nil {
+				return cty.NilVal, function.NewArgError(0, err)
+			}
+			size := cty.NullVal(cty.Number)
+			if d.Facts.SizeGB != 0 { // as it is written: 0.036, not the nearest binary number
+				size = cty.MustParseNumberVal(strconv.FormatFloat(d.Facts.SizeGB, 'f', -1, 64))
+			}
+			return cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(d.ID), "title": cty.StringVal(d.Title), "category": cty.StringVal(d.Category),
+				"complexity": cty.StringVal(string(d.Complexity)), "modality": cty.StringVal(d.Modality()), "metric": cty.StringVal(d.Facts.MetricName),
+				"lower_is_better": cty.BoolVal(d.Medals.LowerIsBetter), "size_gb": size, "teams": cty.NumberIntVal(int64(len(d.Medals.Scores)))}), nil
+		},
+	})
 }
 
 // competitionsFunc returns competitions("low", …): the identifiers of the

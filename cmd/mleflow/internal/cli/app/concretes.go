@@ -94,7 +94,7 @@ func (a *App) Concretes() (*Parts, error) {
 	}
 	return &Parts{
 		Kinds:     step.NewRegistry(kinds...),
-		Functions: map[string]function.Function{"competitions": competitionsFunc(catalog)}, Runtimes: runtimes,
+		Functions: competitionFunctions(catalog), Runtimes: runtimes,
 	}, nil
 }
 

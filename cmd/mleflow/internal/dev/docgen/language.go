@@ -50,9 +50,32 @@ func languagePage(added map[string]function.Function) []byte {
 		names = append(names, name+"("+paramNames(f)+")")
 	}
 	slices.Sort(names)
-	p.text("They do what they do in Terraform, with these differences. `coalesce` returns the first argument that is not null, an empty string included. `index` returns the element with a key. `lookup` needs its default. `strlen` counts characters, as `length` of a string does. `replace` takes no regular expressions; `regexreplace` does.")
+	p.text("They do what they do in Terraform, with the exceptions [below](#differences-from-terraform).")
 	p.text(code(strings.Join(names, "`, `")) + ".")
+	p.differing()
 	return p.bytes()
+}
+
+// differing documents what differs from Terraform.
+func (p *page) differing() {
+	p.heading(2, "Differences from Terraform")
+	p.text("`regexreplace` and `strlen`, which counts characters as `length` does, are ours. `file` gives content, which is a string where one is needed. `for_each` takes lists, too, and there is no `count`: `for_each = { for i in range(n) : tostring(i) => i }`. `path.pipeline` is what Terraform calls `path.module`.")
+	value := func(s string) string {
+		if s == "" {
+			return "error"
+		}
+		return code(s)
+	}
+	var rows [][]string
+	for _, d := range differences {
+		rows = append(rows, []string{strings.TrimPrefix(code(strings.Join(strings.Fields(d.Blocks), " "))+": "+code(d.Expr), ": "), value(d.Terraform), value(d.Here), d.Why})
+	}
+	p.table([]string{"Expression", "Terraform", "Here", "Why"}, rows)
+	rows = nil
+	for _, row := range leftOut {
+		rows = append(rows, []string{"`" + strings.ReplaceAll(row.names, " ", "`, `") + "`", row.why})
+	}
+	p.table([]string{"Terraform's functions that are left out", "Why, or what to write"}, rows)
 }
 
 // extending documents the argument extends of the block mleflow.
