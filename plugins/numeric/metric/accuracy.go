@@ -11,6 +11,7 @@ var accuracy = Metric{
 	Doc: `Share of rows whose prediction equals the truth.
 Numbers compare by value (3.0 equals 3, true equals 1), strings exactly. Strings against numbers score 0, or have no score if both columns hold at most two distinct values. Floats that are not integers, missing cells and infinities have no score.`,
 	Source: "scikit-learn 1.5 accuracy_score",
+	Kaggle: Aliases{"Categorization Accuracy": nil},
 	New:    accuracyScorer(false),
 }
 

@@ -37,7 +37,17 @@ func TestAllIsComplete(t *testing.T) {
 	if diff := cmp.Diff(declared, len(All().List())); diff != "" || declared == 0 {
 		t.Errorf("metrics declared and listed differ:\n%s", diff)
 	}
+	kaggle := map[string]string{}
+	for _, name := range Absent {
+		kaggle[name] = "Absent"
+	}
 	for _, m := range All().List() {
+		for name, args := range m.Kaggle {
+			if _, err := All().Build(m.Name, args); err != nil || kaggle[name] != "" {
+				t.Errorf("metric %s: Kaggle's %q: %v; also at %q", m.Name, name, err, kaggle[name])
+			}
+			kaggle[name] = m.Name
+		}
 		if m.Doc == "" || m.Source == "" || strings.ToLower(m.Name) != m.Name || strings.ContainsAny(m.Name, " -") {
 			t.Errorf("metric %q lacks documentation or has a bad name", m.Name)
 		}
@@ -101,6 +111,14 @@ func TestRegistryRefusesDuplicates(t *testing.T) {
 var someArgs = map[string]Args{
 	"f1":                     {"average": "macro"},
 	"map_at_k":               {"k": 3.0},
+	"precision":              {"average": "binary"},
+	"recall":                 {"average": "weighted"},
+	"jaccard":                {"average": "micro"},
+	"ndcg":                   {"group": "g"},
+	"c_index":                {"event": "x1"},
+	"mask_iou":               {"pixels": 30.0},
+	"wrmsse":                 {"levels": []string{"g"}, "history": []string{"x0", "x1"}, "weight": "x1"},
+	"crps":                   {"value": "x1"},
 	"log_mae":                {"group": "g"},
 	"haversine_quantiles":    {"group": "g"},
 	"bias_auc":               {"identities": []string{"x0", "x1"}},

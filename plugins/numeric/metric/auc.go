@@ -15,15 +15,22 @@ import (
 var rocAUC = Metric{
 	Name: "roc_auc", Better: Higher,
 	Doc: `Area under the ROC curve: the probability that a positive row ranks above a negative one; ties count half.
-The greater true value is positive. Several targets are averaged without weights. Missing or infinite predictions and a truth of one value have no score; any finite number is fine unless a require rule says otherwise. Several columns are one array: unless all hold integers of one kind, integers are rounded to doubles.`,
+The greater true value is positive. Several targets are averaged without weights. Missing or infinite predictions and a truth of one value have no score; any finite number is fine unless a require rule says otherwise. Several columns are one array: unless all hold integers of one kind, integers are rounded to doubles. With max_fpr, the area up to this false positive rate is standardized: 0.5 is chance, 1 is best.`,
 	Source: "scikit-learn 1.5 roc_auc_score (average=\"macro\")",
-	Params: []Param{{Name: "by_column", Kind: BoolParam, Default: false, Doc: "each column is an array of its own, so that no integers are rounded"}},
+	Params: []Param{
+		{Name: "by_column", Kind: BoolParam, Default: false, Doc: "each column is an array of its own, so that no integers are rounded"},
+		{Name: "max_fpr", Kind: NumberParam, Default: 1.0, Doc: "the false positive rate up to which the area counts"},
+	},
+	Kaggle: Aliases{"Area Under Receiver Operating Characteristic Curve": nil, "Mean Columnwise AUC": nil, "Partial AUC": {"max_fpr": 0.2}},
 	New: func(a Args) (Scorer, error) {
-		return func(in Input) (Score, error) { return scoreAUC(in, a.bool("by_column")) }, nil
+		if most := a.number("max_fpr"); !(most > 0 && most <= 1) {
+			return nil, fmt.Errorf("max_fpr = %v is not above 0 and at most 1", most)
+		}
+		return func(in Input) (Score, error) { return scoreAUC(in, a.bool("by_column"), a.number("max_fpr")) }, nil
 	},
 }
 
-func scoreAUC(in Input, alone bool) (Score, error) {
+func scoreAUC(in Input, alone bool, most float64) (Score, error) {
 	return eachPair(in, func(p pair, all []pair) (float64, error) {
 		truth, err := twoClasses(p.truth)
 		if err != nil {
@@ -33,7 +40,7 @@ func scoreAUC(in Input, alone bool) (Score, error) {
 		if err != nil {
 			return 0, err
 		}
-		return aucOf(truth, scores)
+		return aucUpTo(most, truth, scores)
 	})
 }
 
@@ -94,7 +101,10 @@ func twoIntegers(c *table.Column) []bool {
 // distinct scores, points on a straight line left out, exactly as scikit-learn
 // 1.5 computes it. Scores must be finite; -0 equals 0. Both classes must
 // occur.
-func aucOf(truth []bool, scores []float64) (float64, error) {
+func aucOf(truth []bool, scores []float64) (float64, error) { return aucUpTo(1, truth, scores) }
+
+// aucUpTo is aucOf, or with less than 1 the standardized area up to this false positive rate.
+func aucUpTo(most float64, truth []bool, scores []float64) (float64, error) {
 	if len(truth) != len(scores) {
 		return 0, unscorable("%d scores for %d rows", len(scores), len(truth))
 	}
@@ -108,7 +118,12 @@ func aucOf(truth []bool, scores []float64) (float64, error) {
 	} else {
 		both(func() { radixSort(positive) }, func() { radixSort(negative) })
 	}
-	return areaUnderCurve(positive, negative), nil
+	area := areaUnderCurve(positive, negative, most)
+	if most < 1 {
+		least := float64(0.5 * float64(most*most))
+		area = float64(0.5 * (1 + (area-least)/(most-least)))
+	}
+	return area, nil
 }
 
 // splitKeys returns the scores of each class as integers of the same order.
@@ -143,14 +158,23 @@ func sortKey(v float64) uint64 {
 // corner is a point of the ROC curve in rows.
 type corner struct{ negative, positive int }
 
-// areaUnderCurve adds the trapezoids between the points of the curve, scaled
-// to the unit square.
-func areaUnderCurve(positive, negative []uint64) float64 {
+// areaUnderCurve adds the trapezoids between the points of the curve up to a
+// false positive rate, scaled to the unit square.
+func areaUnderCurve(positive, negative []uint64, most float64) float64 {
 	width, height := float64(len(negative)), float64(len(positive))
 	lastX, lastY := 0.0, 0.0
 	var area summer
 	walkCurve(positive, negative, func(c corner) {
 		x, y := float64(c.negative)/width, float64(c.positive)/height
+		if x > most {
+			if lastX > most {
+				return
+			}
+			cut := float64((y-lastY)/(x-lastX)*(most-lastX)) + lastY // numpy.interp
+			area.add(float64((most-lastX)*(cut+lastY)) / 2)
+			lastX = x
+			return
+		}
 		area.add(float64((x-lastX)*(y+lastY)) / 2)
 		lastX, lastY = x, y
 	})
@@ -265,6 +289,7 @@ Predictions, truth and identities become 0 or 1 at the threshold 0.5; missing is
 	Source:       "Borkan et al. 2019; metric of the Jigsaw unintended bias competition with scikit-learn 1.5",
 	Params:       []Param{{Name: "identities", Kind: TextsParam, Doc: "columns of the answers"}},
 	Placeholders: Placeholders{"identities": {"0", "0", "1", "1"}},
+	Kaggle:       Aliases{"Bias AUC": {"identities": []string{"male", "female"}}},
 	New: func(a Args) (Scorer, error) {
 		identities := a.texts("identities")
 		if len(identities) == 0 {
@@ -322,74 +347,4 @@ func subsetAUC(truth []bool, pred []float64, with []bool, keep func(positive, wi
 		}
 	}
 	return aucOf(t, p)
-}
-
-var weightedAUC = Metric{
-	Name: "weighted_auc", Better: Higher,
-	Doc: `Area under the ROC curve, divided by 1.4, in which true positive rates up to 0.4 count twice.
-The slices are 0 to 0.4 and 0.4 to 1; missing bounds are interpolated. A slice's area is by the trapezoid rule from its points, bounds included, and a last one at false positive rate 1 on its upper bound. A constant prediction scores 0.585714.`,
-	Source: "scikit-learn 1.5 roc_curve; metric of the ALASKA2 competition",
-	New:    func(Args) (Scorer, error) { return scoreWeightedAUC, nil },
-}
-
-func scoreWeightedAUC(in Input) (Score, error) {
-	p, err := in.single()
-	if err != nil {
-		return Score{}, err
-	}
-	truth, err := twoClasses(p.truth)
-	if err != nil {
-		return Score{}, err
-	}
-	scores, err := finiteFloats(p.pred)
-	if err != nil {
-		return Score{}, err
-	}
-	return Score{Value: weightedAUCOf(truth, scores)}, nil
-}
-
-// weightedAUCOf returns the area described at the metric weighted_auc. Both
-// classes must occur and scores be finite.
-func weightedAUCOf(truth []bool, scores []float64) float64 {
-	positive, negative := splitKeys(truth, scores)
-	slices.Sort(positive)
-	slices.Sort(negative)
-	x, y := []float64{0}, []float64{0}
-	walkCurve(positive, negative, func(c corner) {
-		x = append(x, float64(c.negative)/float64(len(negative)))
-		y = append(y, float64(c.positive)/float64(len(positive)))
-	})
-	x, y = insertRate(x, y, 0.4)
-	return (float64(sliceArea(x, y, 0, 0.4)*2) + sliceArea(x, y, 0.4, 1)) / (0.4*2.0 + 0.6)
-}
-
-// insertRate adds a point at true positive rate y0, unless there is one.
-func insertRate(x, y []float64, y0 float64) (xs, ys []float64) {
-	if slices.Contains(y, y0) {
-		return x, y
-	}
-	i := slices.IndexFunc(y, func(v float64) bool { return v > y0 })
-	if i < 1 {
-		return x, y
-	}
-	x0 := x[i-1] + float64((x[i]-x[i-1])*(y0-y[i-1]))/(y[i]-y[i-1])
-	return slices.Insert(x, i, x0), slices.Insert(y, i, y0)
-}
-
-func sliceArea(x, y []float64, low, high float64) float64 {
-	var areas []float64
-	lastX, lastY, begun := 0.0, 0.0, false
-	next := func(px, py float64) {
-		if begun {
-			areas = append(areas, float64((px-lastX)*(py+lastY))/2)
-		}
-		lastX, lastY, begun = px, py, true
-	}
-	for i := range x {
-		if low <= y[i] && y[i] <= high {
-			next(x[i], y[i]-low)
-		}
-	}
-	next(1, high-low)
-	return Sum(areas)
 }

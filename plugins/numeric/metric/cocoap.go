@@ -25,6 +25,7 @@ Lists of another length, words that are not numbers and missing cells have no sc
 		{Name: "corners", Kind: BoolParam, Default: false, Doc: "compare boxes by their corners and number them from 1, as COCO intends"},
 	},
 	Placeholders: Placeholders{"class": {"0", "1", "2"}, "x_min": {"0"}, "y_min": {"0"}, "x_max": {"1"}, "y_max": {"1"}},
+	Kaggle:       Aliases{"Mean Average Precision (boxes at an IoU)": {"overlap": 0.5, "corners": true}},
 	New: func(a Args) (Scorer, error) {
 		c := coco{class: a.text("class"), least: a.number("overlap"), corners: a.bool("corners")}
 		return c.score, nil

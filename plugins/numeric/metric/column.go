@@ -84,20 +84,37 @@ func differences[T int64 | float64](a, b []T) []T {
 	return out
 }
 
-// meanSquare returns the mean of the squares; those of integers wrap around.
-func (a numbers) meanSquare() float64 {
-	if a.ints != nil {
-		return meanInts(lists.Of(a.ints, func(x int64) int64 { return x * x }))
-	}
-	return Mean(lists.Of(a.floats, func(x float64) float64 { return x * x }))
+// squares returns the squares; those of integers wrap around.
+func (a numbers) squares() numbers {
+	return a.each(func(x int64) int64 { return x * x }, func(x float64) float64 { return x * x })
 }
 
-// meanSize returns the mean of the absolute values.
-func (a numbers) meanSize() float64 {
+// sizes returns the absolute values.
+func (a numbers) sizes() numbers {
+	return a.each(func(x int64) int64 { return max(x, -x) }, math.Abs)
+}
+
+func (a numbers) each(ofInt func(int64) int64, ofFloat func(float64) float64) numbers {
 	if a.ints != nil {
-		return meanInts(lists.Of(a.ints, func(x int64) int64 { return max(x, -x) }))
+		return numbers{ints: lists.Of(a.ints, ofInt)}
 	}
-	return Mean(lists.Of(a.floats, math.Abs))
+	return numbers{floats: lists.Of(a.floats, ofFloat)}
+}
+
+// average returns the mean, with weights if there are any, as numpy.average does.
+func (a numbers) average(weights []float64) float64 {
+	switch {
+	case weights != nil:
+		return weightedMean(a.asFloats(), weights)
+	case a.ints != nil:
+		return meanInts(a.ints)
+	}
+	return Mean(a.floats)
+}
+
+// weightedMean returns the mean as numpy.average does with weights.
+func weightedMean(v, weights []float64) float64 {
+	return Sum(table.Collect(len(v), func(i int) float64 { return float64(v[i] * weights[i]) })) / Sum(weights)
 }
 
 func (a numbers) asFloats() []float64 {

@@ -13,6 +13,7 @@ var pearson = Metric{
 	Doc: `Pearson's correlation coefficient. Several targets are averaged without weights.
 A constant column, or a missing or infinite value, on either side gives NaN, which is a score. Two rows give 1, 0 or -1. Norms are scaled against overflow; the last digit depends on the order of summation. Strings, also of digits, and booleans with missing cells have no score.`,
 	Source: "scipy 1.14 stats.pearsonr",
+	Kaggle: Aliases{"Pearson Correlation Coefficient": nil},
 	New:    func(Args) (Scorer, error) { return scorePearson, nil },
 }
 
@@ -21,6 +22,7 @@ var spearman = Metric{
 	Doc: `Spearman's correlation: Pearson's coefficient of ranks, ties getting their average. Several targets are averaged without weights.
 A constant column or a missing value on either side gives NaN, which is a score. Infinities rank first and last. Strings, and numbers among them, rank by code points.`,
 	Source: "scipy 1.13 stats.spearmanr",
+	Kaggle: Aliases{"Mean Columnwise Spearman": nil},
 	New:    func(Args) (Scorer, error) { return scoreSpearman, nil },
 }
 
@@ -29,6 +31,7 @@ var matthews = Metric{
 	Doc: `Matthews correlation coefficient of two or more classes (Gorodkin's R_K); 0 if one side is constant.
 Floats that are not integers, strings against numbers, missing cells and infinities have no score.`,
 	Source: "Gorodkin 2004; scikit-learn 1.5 matthews_corrcoef",
+	Kaggle: Aliases{"Matthews Correlation Coefficient": nil},
 	New:    func(Args) (Scorer, error) { return ofLabels(scoreMatthews), nil },
 }
 

@@ -137,9 +137,7 @@ func pythonMaxOf(a, b float64) float64 {
 
 func pythonMax0(v float64) float64 { return pythonMaxOf(0, v) }
 
-// averagePrecision returns Σ (R_n - R_{n-1})·P_n over the distinct scores,
-// falling, without interpolation, as scikit-learn 1.5's
-// average_precision_score does. There must be a hit and a miss.
+// averagePrecision is precisionArea where there must be a miss.
 func averagePrecision(hits []bool, scores []float64) (float64, error) {
 	switch {
 	case slices.ContainsFunc(scores, func(v float64) bool { return v-v != 0 }):
@@ -147,7 +145,14 @@ func averagePrecision(hits []bool, scores []float64) (float64, error) {
 	case !slices.Contains(hits, false):
 		return 0, unscorable("average precision is undefined: every detection is correct")
 	}
-	order := rowsOf(len(hits))
+	return precisionArea(hits, scores), nil
+}
+
+// precisionArea returns Σ (R_n - R_{n-1})·P_n over the distinct scores,
+// falling, without interpolation, as scikit-learn 1.5's
+// average_precision_score does; 0 without a hit.
+func precisionArea(hits []bool, scores []float64) float64 {
+	order := rowsOf(len(scores))
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
 	var precision, recall []float64
 	right := 0
@@ -164,11 +169,11 @@ func averagePrecision(hits []bool, scores []float64) (float64, error) {
 	for i := range recall {
 		before := 0.0
 		if i > 0 {
-			before = recall[i-1] / float64(right)
+			before = quotient(recall[i-1], float64(right))
 		}
-		steps[len(steps)-1-i] = float64((recall[i]/float64(right) - before) * precision[i])
+		steps[len(steps)-1-i] = float64((quotient(recall[i], float64(right)) - before) * precision[i])
 	}
-	return Sum(steps), nil
+	return Sum(steps)
 }
 
 var pointInBoxF1 = Metric{

@@ -15,6 +15,7 @@ var kappa = Metric{
 Labels are both sides' values, sorted. A pair's weight is 0 or 1 ("none"), the distance ("linear") or the squared distance ("quadratic") of the labels' POSITIONS in that list, not of their values. A constant prediction against a varied truth scores 0; both sides constant and equal give NaN. Can be negative. If integers meet floats or integers beyond 63 bits, and the truth has a label that the prediction lacks, rows with integers that no double equals are left out. Floats that are not integers, strings against numbers, missing cells and infinities have no score.`,
 	Source: "Cohen 1968; scikit-learn 1.5 cohen_kappa_score(prediction, truth)",
 	Params: []Param{{Name: "weights", Kind: TextParam, Default: "none", OneOf: []string{"none", "linear", "quadratic"}, Doc: "how much a wrong label costs"}},
+	Kaggle: Aliases{"Quadratic Weighted Kappa": {"weights": "quadratic"}},
 	New: func(a Args) (Scorer, error) {
 		return ofLabels(func(p pair) (Score, error) { return scoreKappa(p, kappaWeights[a.text("weights")]) }), nil
 	},
@@ -30,18 +31,27 @@ var kappaWeights = map[string]kappaWeight{
 }
 
 func scoreKappa(p pair, weight kappaWeight) (Score, error) {
-	labels, values, err := encodeLabels(p.truth, p.pred)
+	a, b, count, err := confusable(p)
 	if err != nil {
 		return Score{}, err
 	}
-	if labels.count > maxLabels {
-		return Score{}, unscorable("there are %d different labels; at most %d are supported", labels.count, maxLabels)
+	if count > maxLabels {
+		return Score{}, unscorable("there are %d different labels; at most %d are supported", count, maxLabels)
 	}
-	a, b := labels.codes[1], labels.codes[0]
-	if values != nil && lacks(a, b, labels.count) {
-		a, b = placed(a, b, values)
+	return Score{Value: kappaOf(a, b, count, weight)}, nil
+}
+
+// confusable returns the labels of the rows that scikit-learn's confusion_matrix counts.
+func confusable(p pair) (pred, truth []int32, count int, err error) {
+	labels, values, err := encodeLabels(p.truth, p.pred)
+	if err != nil {
+		return nil, nil, 0, err
 	}
-	return Score{Value: kappaOf(a, b, labels.count, weight)}, nil
+	pred, truth = labels.codes[1], labels.codes[0]
+	if values != nil && lacks(pred, truth, labels.count) {
+		pred, truth = placed(pred, truth, values)
+	}
+	return pred, truth, labels.count, nil
 }
 
 // lacks reports whether b has a label that a has not.

@@ -9,6 +9,7 @@ var kendallTau = Metric{
 	Doc: `Kendall's tau over all rows, whose cells list words in order: 1 - 4·inversions / Σ n(n-1), with n words in a row.
 Inversions are of the true words' positions in the predicted list. A list of another length or without a true word has no score; nor has a file in which no row has two words.`,
 	Source: "Kendall 1938; metric of the AI4Code competition",
+	Kaggle: Aliases{"Kendall Tau": nil},
 	New:    func(Args) (Scorer, error) { return ofTexts(scoreKendall), nil },
 }
 

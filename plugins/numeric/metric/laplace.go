@@ -23,6 +23,7 @@ Of the answers (align = "position"), rows without truth are dropped and the last
 	},
 	Placeholders: Placeholders{"group": {"a"}},
 	Sparse:       true,
+	Kaggle:       Aliases{"Laplace Log Likelihood": {"confidence": "Confidence", "group": "Patient", "last": 3.0}},
 	New: func(a Args) (Scorer, error) {
 		l := laplaceScorer{confidence: a.text("confidence"), group: a.text("group"), last: int(a.number("last"))}
 		return l.score, nil

@@ -12,6 +12,7 @@ var levenshtein = Metric{
 	Name: "levenshtein", Better: Lower, Costly: true,
 	Doc:    `Mean Levenshtein distance: the fewest code points to insert, delete or replace.`,
 	Source: "Levenshtein 1966; Python package Levenshtein 0.25 distance",
+	Kaggle: Aliases{"Levenshtein Mean": nil},
 	New:    func(Args) (Scorer, error) { return ofTexts(scoreLevenshtein), nil },
 }
 
@@ -20,6 +21,7 @@ var sequenceErrorRate = Metric{
 	Doc: `Sum of the Levenshtein distances of lists of integers, divided by the total length of the true lists; it can exceed 1.
 Numbers are split at white space and read by Python's int(), of any size: 7 equals +07. Numbers with one hash in Python, a multiple of 2⁶¹-1 apart, are equal. A value that int() refuses has no score.`,
 	Source: "Levenshtein 1966; error rate of the ChaLearn gesture challenge 2013; Python package Levenshtein 0.25 distance",
+	Kaggle: Aliases{"Levenshtein error rate": nil},
 	New:    func(Args) (Scorer, error) { return scoreSequenceErrorRate, nil },
 }
 

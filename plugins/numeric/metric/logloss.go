@@ -18,6 +18,7 @@ var logLoss = Metric{
 	Doc: `Cross entropy with the natural logarithm, mean over rows.
 One target column: of two classes the greater is positive, p is its probability, and a row costs -ln p or -ln(1-p). Several: each truth is 0 or 1, and a row costs -Σ truth·ln p. p and 1-p are clipped to [eps, 1-eps], eps = 2^-52; rows are not normalized. Missing and infinite predictions have no score.`,
 	Source: "scikit-learn 1.5 log_loss",
+	Kaggle: Aliases{"Log Loss": nil, "Multiclass Loss": nil},
 	New:    func(Args) (Scorer, error) { return scoreLogLoss, nil },
 }
 
@@ -127,6 +128,7 @@ var klDivergence = Metric{
 True targets are counts, divided by their sum. A cell with truth t > 0 adds t·ln(t / clip(p, 1e-15, 1 - 1e-15)); t = 0 or a missing p adds nothing. In a column of integers the bounds are cut to integers, so p = 0 gives infinity.
 All columns but the id, targets or not, must be numbers within [0, 1] that add up to 1 (tolerance 1e-8 + 1e-5), not booleans.`,
 	Source: "Kaggle metric kullback-leibler-divergence with pandas 1.5 to 2.2",
+	Kaggle: Aliases{"Kullback-Leibler Divergence": nil},
 	New:    func(Args) (Scorer, error) { return scoreKL, nil },
 }
 

@@ -14,6 +14,7 @@ var lwlrap = Metric{
 	Doc: `Label-weighted label-ranking average precision.
 A true label's precision is (true labels ranked at or above it) / (labels ranked at or above it), ties sharing the lowest rank; a row's is the mean over its true labels, 1 if all are true. The score is the mean over rows weighted by their true labels; rows without any are left out. Missing and infinite values in the others, only booleans, and no rows have no score.`,
 	Source: "scikit-learn 1.5 label_ranking_average_precision_score with sample weights",
+	Kaggle: Aliases{"Label-Weighted Label-Ranking Average Precision": nil},
 	New:    func(Args) (Scorer, error) { return scoreLWLRAP, nil },
 }
 

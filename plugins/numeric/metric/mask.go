@@ -260,6 +260,7 @@ Two empty masks give NaN (both_empty = "nan") or 1 ("one").` + maskDoc,
 		{Name: "empty", Kind: TextParam, Default: "", Doc: "a cell that stands for an empty mask, such as -"},
 	}, maskSizeParams...),
 	Placeholders: maskStand,
+	Kaggle:       Aliases{"Dice": {"pixels": 65536.0, "both_empty": "one"}},
 	New: func(a Args) (Scorer, error) {
 		size, err := newMaskSize(a)
 		neither := math.NaN()
@@ -302,6 +303,7 @@ Two empty masks score 1, an empty truth against a mask 0. An empty mask against 
 	Source:       "metric of the TGS salt competition",
 	Params:       maskSizeParams,
 	Placeholders: maskStand,
+	Kaggle:       Aliases{"IoU Object Segmentation": {"pixels": 10201.0}},
 	New:          func(a Args) (Scorer, error) { return meanOfMasks(a, thresholdShare) },
 }
 
@@ -346,6 +348,24 @@ var maskFBeta = Metric{
 				return 0
 			}
 			return float64((1+square)*float64(shared)) / (float64(square*float64(m.truth.Area())) + float64(m.pred.Area()))
+		})
+	},
+}
+
+var maskIoU = Metric{
+	Name: "mask_iou", Better: Higher,
+	Doc:          `Mean over images of the intersection over union of pixels; 1 for two empty masks.` + maskDoc,
+	Source:       "scikit-learn 1.5 jaccard_score(zero_division=1)",
+	Params:       maskSizeParams,
+	Placeholders: maskStand,
+	Kaggle:       Aliases{"Mean IoU of masks": {"pixels": 65536.0}},
+	New: func(a Args) (Scorer, error) {
+		return meanOfMasks(a, func(m maskPair) float64 {
+			shared, total := m.truth.Shared(m.pred), m.truth.Area()+m.pred.Area()
+			if total == 0 {
+				return 1
+			}
+			return float64(shared) / float64(total-shared)
 		})
 	},
 }

@@ -41,8 +41,12 @@ type Metric struct {
 	// the pixels that a mask covers, say, or with a cell times that of the
 	// answers, not with the text of the cell.
 	Costly bool
+	Kaggle Aliases                    // what Kaggle calls it, with the arguments that make it so
 	New    func(Args) (Scorer, error) // checks the arguments
 }
+
+// Aliases are Kaggle's names of a metric and the arguments with which it is the same.
+type Aliases map[string]Args
 
 // A Scorer scores one submission. It must not change the tables and may be
 // used by several goroutines at once.

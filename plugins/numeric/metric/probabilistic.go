@@ -17,6 +17,7 @@ var probabilisticF1 = Metric{
 	Doc: `F1 of probabilities: 2pr / (p + r) with p = Σ over positives / Σ over all, r = Σ over positives / number of positives, predictions clipped to [0, 1] and added in order.
 It is 0 unless p and r are above 0, so a missing prediction gives 0. Only negative predictions, answers without positives, and strings have no score.`,
 	Source: "Yacouby and Axman 2020; metric of the RSNA breast cancer competition",
+	Kaggle: Aliases{"Probabilistic F1": nil},
 	New:    func(Args) (Scorer, error) { return scoreProbabilisticF1, nil },
 }
 
@@ -124,4 +125,84 @@ func (w levelWeights) loss(rows []int, truth *table.Column, pred []float64) floa
 		total += weight
 	}
 	return sum / total
+}
+
+var brier = Metric{
+	Name: "brier", Better: Lower,
+	Doc: `Brier score: the mean of (flag - probability)², with a flag of 1 for the positive label and 0 for another.
+Several targets are averaged without weights. More than two labels, a positive label that neither of two is, and probabilities outside 0 to 1 have no score.`,
+	Source: "Brier 1950; scikit-learn 1.5 brier_score_loss",
+	Params: []Param{positiveParam},
+	Kaggle: Aliases{"Brier Score": nil},
+	New: func(a Args) (Scorer, error) {
+		return func(in Input) (Score, error) {
+			return eachPair(in, func(p pair, _ []pair) (float64, error) {
+				truth, err := positives(p.truth, a.text("positive"))
+				if err != nil {
+					return 0, err
+				}
+				probs, err := finiteFloats(p.pred)
+				switch {
+				case err != nil:
+					return 0, err
+				case slices.Min(probs) < 0 || slices.Max(probs) > 1:
+					return 0, &Unscorable{Column: p.name, Reason: "contains a value outside 0 to 1"}
+				}
+				flags := lists.Of(truth, func(t bool) float64 { return float64(count(t)) })
+				return minus(flags, probs).squares().average(nil), nil
+			})
+		}, nil
+	},
+}
+
+var crps = Metric{
+	Name: "crps", Better: Lower,
+	Doc: `Continuous ranked probability score: the mean over rows and targets of (P - H)².
+Target n, from 0, has the probability P that the value is at most first + n·step, and H is 1 if the true one is, else 0. Probabilities outside 0 to 1, and a row in which they fall, have no score.`,
+	Source: "Matheson and Winkler 1976; metric of the NFL Big Data Bowl, with numpy 1.26",
+	Params: []Param{
+		{Name: "value", Kind: TextParam, Doc: "the column of the answers with the true value"},
+		{Name: "first", Kind: NumberParam, Default: 0.0, Doc: "the value of the first target"},
+		{Name: "step", Kind: NumberParam, Default: 1.0, Doc: "the distance of two targets' values"},
+	},
+	Placeholders: Placeholders{"value": {"0"}},
+	Kaggle:       Aliases{"Continuous Ranked Probability Score": {"value": "Yards", "first": -99.0}},
+	New: func(a Args) (Scorer, error) {
+		return func(in Input) (Score, error) { return scoreCRPS(in, a) }, nil
+	},
+}
+
+func scoreCRPS(in Input, a Args) (Score, error) {
+	columns, err := in.answers(a.text("value"))
+	if err != nil {
+		return Score{}, err
+	}
+	values, err := finiteFloats(columns[0])
+	if err != nil {
+		return Score{}, fmt.Errorf("answers: %w", err)
+	}
+	submitted, err := in.submitted(in.Targets...)
+	if err != nil {
+		return Score{}, err
+	}
+	each := make([]float64, len(values)*len(submitted))
+	before := make([]float64, len(values))
+	for n, c := range submitted {
+		probs, err := finiteFloats(c)
+		if err == nil && len(probs) != len(values) {
+			err = unscorable("the submission has %d rows to compare, the answers have %d", len(probs), len(values))
+		}
+		if err != nil {
+			return Score{}, err
+		}
+		at := a.number("first") + float64(float64(n)*a.number("step"))
+		for i, p := range probs {
+			if p < before[i] || p > 1 {
+				return Score{}, &Unscorable{Column: c.Name(), Reason: fmt.Sprintf("row %d falls below the target before it, or is outside 0 to 1", i+1)}
+			}
+			off := p - float64(count(values[i] <= at))
+			each[i*len(submitted)+n], before[i] = float64(off*off), p
+		}
+	}
+	return Score{Value: Mean(each)}, nil
 }

@@ -65,6 +65,7 @@ var mapAtK = Metric{
 Words are split at every single space, so two spaces give an empty word with a position. Each of the first k predicted words that is in the truth, a set, and not earlier in the list adds hits so far / its position. The sum is divided by the smaller of k and the truth's size. An empty truth scores 0.`,
 	Source: "ml_metrics apk/mapk (B. Hamner)",
 	Params: []Param{{Name: "k", Kind: NumberParam, Doc: "the number of predicted words that count"}},
+	Kaggle: Aliases{"MAP@K": {"k": 5.0}},
 	New: func(a Args) (Scorer, error) {
 		return ofTexts(func(truth, pred []string) (Score, error) { return scoreMAP(truth, pred, int(a.number("k"))) }), nil
 	},
@@ -96,34 +97,34 @@ func averagePrecisionAt(truth map[string]bool, pred []string, k int) float64 {
 
 var multilabelF1 = Metric{
 	Name: "multilabel_f1", Better: Higher,
-	Doc: `Micro F1 over pairs of row and label, 2·TP / (2·TP + FP + FN), 0 without a correct one. Cells list labels, split at white space.
-A predicted label in no true cell costs nothing. A repeated label counts once. Fewer than two labels have no score.`,
-	Source: "scikit-learn 1.5 MultiLabelBinarizer(classes) and f1_score(average=\"micro\")",
-	New:    func(Args) (Scorer, error) { return ofTexts(scoreMultilabelF1), nil },
+	Doc: `F-beta of rows' labels, 0 without a correct one. Cells list labels, split at white space. A repeated label counts once.
+"micro" counts over pairs of row and label: a predicted label in no true cell costs nothing, and fewer than two labels have no score. "samples" averages over rows, in which every predicted label counts; two empty cells score 0.`,
+	Source: "scikit-learn 1.5 MultiLabelBinarizer(classes) and fbeta_score",
+	Params: []Param{{Name: "average", Kind: TextParam, Default: "micro", OneOf: []string{"micro", "samples"}, Doc: "what one score is computed over"}, betaParam},
+	Kaggle: Aliases{"Mean F1 (lists of labels)": {"average": "samples"}, "Mean F2": {"average": "samples", "beta": 2.0}},
+	New: func(a Args) (Scorer, error) {
+		return ofTexts(func(truth, pred []string) (Score, error) {
+			return scoreMultilabel(truth, pred, a.text("average"), fBeta(a))
+		}), nil
+	},
 }
 
-func scoreMultilabelF1(truth, pred []string) (Score, error) {
+func scoreMultilabel(truth, pred []string, average string, of func(tally) float64) (Score, error) {
 	known := wordSet(slices.Concat(lists.Of(truth, pytext.Fields)...))
-	if len(known) < 2 {
+	if average == "micro" && len(known) < 2 {
 		return Score{}, unscorable("the answers contain fewer than two different labels")
 	}
-	hits, total := 0, 0
+	each := make([]tally, len(truth))
 	for i, cell := range truth {
 		t := wordSet(pytext.Fields(cell))
-		total += len(t)
 		for w := range wordSet(pytext.Fields(pred[i])) {
-			if known[w] {
-				total++
-				if t[w] {
-					hits++
-				}
+			if average == "samples" || known[w] {
+				each[i].add(t[w], true)
 			}
 		}
+		each[i].truth = float64(len(t))
 	}
-	if hits == 0 {
-		return Score{}, nil
-	}
-	return Score{Value: float64(2*hits) / float64(total)}, nil
+	return Score{Value: averaged(each, average, of)}, nil
 }
 
 var jaccardWords = Metric{
@@ -132,6 +133,7 @@ var jaccardWords = Metric{
 If both are empty, the row scores 0 (both_empty = "zero") or the submission has no score ("refuse"). With "zero", fewer than two different words in all cells have no score, as in the source.`,
 	Source: "scikit-learn 1.5 jaccard_score(average=\"samples\")",
 	Params: []Param{{Name: "both_empty", Kind: TextParam, Default: "zero", OneOf: []string{"zero", "refuse"}, Doc: "how a row without words on both sides is scored"}},
+	Kaggle: Aliases{"Word-level Jaccard": nil},
 	New: func(a Args) (Scorer, error) {
 		return ofTexts(func(truth, pred []string) (Score, error) {
 			return scoreJaccard(truth, pred, a.text("both_empty") == "refuse")

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/data/transform"
@@ -33,6 +36,18 @@ func metricsPage(metrics *metric.Registry) []byte {
 		}
 		p.terms(own)
 	}
+	p.heading(2, "Kaggle's metrics and ours")
+	p.text("What a Kaggle page calls a metric, and the lines of a `grade` block that compute it. Values of parameters are examples.")
+	kaggle := map[string]string{}
+	for _, m := range metrics.List() {
+		for name, args := range m.Kaggle {
+			kaggle[name] = code("metric = "+strconv.Quote(m.Name)) + written(args)
+		}
+	}
+	for _, name := range metric.Absent {
+		kaggle[name] = "not built; [a program](competitions.md#a-metric-of-your-own) can compute it"
+	}
+	p.table([]string{"Kaggle", "Here"}, lists.OfMap(kaggle, func(name, here string) []string { return []string{name, here} }))
 	p.heading(2, "Requirements")
 	p.text("Attributes of `require` blocks, checked as written. The first that fails makes the submission invalid, and is the reason.")
 	var rows [][]string
@@ -44,6 +59,21 @@ func metricsPage(metrics *metric.Registry) []byte {
 	p.choices("cells", "How cells are compared", grading.CellForms)
 	p.choices("targets_by", "How target columns are found", grading.TargetPairings)
 	return p.bytes()
+}
+
+// written returns arguments as a grade block has them.
+func written(args metric.Args) string {
+	if len(args) == 0 {
+		return ""
+	}
+	pairs := lists.OfMap(args, func(name string, v any) string {
+		text, err := json.Marshal(v) // HCL writes these values as JSON does
+		if err != nil {
+			panic(err)
+		}
+		return name + " = " + string(text)
+	})
+	return ", " + code("params = { "+strings.Join(pairs, ", ")+" }")
 }
 
 // params returns the rows of a metric's parameters.
