@@ -18,6 +18,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
+	"github.com/mleflow/mleflow/competitions/conditions"
 )
 
 // Runner makes attempts. It is safe for concurrent use.
@@ -170,7 +171,7 @@ func (q *Queue) awake() {
 // Submit returns the rollout of a request, a new one or that of its key. It survives a crash
 // once it is returned.
 func (q *Queue) Submit(ctx context.Context, who string, r Request) (one Rollout, isNew bool, err error) {
-	r.Reward.On = cmp.Or(r.Reward.On, OnTest)
+	r.Reward.On = cmp.Or(r.Reward.On, conditions.OnTest)
 	if err := r.check(); err != nil {
 		return one, false, err
 	}

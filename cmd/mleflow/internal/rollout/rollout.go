@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
 )
@@ -114,12 +115,6 @@ type Reward struct {
 	On string `json:"on,omitempty"`
 }
 
-// What a reward is of.
-const (
-	OnTest       = "test"
-	OnValidation = "validation"
-)
-
 // Rollout is an attempt that somebody asked for.
 type Rollout struct {
 	ID      string  `json:"id"`
@@ -209,8 +204,8 @@ func (r *Request) check() error {
 	if r.Limits.Turns < 0 || r.Limits.Tokens < 0 {
 		return fmt.Errorf("%w: a limit is negative; leave it out for none", ErrInvalid)
 	}
-	if !slices.Contains([]string{OnTest, OnValidation}, r.Reward.On) {
-		return fmt.Errorf("%w: reward.on %q: it is %s or %s", ErrInvalid, r.Reward.On, OnTest, OnValidation)
+	if !slices.Contains([]string{conditions.OnTest, conditions.OnValidation}, r.Reward.On) {
+		return fmt.Errorf("%w: reward.on %q: it is %s or %s", ErrInvalid, r.Reward.On, conditions.OnTest, conditions.OnValidation)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/reward"
@@ -38,6 +39,7 @@ import (
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/gateway"
+	"github.com/mleflow/mleflow/steps/draw"
 	"github.com/mleflow/mleflow/steps/modelblock"
 )
 
@@ -148,14 +150,45 @@ var (
 
 // dataStep is the step with the data of a request, public and private.
 func dataStep(r *rollout.Request) addr.Step {
-	return addr.Step{Kind: "checksum", Name: "rollout"}
+	kind := "checksum"
+	if r.Data.Micro > 0 || r.Reward.On == conditions.OnValidation {
+		kind = draw.Name
+	}
+	return addr.Step{Kind: kind, Name: "rollout"}
 }
+
+// The steps that some data need.
+const (
+	holdoutText = `
+step "holdout" "rollout" {
+  competition = var.rollout_competition
+  data        = step.checksum.rollout.public
+}
+`
+	drawText = `
+step "draw" "rollout" {
+  competition = var.rollout_competition
+  prepared    = %s
+  of          = %q
+  ids         = var.rollout_micro
+  seed        = var.rollout_micro_seed
+}
+`
+	heldOut = "{ public = step.holdout.rollout.task, private = step.holdout.rollout.private }"
+)
 
 // program is the pipeline of a rollout. Its file exists in the run only, and has a name of
 // its own, so that what is known of a pipeline is known of this rollout.
 func (x *attempts) program(one rollout.Rollout) (*engine.Program, error) {
 	r := one.Request
 	text := fmt.Sprintf("mleflow {\n  extends = %q\n}\n\nlocals {\n  rollout_agent = agent[%q]\n  rollout_data  = %s\n}\n\n", filepath.Base(x.block.Pipeline), r.Agent, dataStep(&r)) + rolloutText
+	from := "step.checksum.rollout"
+	if r.Reward.On == conditions.OnValidation {
+		text, from = text+holdoutText, heldOut
+	}
+	if dataStep(&r).Kind == draw.Name {
+		text += fmt.Sprintf(drawText, from, r.Reward.On)
+	}
 	data := "real"
 	if r.Data.Rehearsal {
 		data = "rehearsal"
