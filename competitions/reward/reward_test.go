@@ -1,4 +1,4 @@
-package harbor
+package reward
 
 import (
 	"math"
@@ -73,7 +73,7 @@ func TestRewards(t *testing.T) {
 		{"between, in a rehearsal", "margin", rehearsed(0.75, 0.5, 1), 0.5},
 		{"answers without a score", "margin", rehearsed(0.75, 0.5, nan), 1},
 	} {
-		if got := tt.report.Reward(tt.kind, tt.report.Report); got != tt.want {
+		if got := tt.report.Of(tt.kind, tt.report.Report); got != tt.want {
 			t.Errorf("%s, %s: %v, want %v", tt.kind, tt.name, got, tt.want)
 		}
 	}
