@@ -39,8 +39,6 @@ func TestMain(m *testing.M) {
 		os.Exit(agent.Main(os.Args[2:]))
 	case containerd.LogCommand:
 		os.Exit(containerd.Log(os.Args[2:]))
-	case sandbox.InitCommand:
-		os.Exit(sandbox.Init())
 	case breach.Command:
 		if err := breach.Main(os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
