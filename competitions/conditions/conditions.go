@@ -66,6 +66,7 @@ const (
 	GradeKind     = "grade"
 	DownloadKind  = "download"
 	PrepareKind   = "prepare"
+	HoldoutKind   = "holdout"
 	ChecksumKind  = "checksum"
 	AggregateKind = "aggregate"
 )
