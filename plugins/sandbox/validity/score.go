@@ -135,6 +135,18 @@ func (q *Queries) List() []Query {
 	return slices.Clone(q.list)
 }
 
+// Best returns the number of queries that count, and the best score; nil without any.
+func (q *Queries) Best() (used int, best *float64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, one := range q.list {
+		if one.Score != nil && (best == nil || q.opts.compare(*one.Score, *best) < 0) {
+			best = one.Score
+		}
+	}
+	return q.used(), best
+}
+
 // Lost is the number of lines of the log that cannot be read. Each counts as a query.
 func (q *Queries) Lost() int { return q.lost }
 
