@@ -72,6 +72,7 @@ const (
 	GradeKind     = "grade"
 	DownloadKind  = "download"
 	PrepareKind   = "prepare"
+	HoldoutKind   = "holdout"
 	ChecksumKind  = "checksum"
 	AggregateKind = "aggregate"
 )

@@ -159,13 +159,25 @@ func stopColumns(r *rows[*results.Attempt], at time.Duration) {
 	r.text("medal"+suffix, func(rec *results.Attempt) string { return results.Medal(stopped(rec)) })
 }
 
-// saidColumns hold people's remarks on the run, and what package results says of the attempt.
+// saidColumns hold people's remarks on the run, what package results says of the attempt, and
+// the validation scores that it asked for.
 func saidColumns(r *rows[*results.Attempt]) {
 	r.text("run_name", func(r *results.Attempt) string { return r.RunName })
 	r.text("run_note", func(r *results.Attempt) string { return r.RunNote })
 	r.text("ended", func(r *results.Attempt) string { text, _ := r.Ended(); return text })
 	r.text("program", func(r *results.Attempt) string { return r.Program })
 	r.text("runs", func(r *results.Attempt) string { return strings.Join(r.Runs, " ") })
+	asked := func(of func(results.Queries) *float64) func(*results.Attempt) *float64 {
+		return func(r *results.Attempt) *float64 {
+			if r.Queries == nil {
+				return nil
+			}
+			return of(*r.Queries)
+		}
+	}
+	r.number("queries_used", asked(func(q results.Queries) *float64 { return knownInt(&q.Used) }))
+	r.number("queries_allowed", asked(func(q results.Queries) *float64 { return knownInt(&q.Allowed) }))
+	r.number("best_validation_score", asked(func(q results.Queries) *float64 { return q.Best }))
 	r.each("tag_", func(r *results.Attempt) map[string]string { return r.RunTags }, func(string) bool { return true })
 }
 

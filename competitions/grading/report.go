@@ -69,6 +69,14 @@ type Report struct {
 	Detail
 }
 
+// FiniteScore is the score in full precision; nil if there is no finite one.
+func (r Report) FiniteScore() *float64 {
+	if r.ExactScore == nil || !r.ExactScore.Finite() {
+		return nil
+	}
+	return (*float64)(r.ExactScore)
+}
+
 // Cutoff is a threshold's score, NaN where the competition has no leaderboard,
 // which JSON spells null.
 type Cutoff float64

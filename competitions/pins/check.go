@@ -36,8 +36,19 @@ type Data struct{ folder folder }
 // where the definition pins a description of the reference: it is laid there
 // after preparing, and is no output of it.
 func OnDisk(prepared fs.FS, def *competitions.Definition) *Data {
-	return &Data{&diskFolder{fs: prepared, described: def.Facts.Description.SHA256 != "", known: map[string]tree.Entry{}}}
+	return &Data{&diskFolder{fs: prepared, described: described(def), known: map[string]tree.Entry{}}}
 }
+
+func described(def *competitions.Definition) bool { return def.Facts.Description.SHA256 != "" }
+
+// Beside reports of a path below the public files on disk whether it is no output of
+// preparing; see OnDisk.
+func Beside(def *competitions.Definition) func(path string) bool {
+	return func(path string) bool { return described(def) && path == descriptionFile }
+}
+
+// descriptionFile is the description of the reference.
+const descriptionFile = "description.md"
 
 // InStore returns the prepared data whose halves are trees of a store. It puts
 // the folder of both into the store, whose ID is the manifest's digest.

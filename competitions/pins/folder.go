@@ -111,7 +111,7 @@ func typeOf(mode fs.FileMode) tree.Type {
 
 // leaves reports whether an entry of a folder is none of the prepared data's.
 func (d *diskFolder) leaves(dir, name string) bool {
-	return dir == "." && !halves[name] || d.described && dir == "public" && name == "description.md"
+	return dir == "." && !halves[name] || d.described && dir == "public" && name == descriptionFile
 }
 
 func (d *diskFolder) open(name string) compare.Opener {

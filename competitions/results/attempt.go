@@ -50,6 +50,8 @@ type Attempt struct {
 	LostServices []string
 	// Opened counts the files of its data that the agent opened; nil if nobody watched.
 	Opened *Opened
+	// Queries are its validation scores; nil if it could ask for none.
+	Queries *Queries
 	// Failure is the error of a step that failed, which no result of an agent is, and
 	// Log what the end of the attempt's log tells; see Attempt.Reason.
 	Failure, Log string
@@ -211,6 +213,7 @@ func (a *Attempt) MadeBy(end, stats string) (map[string]ModelUse, error) {
 		Validations     *int
 		Models          map[string]ModelUse
 		Opened          *Opened
+		Queries         *Queries
 		ShimCalls       int      `json:"shim_calls"`
 		LostServices    []string `json:"lost_services"`
 	}
@@ -218,7 +221,7 @@ func (a *Attempt) MadeBy(end, stats string) (map[string]ModelUse, error) {
 		return nil, err
 	}
 	a.Made.WallSeconds, a.Made.CPUSeconds, a.Made.Validations, a.Made.Usage = s.WallSeconds, s.CPUSeconds, s.Validations, Measured(s.Models)
-	a.ExitCode, a.Exhausted, a.Opened = s.ExitCode, exhausted(s.Models), s.Opened
+	a.ExitCode, a.Exhausted, a.Opened, a.Queries = s.ExitCode, exhausted(s.Models), s.Opened, s.Queries
 	a.ShimCalls, a.LostServices = s.ShimCalls, s.LostServices
 	if s.PeakMemoryBytes > 0 {
 		a.PeakMemoryBytes = &s.PeakMemoryBytes

@@ -28,7 +28,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/steptest"
 )

@@ -30,7 +30,7 @@ import (
 // The values of feedback.
 const (
 	feedbackVerdicts   = "verdicts"
-	feedbackValidation = "validation"
+	FeedbackValidation = "validation"
 )
 
 // feedbackArguments are the arguments of the feedback that the agent gets. They are in the
@@ -62,7 +62,7 @@ const (
 )
 
 // validates reports whether the agent can ask for validation scores.
-func (a *attempt) validates() bool { return a.args.Feedback == feedbackValidation }
+func (a *attempt) validates() bool { return a.args.Feedback == FeedbackValidation }
 
 // checkFeedback checks the arguments of the feedback.
 func (a *attempt) checkFeedback() (err error) {
@@ -126,7 +126,7 @@ func (a *attempt) feedbackText() string {
 	if a.args.Report != validity.ReportScore {
 		parts = append(parts, a.args.Report)
 	}
-	return feedbackValidation + "(" + strings.Join(parts, "/") + ")"
+	return FeedbackValidation + "(" + strings.Join(parts, "/") + ")"
 }
 
 // data are the public files that the agent gets: with a validation score, without the
@@ -170,10 +170,7 @@ func (g *gates) openQueries(ctx context.Context) error {
 			request := request
 			request.Submission = path
 			report, err := g.deps.Grader.Grade(ctx, def, request)
-			if err != nil || report.ExactScore == nil || !report.ExactScore.Finite() {
-				return nil, err
-			}
-			return (*float64)(report.ExactScore), nil
+			return report.FiniteScore(), err
 		},
 		Elapsed: g.elapsed,
 	})
@@ -249,6 +246,7 @@ func (f *finished) putQueries(ctx context.Context) (cache.Ref, error) {
 		}
 		log.Write(append(line, '\n'))
 	}
+	log.WriteString(strings.Repeat("{}\n", f.queries.Lost())) // they count in the output, too
 	ref, err := cache.PutBytes(ctx, f.env.Store, log.Bytes())
 	if err == nil {
 		err = b.Add(validity.QueriesFile, ref, false)

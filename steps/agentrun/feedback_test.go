@@ -1,6 +1,7 @@
 package agentrun_test
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 	"github.com/mleflow/mleflow/steps/agentrun/checkpoint"
 	"github.com/mleflow/mleflow/steps/steptest"
@@ -63,7 +65,7 @@ func TestValidationScore(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	agent := shell(`cat $DATA_DIR/train.csv $VALIDATION_DIR/test.csv; cp $MLEFLOW_NOTES $CODE_DIR/notes; ls $VALIDATION_DIR | tr '\n' ' '; echo;` +
-		score(t, `3,a\n4,a\n`) + score(t, `3,a\n4,b\n`) + score(t, `3,a\n4,a\n`) + score(t, `11,a\n12,b\n`) + score(t, `3,b\n4,a\n`) +
+		`printf "id,z\n3,a\n4,b\n" > $AGENT_DIR/w.csv; ` + askSelf(t) + ` score $AGENT_DIR/w.csv; ` + score(t, `3,a\n4,a\n`) + score(t, `3,a\n4,b\n`) + score(t, `3,a\n4,a\n`) + score(t, `11,a\n12,b\n`) + score(t, `3,b\n4,a\n`) +
 		`echo; cp $DATA_DIR/sample_submission.csv $SUBMISSION_DIR/submission.csv`)
 	out, err := b.Run(t, validating(b, t, agent, 2))
 	if err != nil {
@@ -71,7 +73,8 @@ func TestValidationScore(t *testing.T) {
 	}
 	printed := b.Files(t, out["logs"].Ref)["output.log"]
 	want := heldOutPublic["train.csv"] + heldOutInputs["test.csv"] + `sample_submission.csv test.csv ` + "\n" +
-		`200 {"best":0.5,"is_lower_better":false,"left":1,"score":0.5}
+		`422 {"error":"Submission invalid! column \"y\" is missing","is_lower_better":false,"left":2}
+200 {"best":0.5,"is_lower_better":false,"left":1,"score":0.5}
 200 {"best":1,"is_lower_better":false,"left":0,"score":1}
 200 {"best":1,"is_lower_better":false,"left":0,"score":0.5}
 403 {"error":"No queries are left: all 2 are used.","is_lower_better":false,"left":0}
@@ -81,7 +84,7 @@ func TestValidationScore(t *testing.T) {
 		t.Errorf("printed\n%s\nwant\n%s", printed, want)
 	}
 	list, kept := queriesOf(t, b, out)
-	if len(list) != 2 || len(kept) != 2 || *list[0].Score != 0.5 || *list[1].Score != 1 || list[1].Number != 2 {
+	if len(list) != 3 || len(kept) != 2 || list[0].Number != 0 || *list[1].Score != 0.5 || *list[2].Score != 1 || list[2].Number != 2 || list[2].Rank != 1 {
 		t.Errorf("queries %+v, kept %q", list, kept)
 	}
 	if notes := b.Files(t, out["code"].Ref)["notes"]; !strings.Contains(notes, "You have 2 queries.") || !strings.Contains(notes, "/score") {
@@ -198,6 +201,20 @@ func TestQueriesSurvive(t *testing.T) {
 	forked["fork"] = cty.StringVal(fork.String())
 	if list := left(forked); len(list) != 2 || list[1].Number != 2 {
 		t.Errorf("forked: %+v", list)
+	}
+	// One that a person puts back keeps its files and its count.
+	requeued := attempt("resume", 3)
+	_ = os.Remove(sign)
+	answered := askWhen(t, b, sign, step.Requeue)
+	if _, err := b.Run(t, requeued); !errors.Is(err, step.ErrRequeued) {
+		t.Fatalf("not requeued: %v", err)
+	}
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+	b.Requests = nil
+	if list := left(requeued); len(list) != 2 || list[1].Number != 2 {
+		t.Errorf("requeued: %+v", list)
 	}
 	// An agent that begins again has other files, and the same count.
 	again := attempt("resume", 2)

@@ -67,7 +67,7 @@ func Kind(deps Deps) step.Kind {
 	oneOf := step.OneOf{
 		"task": competitions.Tasks(), "runtime": append([]string{Auto}, deps.Runtimes.Names()...), "required_isolation": conditions.Isolations(),
 		"on_loss": {onLossResume, onLossRestart, onLossFail}, "on_stall": {onStallNotify, onStallStop, onStallRequeue},
-		"feedback": {feedbackVerdicts, feedbackValidation}, "report": validity.Reports(),
+		"feedback": {feedbackVerdicts, FeedbackValidation}, "report": validity.Reports(),
 	}
 	kind := step.Kind{
 		Name:        conditions.AttemptKind,

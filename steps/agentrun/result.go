@@ -54,6 +54,9 @@ type Stats struct {
 
 	// Opened counts the files of the data that the agent opened; nil if nobody watched.
 	Opened *results.Opened `json:"opened,omitempty"`
+
+	// Queries are the validation scores that it asked for; nil if it could ask for none.
+	Queries *results.Queries `json:"queries,omitempty"`
 }
 
 // result returns the outputs of the attempt.
@@ -177,6 +180,10 @@ func (f *finished) values(h harvested) (cache.Outputs, error) {
 	maps.Copy(stats.Enforced, exit.Enforced)
 	if f.opens != nil {
 		stats.Opened = &f.opens.Opened
+	}
+	if f.queries != nil {
+		used, best := f.queries.Best()
+		stats.Queries = &results.Queries{Used: used, Allowed: int(f.args.Queries), Best: best}
 	}
 	for _, note := range h.left {
 		f.env.Note("not harvested: %s", note)

@@ -213,7 +213,9 @@ func (r *running) execute(ctx, steered context.Context, secrets map[string]strin
 	exit, err := r.watched(steered, r.spec(secrets), masked)
 	r.makeSpace()
 	if err := errors.Join(err, masked.Flush(), r.notStarted(exit)); err != nil {
-		r.points.last(ctx)
+		if !errors.Is(context.Cause(steered), step.ErrCancelled) {
+			r.points.last(steered) // while the output can be read
+		}
 		return nil, err
 	}
 	ref, err := kept.Commit(ctx, cache.Ref{})

@@ -214,7 +214,6 @@ func (p *place) extend(r step.Request) (effect string, err error) {
 func (p *place) decided(ctx, steered context.Context) error {
 	switch why := context.Cause(steered); {
 	case errors.Is(why, step.ErrRequeued):
-		p.points.last(steered)
 		return why
 	case errors.Is(why, step.ErrCancelled):
 		p.done = true

@@ -27,13 +27,10 @@ import (
 	"github.com/mleflow/mleflow/steps/prepare"
 )
 
-// Name is the name of the kind.
-const Name = "holdout"
-
 // Kind returns the step kind "holdout" over the competitions of a catalog.
 func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
-		Name:    Name,
+		Name:    conditions.HoldoutKind,
 		Version: "2",
 		Doc:     "Holds out a part of a competition's training data for validation, by the competition's own preparation applied to its public files. The split is of the same kind as the split of the test.",
 		Args:    step.Attrs(arguments{Version: "v1"}, nil),

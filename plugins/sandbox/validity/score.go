@@ -66,6 +66,9 @@ type Query struct {
 	Outcome string `json:"outcome,omitempty"`
 	// Score has full precision; nil if there is no finite one.
 	Score *float64 `json:"score,omitempty"`
+	// Rank is the place of the rounded score among those of the queries up to this one; 0
+	// if there is no score, or if an older version wrote the log.
+	Rank int `json:"rank,omitempty"`
 	// Reason says why the file is invalid.
 	Reason string `json:"reason,omitempty"`
 }
@@ -132,9 +135,25 @@ func (q *Queries) List() []Query {
 	return slices.Clone(q.list)
 }
 
+// Best returns the number of queries that count, and the best score; nil without any.
+func (q *Queries) Best() (used int, best *float64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, one := range q.list {
+		if one.Score != nil && (best == nil || q.opts.compare(*one.Score, *best) < 0) {
+			best = one.Score
+		}
+	}
+	return q.used(), best
+}
+
+// Lost is the number of lines of the log that cannot be read. Each counts as a query.
+func (q *Queries) Lost() int { return q.lost }
+
 // ParseQueries reads the lines of a log: each query as its last line has it, and the number
 // of lines that cannot be read.
 func ParseQueries(text []byte) (list []Query, lost int) {
+	at := map[string]int{}
 	for line := range bytes.Lines(text) {
 		var one Query
 		switch line = bytes.TrimSpace(line); {
@@ -144,9 +163,10 @@ func ParseQueries(text []byte) (list []Query, lost int) {
 			lost++
 			continue
 		}
-		if i := slices.IndexFunc(list, func(old Query) bool { return old.SHA256 == one.SHA256 }); i >= 0 {
+		if i, known := at[one.SHA256]; known {
 			list[i] = one
 		} else {
+			at[one.SHA256] = len(list)
 			list = append(list, one)
 		}
 	}
@@ -218,6 +238,8 @@ func (q *Queries) ask(ctx context.Context, path string, call *Call) (body map[st
 		if one.Score, err = q.opts.Score(ctx, path); err == nil {
 			if one.Outcome = QueryScored; one.Score == nil {
 				one.Outcome, one.Reason = QueryInvalid, unscored
+			} else {
+				one.Rank = q.opts.rankOf(one, q.list)
 			}
 			err = q.add(one)
 		}
@@ -258,7 +280,7 @@ func (q *Queries) find(ctx context.Context, path string, call *Call) (Query, err
 	return one, q.add(one)
 }
 
-// wait is the time until the next query. After the clock was set back there is none.
+// wait is the time until the next query.
 func (q *Queries) wait(now time.Time) time.Duration {
 	var last time.Time
 	for _, one := range q.list {
@@ -266,8 +288,14 @@ func (q *Queries) wait(now time.Time) time.Duration {
 			last = one.Time
 		}
 	}
+	return q.opts.wait(last, now)
+}
+
+// wait is the time from now until the query after one at last. After the clock was set back
+// there is none.
+func (o QueryOptions) wait(last, now time.Time) time.Duration {
 	if since := now.Sub(last); !last.IsZero() && since >= 0 {
-		return max(0, q.opts.Every-since)
+		return max(0, o.Every-since)
 	}
 	return 0
 }
@@ -307,6 +335,17 @@ func (q *Queries) bare() map[string]any {
 	return map[string]any{"left": q.left(), "is_lower_better": q.opts.LowerIsBetter}
 }
 
+// rankOf is the rank of a scored query among those of a list, in the order of their numbers.
+func (o QueryOptions) rankOf(one Query, list []Query) int {
+	rank := 1
+	for _, other := range list {
+		if other.Number < one.Number && other.Score != nil && o.compare(rounded(*other.Score), rounded(*one.Score)) < 0 {
+			rank++
+		}
+	}
+	return rank
+}
+
 // told is the reply to a query that has a score. Only the rounded scores count, so that no
 // report tells more than ReportScore.
 func (q *Queries) told(one Query) map[string]any {
@@ -318,11 +357,11 @@ func (q *Queries) told(one Query) map[string]any {
 			continue
 		}
 		scored++
-		ahead := q.compare(rounded(*other.Score), own)
+		ahead := q.opts.compare(rounded(*other.Score), own)
 		if ahead < 0 {
 			rank++
 		}
-		if q.compare(rounded(*other.Score), best) < 0 {
+		if q.opts.compare(rounded(*other.Score), best) < 0 {
 			best = rounded(*other.Score)
 		}
 		better = better && (other.Number >= one.Number || ahead > 0)
@@ -339,8 +378,8 @@ func (q *Queries) told(one Query) map[string]any {
 }
 
 // compare compares scores, the better first.
-func (q *Queries) compare(a, b float64) int {
-	if q.opts.LowerIsBetter {
+func (o QueryOptions) compare(a, b float64) int {
+	if o.LowerIsBetter {
 		return cmp.Compare(a, b)
 	}
 	return cmp.Compare(b, a)

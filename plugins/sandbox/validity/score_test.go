@@ -1,6 +1,8 @@
 package validity_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -410,13 +412,46 @@ func TestScoreAttacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = io.WriteString(slow, "POST /score HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 100\r\n\r\n--x")
+	if status, now := b.send(t, "GET", "/score", "", nil); status != 200 { // while the slow one has its turn
+		t.Errorf("%d %s", status, now)
+	}
 	_ = slow.Close()
+	packed, kind := gzipped(t)
+	r, err := http.NewRequest(http.MethodPost, b.URL+"/score", packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", kind)
+	r.Header.Set("Content-Encoding", "gzip")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != 400 {
+		t.Errorf("a compressed form: %d; nothing may be unpacked", resp.StatusCode)
+	}
 	if _, now := b.send(t, "GET", "/score", "", nil); !strings.Contains(now, `"left":2`) {
 		t.Errorf("%s: only the fourth invalid file costs a query", now)
 	}
 	if status, _ := newBench(t, nil).send(t, "POST", "/score", "", nil); status != 404 {
 		t.Errorf("without a validation score: %d", status)
 	}
+}
+
+// gzipped is a form of zeros that is a thousand times as large once it is unpacked.
+func gzipped(t *testing.T) (io.Reader, string) {
+	t.Helper()
+	body, kind := form(t, "file", "v.csv", strings.Repeat("0", 3<<20))
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := io.Copy(w, body); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &packed, kind
 }
 
 // TestProbing says how many labels an agent learns by changing one row a query: docs/validation.md

@@ -226,7 +226,7 @@ func judgeHere(ctx context.Context, a *app.App, o boardOptions, path string) (er
 	if err != nil {
 		return err
 	}
-	own := verify.Request{Rounds: app.Evaluate, Metrics: metric.All(), Catalog: catalog, Done: func(engine.Verified) {}}
+	own := verify.Request{Rounds: app.Evaluate, Metrics: metric.All(), Grader: a.Grader(), Catalog: catalog, Done: func(engine.Verified) {}}
 	closeOwn, err := ownData(a.Store, verifyOptions{bundle: bundleChecks{dataDir: o.dataDir}}, &own)
 	if err != nil {
 		return err

@@ -195,7 +195,7 @@ func verifyBundle(ctx context.Context, a *app.App, o verifyOptions, path string)
 		return err
 	}
 	defer b.Close()
-	q := verify.Request{Bundle: b, Chain: x.Chain, Summary: x.Summary, Rounds: app.Evaluate, Metrics: metric.All(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
+	q := verify.Request{Bundle: b, Chain: x.Chain, Summary: x.Summary, Rounds: app.Evaluate, Metrics: metric.All(), Grader: a.Grader(), Done: func(v engine.Verified) { showVerdict(a.Terminal, v) }}
 	if o.bundle.regrade {
 		close, err := ownData(a.Store, o, &q)
 		if err != nil {

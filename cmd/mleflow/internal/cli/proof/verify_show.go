@@ -106,6 +106,10 @@ func (v verdict) recomputed() []string {
 		list = append(list, "evaluation "+e.Name+", from the reports and the chain: "+view.Evaluation(*e))
 	}
 	list.Count(v.count(verify.Recomputed), "of "+view.Plural(len(v.report.Rows), "score")+", graded again with the answers on this machine")
+	list = v.each(list, func(r verify.Row) string {
+		scores := r.Queries.String()
+		return view.When(scores != "", "the split of "+r.Competition+" "+r.Version+" for "+r.Attempt+", and against its labels "+scores)
+	})
 	return v.each(list, func(r verify.Row) string {
 		return view.When(r.Standing == verify.Recomputed, "answers of "+r.Competition+" "+r.Version+": "+r.Answers)
 	})
@@ -141,6 +145,10 @@ func (v verdict) claimed() []string {
 	})
 	list = v.each(list, func(r verify.Row) string {
 		return view.When(unchecked(r), "public data of "+r.Competition+" "+r.Version+": not checked: "+r.Unchecked)
+	})
+	list = v.each(list, func(r verify.Row) string {
+		claims := r.Queries.Claims()
+		return view.When(claims != "" && r.Standing != verify.Refused, r.Attempt+": "+claims)
 	})
 	for _, b := range v.report.Boards {
 		list.If(b.Why == verify.OtherWords, "the words of "+b.Address+": "+b.Why)

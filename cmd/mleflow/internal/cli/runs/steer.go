@@ -56,6 +56,8 @@ type AttemptEntry struct {
 	Integrity *results.Integrity `json:"integrity,omitempty"`
 	// Opened counts the files of its data that it opened.
 	Opened *results.Opened `json:"opened,omitempty"`
+	// Queries are the validation scores that it asked for.
+	Queries *results.Queries `json:"queries,omitempty"`
 }
 
 // AttemptsJSON is the output of attempts list in JSON.
@@ -128,7 +130,7 @@ func entryOf(one *results.Attempt, name string, sum *history.Summary) AttemptEnt
 	if t := sum.Running[e.Address]; t != nil && sum.State == history.Running {
 		e.Part, e.Submission, e.Stalled = t.Phase.Name, t.Phase.Submission, t.Stalled
 	}
-	e.Hours, e.Opened = one.Hours, one.Opened
+	e.Hours, e.Opened, e.Queries = one.Hours, one.Opened, one.Queries
 	if one.Made.Outcome != "" {
 		e.Integrity = new(one.Integrity())
 	}

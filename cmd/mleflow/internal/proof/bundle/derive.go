@@ -296,14 +296,16 @@ func (p *placed) packed(spans map[digest.ContentID]span, at, name string, ref ca
 	return nil
 }
 
-// again reports whether a file of an output is read again: graded files, snapshots, and
-// logs that a leaderboard reads.
+// again reports whether a file of an output is read again: graded files, snapshots,
+// queries, and logs that a leaderboard reads.
 func (p *placed) again(name, path string, ref cache.Ref) bool {
 	switch name {
 	case "snapshots":
 		return strings.Count(path, "/") == 1
 	case "logs":
 		return path == usageFile
+	case "queries":
+		return true
 	}
 	return p.wanted[[2]string{ref.ID.String(), path}]
 }

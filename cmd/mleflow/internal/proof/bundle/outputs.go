@@ -132,7 +132,7 @@ func (c *collector) content(path string, ref cache.Ref) {
 
 // isData reports whether a step makes data rather than a submission.
 func isData(r rule) bool {
-	return slices.Contains([]string{conditions.ChecksumKind, conditions.DownloadKind, conditions.PrepareKind}, r.kind.Name)
+	return slices.Contains([]string{conditions.ChecksumKind, conditions.DownloadKind, conditions.PrepareKind, conditions.HoldoutKind}, r.kind.Name)
 }
 
 // why returns the reason why an output is omitted.
@@ -215,7 +215,7 @@ var speaking = []string{conditions.AggregateKind, conditions.DownloadKind, condi
 
 // quiet are the kinds whose logs are omitted: they describe faults of private data row by
 // row.
-var quiet = []string{conditions.DownloadKind, conditions.PrepareKind}
+var quiet = []string{conditions.DownloadKind, conditions.PrepareKind, conditions.HoldoutKind}
 
 // rule decides which parts of an instance may be published.
 type rule struct {

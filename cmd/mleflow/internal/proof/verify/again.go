@@ -28,8 +28,13 @@ import (
 
 // again repeats the chosen steps and returns the verdicts by address.
 func (a *verifier) again(ctx context.Context, chosen func(address string) bool) (map[string]engine.Verified, error) {
+	return a.againIn(ctx, a.store, chosen)
+}
+
+// againIn repeats steps that write into a cache.
+func (a *verifier) againIn(ctx context.Context, c cache.Cache, chosen func(address string) bool) (map[string]engine.Verified, error) {
 	opts := a.Options
-	opts.Cache = a.store
+	opts.Cache = c
 	list, diags := engine.New(opts).Verify(ctx, a.Program, a.Summary, engine.VerifyOptions{Chosen: chosen, Done: a.Done})
 	if diags.HasErrors() {
 		if err := diag.Cause(diags); err != nil {
@@ -271,5 +276,5 @@ func CheckVersions(x *bundle.Examined, kinds *step.Registry) error {
 
 // basis reports whether scores rest on steps of a kind.
 func basis(kind string) bool {
-	return slices.Contains([]string{conditions.AttemptKind, conditions.AggregateKind, conditions.ChecksumKind, conditions.DownloadKind, conditions.GradeKind, conditions.PrepareKind}, kind)
+	return slices.Contains([]string{conditions.AttemptKind, conditions.AggregateKind, conditions.ChecksumKind, conditions.DownloadKind, conditions.GradeKind, conditions.HoldoutKind, conditions.PrepareKind}, kind)
 }

@@ -73,7 +73,7 @@ func (a *verifier) answersOf(ctx context.Context, l chain) (*answers, error) {
 		own, err := a.fromCache(ctx, def, l)
 		return &own, err
 	}
-	key := fmt.Sprint(def.ID, " ", l.version, a.altered(l.prepare))
+	key := fmt.Sprint(def.ID, " ", l.version, a.altered(l.prepare), l.split >= 0)
 	if own, done := a.Data.own.Load(key); done {
 		return own.(*answers), nil
 	}
@@ -149,6 +149,11 @@ func (a *verifier) taken(ctx context.Context, def *competitions.Definition, l ch
 	own.data = pins.OnDisk(os.DirFS(dir), def)
 	if own.private, err = tree.Import(ctx, a.Data.Cache, filepath.Join(dir, "private"), tree.ImportOptions{}); err != nil {
 		return own, fmt.Errorf("take answers of %s from %s: %w", def.ID, dir, err)
+	}
+	if _, lacks := os.Stat(filepath.Join(dir, "public")); l.split >= 0 && lacks == nil { // it is split again
+		if own.half, err = tree.Import(ctx, a.Data.Cache, filepath.Join(dir, "public"), tree.ImportOptions{Skip: pins.Beside(def)}); err != nil {
+			return own, fmt.Errorf("take public files of %s from %s: %w", def.ID, dir, err)
+		}
 	}
 	own.how, err = a.pins(ctx, def, l, own)
 	return own, err

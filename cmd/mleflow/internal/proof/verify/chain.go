@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/steps/agentrun"
 )
 
 // submissionFile is the one file that an attempt submits.
@@ -23,6 +24,8 @@ type chain struct {
 	grade, prepare, download int
 	// checksum is -1 if the grade uses prepared data directly.
 	checksum int
+	// split is the holdout whose rows the attempt's queries are scored on, -1 without any.
+	split int
 	// agent is the agent-run or another step that made the submission, and output its
 	// submitted output. agent is -1 if the submission is a file of the pipeline.
 	agent  int
@@ -98,7 +101,7 @@ func (c chains) address(i int) string { return c.g.Instances[i].Addr.String() }
 
 // of follows a grade. The maker of the submission is known even if the chain is broken.
 func (c chains) of(grade int) (chain, error) {
-	l := chain{grade: grade, checksum: -1, agent: -1, competition: c.text(grade, "competition"), version: c.text(grade, "version")}
+	l := chain{grade: grade, checksum: -1, split: -1, agent: -1, competition: c.text(grade, "competition"), version: c.text(grade, "version")}
 	if err := c.submitter(&l); err != nil {
 		return l, err
 	}
@@ -126,7 +129,11 @@ func (c chains) of(grade int) (chain, error) {
 	if l.agent < 0 || c.kind(l.agent) != conditions.AttemptKind {
 		return l, nil
 	}
-	return l, cmp.Or(c.submitted(l), c.saw(l))
+	if err := cmp.Or(c.submitted(l), c.saw(l)); err != nil {
+		return l, err
+	}
+	l.split, err = c.heldOut(l)
+	return l, err
 }
 
 // checked returns the prepare step whose files a checksum step passed.
@@ -183,7 +190,12 @@ func (c chains) saw(l chain) error {
 	if id := c.text(l.agent, "competition"); id != l.competition {
 		return fmt.Errorf("the submission is that of %s, an attempt at competition %s", c.address(l.agent), id)
 	}
-	data, err := c.origin("the files that the agent saw", c.argument(l.agent, "data"), "public", conditions.ChecksumKind, conditions.PrepareKind)
+	return c.ofPrepared(l, "the files that the agent saw", l.agent)
+}
+
+// ofPrepared checks that the data of a step are the public half of a preparation.
+func (c chains) ofPrepared(l chain, what string, i int) error {
+	data, err := c.origin(what, c.argument(i, "data"), "public", conditions.ChecksumKind, conditions.PrepareKind)
 	if err != nil {
 		return err
 	}
@@ -193,9 +205,36 @@ func (c chains) saw(l chain) error {
 		}
 	}
 	if data != l.prepare {
-		return fmt.Errorf("the files that the agent saw are of %s, the answers of %s", c.address(data), c.address(l.prepare))
+		return fmt.Errorf("%s are of %s, the answers of %s", what, c.address(data), c.address(l.prepare))
 	}
 	return nil
+}
+
+// heldOut returns the step that held out the rows of an attempt's validation score; -1
+// without one. It must split the public half that the attempt is graded with.
+func (c chains) heldOut(l chain) (split int, err error) {
+	split = -1
+	if c.text(l.agent, "feedback") != agentrun.FeedbackValidation {
+		return split, nil
+	}
+	v := c.argument(l.agent, "validation")
+	if v.IsNull() || !v.Type().IsObjectType() {
+		return split, errors.New("the held-out files do not come from a step")
+	}
+	for _, name := range []string{"private", "inputs", "public"} {
+		i, err := c.origin("the held-out files", v.GetAttr(name), name, conditions.HoldoutKind)
+		switch {
+		case err != nil:
+			return -1, err
+		case split >= 0 && i != split:
+			return -1, fmt.Errorf("the held-out files come from two steps, %s and %s", c.address(split), c.address(i))
+		}
+		split = i
+	}
+	if id, version := c.text(split, "competition"), c.text(split, "version"); id != l.competition || version != l.version {
+		return -1, fmt.Errorf("the held-out files come from %s, which is of %s %s", c.address(split), id, version)
+	}
+	return split, c.ofPrepared(l, "the files of which rows were held out", split)
 }
 
 // rows returns the grades whose reports a board combines.

@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -71,6 +72,8 @@ type Row struct {
 	// Evaluated means that the pipeline's evaluation asked for the attempt, and for no
 	// other seeds than there are.
 	Evaluated bool `json:"evaluated,omitempty"`
+	// Queries are the validation scores that the attempt asked for; nil if it could not.
+	Queries *Queries `json:"validation_scores,omitempty"`
 	// Flags are findings that a person should look at.
 	Flags []string `json:"flags,omitempty"`
 }
@@ -111,6 +114,8 @@ type Request struct {
 	Options engine.Options
 	Catalog *competitions.Catalog
 	Metrics *metric.Registry
+	// Grader grades queries as the attempts did.
+	Grader grading.Grader
 	// Data is where own answers are; nil grades nothing.
 	Data *Data
 	// Done is called with each verdict.
@@ -126,8 +131,8 @@ type verifier struct {
 	report  *Report
 	// trusted are the answers by grade.
 	trusted map[int]*answers
-	// asked are the grades for which the evaluation asked.
-	asked []int
+	// due are the grades for which the evaluation asked.
+	due []int
 	// disclosed are the earlier attempts by the bundle's account.
 	disclosed *bundle.Disclosure
 }
@@ -149,7 +154,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 	if a.disclosed, err = q.Bundle.Disclosure(); err != nil {
 		return nil, err
 	}
-	for _, part := range []func(context.Context) error{a.recall, a.keys, a.grades, a.regrade, a.reboard} {
+	for _, part := range []func(context.Context) error{a.recall, a.keys, a.grades, a.resplit, a.regrade, a.reboard} {
 		if err := part(ctx); err != nil {
 			return nil, err
 		}
@@ -244,7 +249,7 @@ func (a *verifier) evaluate(ctx context.Context, left []int) error {
 	}
 	a.report.Evaluation = &is
 	if is.Next == 0 {
-		a.asked = asked
+		a.due = asked
 	}
 	return nil
 }
@@ -358,7 +363,7 @@ func (a *verifier) altered(i int) bool {
 // row judges the chain of one grade.
 func (a *verifier) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 	l, err := a.of(i)
-	row := Row{Address: a.address(i), Competition: l.competition, Version: l.version, Standing: Claimed, Evaluated: slices.Contains(a.asked, i)}
+	row := Row{Address: a.address(i), Competition: l.competition, Version: l.version, Standing: Claimed, Evaluated: slices.Contains(a.due, i)}
 	refuse := func(format string, args ...any) (Row, error) {
 		row.Standing, row.Why = Refused, fmt.Sprintf(format, args...)
 		return row, nil
@@ -377,6 +382,13 @@ func (a *verifier) row(ctx context.Context, i int, onBoard bool) (Row, error) {
 	}
 	if err != nil {
 		return refuse("%s", err)
+	}
+	if l.split >= 0 {
+		var why error
+		if row.Queries, why, err = a.asked(ctx, l); why != nil || err != nil {
+			row, _ := refuse("its validation scores: %v", why)
+			return row, err
+		}
 	}
 	if is := a.recorded(l.prepare, "public").ID.String(); attempt && a.records[l.agent].Field("data") != is {
 		return refuse("the agent was not given the public files that %s made", a.address(l.prepare))
@@ -432,13 +444,16 @@ func (a *verifier) trust(ctx context.Context, l chain, row Row) (Row, error) {
 		return row, nil
 	}
 	a.trusted[l.grade] = own
-	if row.Unchecked == "" {
+	if row.Unchecked == "" && l.split < 0 {
 		return row, nil
 	}
 	public, err := own.public(ctx)
 	switch told := a.recorded(l.prepare, "public"); {
 	case errors.As(err, &none):
-		row.Unchecked = none.Error()
+		row.Queries.cannot(none)
+		if row.Unchecked != "" {
+			row.Unchecked = none.Error()
+		}
 	case err != nil:
 		return row, err
 	case public != told:

@@ -31,6 +31,7 @@ import (
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
+	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 	"github.com/mleflow/mleflow/steps/check"
 )
 
@@ -114,6 +115,7 @@ type attempt struct {
 	validations, network     string
 	shim                     string
 	curve                    string
+	queries                  string // the log of its validation scores; "" is an attempt without
 	message                  string
 	forked                   string             // KEY@TIME
 	found                    []evidence.Finding // by a step that checks it; nil is no such step
@@ -176,6 +178,10 @@ func (l *lab) finish(r *history.Run, i int, a attempt) {
 		"code": {Ref: l.folder(a.code)}, "logs": {Ref: l.folder(a.logs)}, "submission": {Ref: l.folder(a.submission)}, "snapshots": {Ref: l.folder(nil)}, codeSnapshots: {Ref: l.folder(a.codes)},
 		"transcript": {Ref: l.transcript(a)}, "validation_log": blob(a.validations), "network_log": blob(a.network), "shim_log": blob(a.shim),
 		"stats": {JSON: []byte(stats)}, "outcome": {JSON: []byte(`"finished"`)},
+	}
+	if a.queries != "" {
+		out["queries"] = cache.Value{Ref: l.folder(map[string]string{validity.QueriesFile: a.queries})}
+		out["stats"] = cache.Value{JSON: []byte(strings.Replace(stats, "{", `{"queries":{"used":3,"allowed":50,"best_score":0.84375},`, 1))}
 	}
 	log := r.Log(solve, 1)
 	_, _ = log.Write([]byte("started " + a.message + "\n"))

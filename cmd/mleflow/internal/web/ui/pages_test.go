@@ -93,6 +93,26 @@ func TestSpoiltSubmission(t *testing.T) {
 	}
 }
 
+// TestValidationScores draws the best validation score so far beside the scores on the test.
+func TestValidationScores(t *testing.T) {
+	l := newLab(t)
+	a := attempt{agent: "asker", seed: "0", competition: "demo-digits", score: 0.8, curve: `[{"seconds":3600,"outcome":"scored","score":0.8,"medal":"none"}]`,
+		queries: `{"query":1,"elapsed_seconds":600,"sha256":"a","outcome":"scored","score":0.75}
+{"query":0,"elapsed_seconds":700,"sha256":"b","outcome":"invalid"}
+{"query":2,"elapsed_seconds":1200,"sha256":"c","outcome":"scored","score":0.84375}
+{}
+`}
+	r := l.write("asker.hcl", l.start, []attempt{a})
+	l.finish(r, 0, a)
+	l.close(r, 2)
+	_, body := l.get(pagesOf(r.ID(), a)["attempt Story"])
+	for _, want := range []string{"<title>best validation score</title>", "3 of 50 queries, best 0.84375", "<title>best so far</title>"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+}
+
 // TestSearch finds runs and steps by words in the address.
 func TestSearch(t *testing.T) {
 	l := newLab(t)

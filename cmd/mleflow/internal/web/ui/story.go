@@ -99,6 +99,9 @@ func storyFacts(a *shownAttempt) (facts page.Facts) {
 	case a.graded != nil && a.graded.Status != "":
 		facts.Add("score", "none", "bad")
 	}
+	if q := a.result.Queries; q != nil {
+		facts.Add("validation scores", q.Text()+" queries"+view.When(q.Best != nil, ", best "+view.Known(q.Best, "", page.Score)), "")
+	}
 	spent := tookText(a.journal, a.Now(), a.run)
 	if s := a.result.Made.WallSeconds; s != nil {
 		spent = view.Duration(view.Seconds(*s))
