@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import Any, Dict, Iterator, List, Optional, Union
+from typing import Any, ClassVar, Dict, Iterator, List, Optional, Union
 
 from fastapi import Body
 from nemo_gym.base_resources_server import BaseRunRequest, BaseVerifyResponse
@@ -57,6 +57,7 @@ class RolloutResponse(BaseVerifyResponse):  # type: ignore[misc]
 
 
 class RolloutAgent(SimpleResponsesAPIAgent):  # type: ignore[misc]
+    ray_enabled: ClassVar[Optional[bool]] = False
     config: RolloutAgentConfig
     _started: Iterator[int] = PrivateAttr(default_factory=itertools.count)
 
@@ -82,8 +83,8 @@ class RolloutAgent(SimpleResponsesAPIAgent):  # type: ignore[misc]
             parallel_tool_calls=True, tool_choice="auto", tools=[],
         )  # fmt: skip
         return RolloutResponse(
-            **{name: value for name, value in rollout.parts.items()},
-            responses_create_params=body.responses_create_params.model_copy(update={"input": prompt}),
+            **rollout.parts,
+            responses_create_params={**body.responses_create_params.model_dump(exclude_unset=True), "input": prompt},
             response=response, reward=rollout.reward, competition=body.competition, rollout=rollout.result or {},
             left_out_tokens=sum(trajectory.sampled for trajectory in found) - most.sampled,
         )  # fmt: skip
