@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import socket
-import subprocess
-import time
 from pathlib import Path
 from typing import Iterator
 
 import pytest
 
 import mleflow
-
-TOKEN = "a-token-for-tests-0123456789abcdef0123456789"
+from conftest import TOKEN, serving
 
 PIPELINE = """
 variable "word" { default = "none" }
@@ -23,28 +18,8 @@ output "said" { value = "${var.word} ${file("note.txt")}" }
 
 @pytest.fixture(scope="module")
 def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    at = tmp_path_factory.mktemp("server")
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    digest = hashlib.sha256(TOKEN.encode()).hexdigest()
-    config = at / "serve.hcl"
-    config.write_text(f'listen = "127.0.0.1:{port}"\nuser "ada" {{\n  role = "operator"\n  token_sha256 = "{digest}"\n}}\n')
-    command = [mleflow.binary(), "serve", "--config", str(config), "--cache-dir", str(at / "cache")]
-    with open(at / "log", "wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        for _ in range(300):
-            try:
-                mleflow.connect(f"http://127.0.0.1:{port}", TOKEN)
-                break
-            except mleflow.Error:
-                assert process.poll() is None, (at / "log").read_text()
-                time.sleep(0.2)  # polls the server, a minute at most
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait()
+    with serving(tmp_path_factory.mktemp("server")) as url:
+        yield url
 
 
 def test_submit(url: str, tmp_path: Path) -> None:

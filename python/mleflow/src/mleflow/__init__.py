@@ -17,8 +17,9 @@ from ._board import Leaderboard
 from ._compare import Comparison, compare
 from ._errors import Diagnostic, Error, NotInstalled, Position, RunWarning
 from ._frames import Frame, Record
-from ._grade import grade, prepare
+from ._grade import competitions, grade, prepare
 from ._mlflow import export_mlflow
+from ._rollout import Rollout, Trajectory, Turn
 from ._run import Run, runs
 from ._server import Server, Submission, connect
 from ._trackio import export_trackio
@@ -35,14 +36,18 @@ __all__ = [
     "NotInstalled",
     "Position",
     "Record",
+    "Rollout",
     "Run",
     "RunWarning",
     "Server",
     "Submission",
+    "Trajectory",
+    "Turn",
     "__version__",
     "apply",
     "binary",
     "compare",
+    "competitions",
     "connect",
     "export_mlflow",
     "export_trackio",

@@ -15,6 +15,11 @@ from ._errors import Diagnostic, Error
 _NO_SCORE = 4
 
 
+def competitions(split: str = "all") -> List[str]:
+    """List the ids of a set of competitions: low (or lite), medium, high, all, dev, systemcard, demo or own."""
+    return [str(c["id"]) for c in call_json(["competition", "list", "--split", operand(split, "set")])["competitions"]]
+
+
 def grade(
     submission: Union[PathLike, Any],
     competition: str,

@@ -9,11 +9,13 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from ._binary import call, text
 from ._errors import Diagnostic, Error
 from ._frames import Record
+from ._rollout import Rollout, again
 from ._vars import flags
 
 # Seconds between two looks at a submission, and that a quiet connection may take.
@@ -208,6 +210,45 @@ class Server:
             out, _ = call([*words, *given, "--", os.fspath(pipeline)], env={"MLEFLOW_TOKEN": self._token})
         return self.submission(text(out).strip())
 
+    def roll_out(
+        self,
+        agent: str,
+        competition: str,
+        *,
+        data: Union[str, Mapping[str, int]] = "full",
+        seed: int = 0,
+        model: Optional[Mapping[str, str]] = None,
+        limits: Optional[Mapping[str, Any]] = None,
+        reward: Optional[str] = None,
+        on: str = "test",
+        key: Optional[str] = None,
+    ) -> Rollout:
+        """Start a rollout: an attempt with a reward and, if the model block records them, tokens.
+
+        Args:
+            agent: Name of an agent in the server's pipeline of rollouts.
+            competition: Id of the competition.
+            data: "full", "rehearsal", or ``{"micro": N, "seed": S}``.
+            seed: Seed of the attempt.
+            model: Members ``block``, ``name`` and ``base_url``: the model block, and the model and address that
+                replace its own.
+            limits: Members ``time``, ``turns``, ``tokens`` and ``cost``, such as ``{"time": "10m", "turns": 20}``.
+            reward: "medal", "rank", "margin" or "percentile"; in a rehearsal "sample" or "margin".
+            on: "test" or "validation".
+            key: Idempotency key: a second call with it returns the first one's rollout. By default a new one.
+
+        Raises:
+            Error: The server refuses it, or cannot be reached.
+        """
+        given = {"model": model, "limits": limits, "reward": {"on": on, **({"kind": reward} if reward else {})}}
+        body: Dict[str, Any] = {"agent": agent, "competition": competition, "data": data, "seed": seed, **{k: dict(v) for k, v in given.items() if v}}
+        body["key"] = key or uuid.uuid4().hex
+        return Rollout(self, again(lambda: self._ask("POST", "rollouts", body)))
+
+    def rollout(self, id: str) -> Rollout:
+        """Return a rollout by its id."""
+        return Rollout(self, self._ask("GET", f"rollouts/{_part(id)}"))
+
     def stop(self, run: str, attempts: Union[str, Sequence[str]], reason: str = "") -> List[Record]:
         """End attempts now; what was submitted is graded. Attempts are agent/competition/seed, with * for any."""
         return self._steer(run, "stop", attempts, reason)
@@ -241,7 +282,7 @@ class Server:
             with self._request(method, path, body, {}) as answer:
                 return bytes(answer.read())
         except OSError as e:
-            raise Error([method, path], 1, [Diagnostic(f"{self.url} cannot be reached: {e}")]) from None
+            raise Error([method, path], 1, [Diagnostic(f"{self.url} cannot be reached: {e}")]) from e
 
     def _request(self, method: str, path: str, body: Optional[Mapping[str, Any]], headers: Mapping[str, str]) -> Any:
         data = None if body is None else json.dumps(body).encode()
@@ -257,7 +298,8 @@ class Server:
                 said = str(json.loads(answer)["error"])
             except (ValueError, KeyError, TypeError):
                 said = str(e.reason)
-            raise Error([method, path], 1, [Diagnostic(f"the server says: {said} ({e.code})")]) from None
+            later = e if e.code in (429, 503) else None
+            raise Error([method, path], 1, [Diagnostic(f"the server says: {said} ({e.code})")]) from later
 
 
 def _part(name: str) -> str:
