@@ -10,7 +10,6 @@ import (
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
 // TestMain lets the test program be what doctor starts in a container.
