@@ -66,17 +66,11 @@ func Measure(def *competitions.Definition, grade func(name string) (grading.Repo
 // kinds. A score that is not finite has 0, except infinity in the better direction: the
 // reference gives it the first place, as the right answers of log_mae show.
 func (s Scale) Of(kind string, r grading.Report) float64 {
-	if r.Outcome != outcome.Scored || r.ExactScore == nil {
+	score, counts := scoreOf(r)
+	if !counts {
 		return 0
 	}
-	best := math.Inf(1)
-	if r.LowerIsBetter {
-		best = math.Inf(-1)
-	}
-	if r.NonFinite && float64(*r.ExactScore) != best {
-		return 0
-	}
-	score, span := float64(*r.ExactScore), s.One-s.Zero
+	span := s.One - s.Zero
 	switch kind {
 	case "rank":
 		if r.Rank == nil || r.Teams == 0 {
@@ -100,13 +94,26 @@ func (s Scale) Of(kind string, r grading.Report) float64 {
 	return 0
 }
 
+// scoreOf returns the score of a report, and whether it earns anything.
+func scoreOf(r grading.Report) (score float64, counts bool) {
+	if r.Outcome != outcome.Scored || r.ExactScore == nil {
+		return 0, false
+	}
+	best := math.Inf(1)
+	if r.LowerIsBetter {
+		best = math.Inf(-1)
+	}
+	score = float64(*r.ExactScore)
+	return score, !r.NonFinite || score == best
+}
+
 // Beats reports whether a report's score is better than another, which NaN never
 // is: every score is better than it.
 func Beats(r grading.Report, than float64) bool {
-	if r.Outcome != outcome.Scored || r.ExactScore == nil {
+	score, counts := scoreOf(r)
+	if !counts {
 		return false
 	}
-	score := float64(*r.ExactScore)
 	if r.LowerIsBetter {
 		score, than = -score, -than
 	}
