@@ -157,9 +157,9 @@ class _Policy(_Model):
         marks = {"user": [10], "assistant": [9, 3]}
         prompt = [i for m in ask["messages"] for i in [*marks[m["role"]], *(100 + b for b in m["content"].encode()), 2]] + [9]
         ids = [3, *(100 + b for b in b"all"), 2]
-        logprobs = {"content": [{"token": "", "logprob": -i / 8, "bytes": None, "top_logprobs": []} for i in range(len(ids))]}
+        tokens: List[object] = [{"token": "", "logprob": -i / 8, "bytes": None, "top_logprobs": []} for i in range(len(ids))]
         message = {"role": "assistant", "content": "all"}
-        choice = {"index": 0, "finish_reason": "stop", "message": message, "token_ids": ids, "logprobs": logprobs}
+        choice = {"index": 0, "finish_reason": "stop", "message": message, "token_ids": ids, "logprobs": {"content": tokens}}
         usage = {"prompt_tokens": len(prompt), "completion_tokens": len(ids), "total_tokens": len(prompt + ids)}
         answer = {"id": "1", "object": "chat.completion", "created": 1, "model": ask["model"], "choices": [choice], "usage": usage}
         body = json.dumps({**answer, "prompt_token_ids": prompt}).encode()

@@ -121,7 +121,7 @@ class RolloutEnv(SingleAgentEnv, Env[RolloutEnvConfig]):  # type: ignore[misc]
     """One rollout of the server for each episode."""
 
 
-def load_environment(server: str, agent: str, **settings: Any) -> RolloutEnv:
+def load_environment(server: str, agent: str, **settings: Any) -> Env:
     """Returns the environment of a server's rollouts with an agent of its pipeline.
 
     Settings are those of RolloutConfig: split, competitions, data, block, limits, reward and on.
