@@ -167,14 +167,19 @@ func guide(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs("guide.sh"), []byte("set -eux\n"+strings.Join(commands, "")), 0o644))
 }
 
-// provider starts a model's provider at $PROVIDER. While the file "down" exists, it fails
-// requests that contain the text of the file: provider.
+// provider starts a model's provider at $PROVIDER, which reports tokens as a KIND of server
+// does. While the file "down" exists, it fails requests that contain the text of the file:
+// provider [KIND].
 func provider(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: provider")
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: provider [KIND]")
 	}
 	down := ts.MkAbs("down")
-	server := httptest.NewServer(&modeltest.Server{Fault: func(a *modeltest.Ask) modeltest.Fault {
+	var tokens *modeltest.TokenServer
+	if len(args) > 0 {
+		tokens = &modeltest.TokenServer{Kind: args[0]}
+	}
+	server := httptest.NewServer(&modeltest.Server{Tokens: tokens, Fault: func(a *modeltest.Ask) modeltest.Fault {
 		text, err := os.ReadFile(down)
 		if err != nil || !strings.Contains(string(a.Body), strings.TrimSpace(string(text))) {
 			return modeltest.Fault{}

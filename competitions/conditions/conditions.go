@@ -44,6 +44,12 @@ const (
 // rehearsal say nothing about those on the real data.
 const Rehearsal = "rehearsal"
 
+// What the data of a task that was drawn are of; the second is a value of Data.
+const (
+	OnTest       = "test"
+	OnValidation = "validation"
+)
+
 // Rehearsed reports whether the data of a rehearsal were used.
 func Rehearsed(set []string) bool { return slices.Contains(set, Data+"="+Rehearsal) }
 

@@ -17,9 +17,11 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/reward"
 )
 
 // Writer writes competitions as tasks.
@@ -29,7 +31,7 @@ type Writer struct {
 	// Image is the base image of the agent's environment. Images is a prefix of the names
 	// of images; if it is empty, the harness builds them.
 	Image, Images string
-	// Reward is one of Rewards, or empty for the default.
+	// Reward is one of reward.Kinds, or empty for the default.
 	Reward string
 	// Micro is the number of test ids drawn by Seed; 0 is all.
 	Micro int
@@ -79,7 +81,7 @@ func (w *Writer) Stage(ctx context.Context, def *competitions.Definition) (task 
 		return task, Mistake{err}
 	}
 	d := draft{Writer: w, def: def}
-	if d.reward, err = CheckReward(w.Reward, def); err != nil {
+	if d.reward, err = reward.Check(w.Reward, def); err != nil {
 		return task, Mistake{err}
 	}
 	d.use(w.Data)
@@ -121,10 +123,14 @@ func (w *Writer) Stage(ctx context.Context, def *competitions.Definition) (task 
 
 // name returns the name of the task's folder.
 func (w *Writer) name(def *competitions.Definition) string {
-	if w.Micro == 0 {
-		return name(def)
+	name := def.ID
+	if def.Rehearsal {
+		name = conditions.Rehearsal + "-" + name
 	}
-	return fmt.Sprintf("%s-micro-%d-%d", name(def), w.Micro, w.Seed)
+	if w.Micro == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s-micro-%d-%d", name, w.Micro, w.Seed)
 }
 
 // use takes the data in a data directory.
@@ -156,11 +162,11 @@ func (d *draft) grade(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	scale, err := Measure(d.def, grade)
+	scale, err := reward.Measure(d.def, grade)
 	if err != nil {
 		return err
 	}
-	d.solved = (report.GoldMedal || d.def.Rehearsal && scale.Reward(d.reward, report) == 1) && filepath.Ext(d.gold) == ".csv"
+	d.solved = (report.GoldMedal || d.def.Rehearsal && scale.Of(d.reward, report) == 1) && filepath.Ext(d.gold) == ".csv"
 	if d.Micro == 0 || report.Outcome == outcome.Scored {
 		return nil
 	}

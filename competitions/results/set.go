@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Sort orders attempts by competition, agent, seed and run, the newest run first.
@@ -144,6 +145,11 @@ func (a *Attempt) Class() string {
 	class := conditions.Class(a.Report.Conditions)
 	if conditions.Rehearsed(a.Report.Conditions) && !strings.Contains(class, conditions.Rehearsal) {
 		class += ", " + conditions.Rehearsal // the task, which says it, is not known
+	}
+	for _, data := range step.ConditionValues(a.Report.Conditions, conditions.Data) {
+		if data != conditions.Rehearsal {
+			class += ", " + data
+		}
 	}
 	if competitions.IsMasked(a.Report.CompetitionVersion) {
 		class += ", version " + a.Report.CompetitionVersion

@@ -2,6 +2,7 @@ package config
 
 import (
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,6 +61,11 @@ func (p *Pipeline) Written(blockType, arg string) (all []hcl.Expression) {
 		all = append(all, written(n.block.Args[arg])...)
 	}
 	return all
+}
+
+// Names are the names of the blocks of a type, "model" or "agent", sorted.
+func (p *Pipeline) Names(blockType string) []string {
+	return slices.Sorted(maps.Keys(p.named[blockType]))
 }
 
 // LocalFiles is what expanding the pipeline read from its folder.

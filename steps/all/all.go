@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/steps/check"
 	"github.com/mleflow/mleflow/steps/checksum"
 	"github.com/mleflow/mleflow/steps/download"
+	"github.com/mleflow/mleflow/steps/draw"
 	"github.com/mleflow/mleflow/steps/exec"
 	"github.com/mleflow/mleflow/steps/grade"
 	"github.com/mleflow/mleflow/steps/holdout"
@@ -60,6 +61,7 @@ func Kinds(d Deps) []step.Kind {
 		exec.Kind(d.Commands),
 		grade.Kind(grade.Deps{Catalog: d.Catalog, Grader: d.Grader, Offline: d.Offline, Sandbox: isolated}),
 		holdout.Kind(d.Catalog),
+		draw.Kind(d.Catalog),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
 		prepare.Kind(d.Catalog),
 		python.Kind(d.Offline, isolated, d.Private...),

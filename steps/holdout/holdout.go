@@ -34,13 +34,14 @@ const Name = "holdout"
 func Kind(catalog *competitions.Catalog) step.Kind {
 	return step.Kind{
 		Name:    Name,
-		Version: "1",
+		Version: "2",
 		Doc:     "Holds out a part of a competition's training data for validation, by the competition's own preparation applied to its public files. The split is of the same kind as the split of the test.",
 		Args:    step.Attrs(arguments{Version: "v1"}, nil),
 		Outputs: []step.Output{
 			{Name: "inputs", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The held-out inputs with their sample submission, without labels, a tree in the layout of the public files."},
 			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The labels of the held-out rows, a tree in the layout of the private files."},
 			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files without the held-out rows and their files, a tree. The test inputs are unchanged."},
+			{Name: "task", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files with the held-out inputs in place of those of the test, a tree: with private, a task of its own for a draw step."},
 			{Name: "split", Type: step.TypeOf[Split](), Secrecy: step.Public, Doc: "The kind of the split, the number of held-out rows, their share of the training data, and the training data that equal held-out rows or files."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newSplitting(args, catalog) },
@@ -127,20 +128,18 @@ func (s *splitting) split(ctx context.Context, env *step.Env) (cache.Outputs, er
 		return nil, err
 	}
 	out := cache.Outputs{"private": made["private"]}
-	for name, b := range map[string]*tree.Builder{"public": o.public, "inputs": o.inputs, "all": o.all} {
+	for name, b := range map[string]*tree.Builder{"public": o.public, "inputs": o.inputs, "task": o.all} {
 		ref, err := b.Build(ctx, env.Store)
 		if err != nil {
 			return nil, err
 		}
 		out[name] = cache.Value{Ref: ref}
 	}
-	all := out["all"].Ref
-	delete(out, "all")
 	split := Split{Kind: prep.SplitOf(inner).Kind, Files: out["inputs"].Ref.Files}
 	if o.before > 0 {
 		split.Share = max(0, float64(o.before-o.after)/float64(o.before))
 	}
-	if split.Rows, split.Notes, err = s.check(ctx, env, inner, all, made["private"].Ref); err != nil {
+	if split.Rows, split.Notes, err = s.check(ctx, env, inner, out["task"].Ref, made["private"].Ref); err != nil {
 		return nil, err
 	}
 	return out, out.Encode(map[string]any{"split": split})

@@ -171,15 +171,20 @@ func (p *preparation) masked(ctx context.Context, env *step.Env, prepared cache.
 	}
 	work := &progress.Work{}
 	defer env.Follow(work)()
-	sink := newSink(ctx, env.Store)
-	err = mask.Run(ctx, p.def, mask.Options{
-		Public: tree.NewFS(ctx, env.Store, prepared["public"].Ref), Private: tree.NewFS(ctx, env.Store, prepared["private"].Ref),
-		Out: sink, Salt: salt, Work: env.WorkDir, Progress: work,
+	return Sunk(ctx, env.Store, func(o mask.Options) error {
+		o.Public, o.Private = tree.NewFS(ctx, env.Store, prepared["public"].Ref), tree.NewFS(ctx, env.Store, prepared["private"].Ref)
+		o.Salt, o.Work, o.Progress = salt, env.WorkDir, work
+		return mask.Run(ctx, p.def, o)
 	})
-	if err != nil {
+}
+
+// Sunk returns the public and private files that a function writes to Options.Out.
+func Sunk(ctx context.Context, store cache.Building, write func(mask.Options) error) (cache.Outputs, error) {
+	sink := newSink(ctx, store)
+	if err := write(mask.Options{Out: sink}); err != nil {
 		return nil, err
 	}
-	return sink.outputs(ctx, env.Store)
+	return sink.outputs(ctx, store)
 }
 
 // explain returns the interruption, if there was one, because the errors that it causes

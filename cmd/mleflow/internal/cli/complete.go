@@ -24,10 +24,10 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/competitions/harbor"
 	"github.com/mleflow/mleflow/competitions/kit"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/competitions/reward"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
@@ -135,7 +135,7 @@ func (c *completion) valueCompleters() map[string]completer {
 	return completers{
 		{c.completeVariables, "--var"},
 		{c.completeParameters, "--param"},
-		{words(append(harbor.Rewards(false), "sample")...), "--reward"},
+		{words(append(reward.Kinds(false), "sample")...), "--reward"},
 		{words(pipeline.ShippedNames()...), "mleflow init --from"},
 		{words(append(kit.Skeletons(), "kaggle:")...), "--from"},
 		{c.completeCategories, "--category"},

@@ -17,9 +17,9 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
-	"github.com/mleflow/mleflow/competitions/harbor"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/competitions/reward"
 	"github.com/mleflow/mleflow/competitions/rungroup"
 )
 
@@ -294,7 +294,7 @@ func NewGradeSample(a *app.App) *cobra.Command {
 			return runGradeSample(cmd.Context(), a, o, args[0], args[1])
 		}, &o.data)
 	o.data.RegisterVersion(cmd, "grade as `VERSION`: v1, one with errata such as v2, or a masked one such as v1m, with the data of prepare --version (default: that of the data)")
-	cmd.Flags().StringVar(&o.reward, "reward", "", harbor.RewardUsage)
+	cmd.Flags().StringVar(&o.reward, "reward", "", reward.Usage)
 	cmd.Flags().StringVar(&o.rewardDir, "reward-dir", "", "write reward.json and reward.txt to `DIR`, for training harnesses")
 	cmd.Flags().StringVar(&o.answers, "answers", "", "compare with the answers in `FILE` instead of the prepared ones")
 	return cmd
@@ -314,7 +314,7 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 	if err != nil {
 		return err
 	}
-	if o.reward, err = harbor.CheckReward(o.reward, def); err != nil {
+	if o.reward, err = reward.Check(o.reward, def); err != nil {
 		return app.Wrong(err)
 	}
 	q := grading.Request{Submission: path, Answers: grading.AnswersPath(layout.Dir, def), Params: values, Created: time.Now()}
@@ -326,14 +326,14 @@ func runGradeSample(ctx context.Context, a *app.App, o gradeSampleOptions, path,
 		return err
 	}
 	if o.rewardDir != "" {
-		scale, err := harbor.Measure(def, func(name string) (grading.Report, error) {
+		scale, err := reward.Measure(def, func(name string) (grading.Report, error) {
 			q.Submission = filepath.Join(layout.Prepared(id), filepath.FromSlash(name))
 			return a.Grader().Grade(ctx, def, q)
 		})
 		if err != nil {
 			return err
 		}
-		if err := scale.WriteReward(o.rewardDir, o.reward, report); err != nil {
+		if err := scale.Write(o.rewardDir, o.reward, report); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/harbor"
+	"github.com/mleflow/mleflow/competitions/reward"
 )
 
 type harborOptions struct {
@@ -44,7 +45,7 @@ func newExportHarbor(a *app.App) *cobra.Command {
 	cmd.Flags().StringVarP(&o.tasks.Dir, "output", "o", "", "write the tasks below `DIR`")
 	cmd.Flags().StringVar(&o.tasks.Image, "image", "python:3.12.11-slim-bookworm", "build the agent's environment from `IMAGE`")
 	cmd.Flags().StringVar(&o.tasks.Images, "images", "", "name a task's images `PREFIX`/<task>-agent and PREFIX/<task>-verifier, for harnesses that do not build them")
-	cmd.Flags().StringVar(&o.tasks.Reward, "reward", "", harbor.RewardUsage)
+	cmd.Flags().StringVar(&o.tasks.Reward, "reward", "", reward.Usage)
 	cmd.Flags().StringVar(&o.task, "task", string(competitions.TaskOwn), "`TEXT` of the instruction: own, or the reference's by pin, which needs --adopt, --mirror or the network")
 	cmd.Flags().BoolVar(&o.data.Rehearsal, "rehearsal", false, "write tasks with the synthetic data of rehearsals, in DIR/rehearsal of --data-dir")
 	cmd.Flags().IntVar(&o.tasks.Micro, "micro", 0, "draw the rows and files of `N` test ids, and as large a part of the training data")

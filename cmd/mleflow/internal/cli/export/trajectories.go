@@ -139,6 +139,18 @@ func exportTrajectories(ctx context.Context, a *app.App, past *history.Past, c a
 	return a.Show(x.said, func() { x.tell(a) })
 }
 
+// ErrNoTokens means that attempts have no trajectories.
+var ErrNoTokens = errors.New("there are no token ids to write")
+
+// Trajectories writes the trajectories of attempts, one per line.
+func Trajectories(ctx context.Context, c app.ResultCache, of []*results.Attempt, w io.Writer) error {
+	rows, err := export.Attempts(of)
+	if err != nil {
+		return fmt.Errorf("make table: %w", err)
+	}
+	return (&trajectoryExport{c: c, of: of, rows: rows}).writeAll(ctx, w)
+}
+
 // tell says what was written and what was not.
 func (x *trajectoryExport) tell(a *app.App) {
 	number := view.Either(x.said.Trajectories == 1, "1 trajectory", view.Count(int64(x.said.Trajectories))+" trajectories")
@@ -180,7 +192,7 @@ func (x *trajectoryExport) writeAll(ctx context.Context, w io.Writer) error {
 		if list := x.problems(); len(list) > 0 {
 			why = list[0]
 		}
-		return app.Usagef("there are no token ids to write: %s; set record_tokens in the model block before the attempt (docs/training.md)", why)
+		return app.Usagef("%w: %s; set record_tokens in the model block before the attempt (docs/training.md)", ErrNoTokens, why)
 	}
 	return end()
 }

@@ -174,6 +174,25 @@ func TidyRun(past *history.Past, c app.ResultCache, catalog *competitions.Catalo
 	}, nil
 }
 
+// AttemptsOf returns the attempts of a run.
+func AttemptsOf(ctx context.Context, a *app.App, past *history.Past, c app.ResultCache) ([]*results.Attempt, error) {
+	catalog, err := a.CatalogOf(past)
+	if err != nil {
+		return nil, err
+	}
+	run, err := TidyRun(past, c, catalog)
+	if err != nil {
+		return nil, err
+	}
+	return Collected(ctx, run)
+}
+
+// Collected are the attempts of a run that have results.
+func Collected(ctx context.Context, run attempts.Run) ([]*results.Attempt, error) {
+	list, _, err := attempts.Collect(ctx, run)
+	return list, err
+}
+
 // RuleFlags choose attempts by what was found in them.
 type RuleFlags struct {
 	Exclude []string

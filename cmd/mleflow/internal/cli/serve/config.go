@@ -50,6 +50,8 @@ type Config struct {
 	Proxy  *proxy          `hcl:"proxy,block"`
 	Secret []secretAt      `hcl:"secret,block"`
 
+	Rollouts *rolloutsBlock `hcl:"rollouts,block"`
+
 	Runs         int      `hcl:"runs,optional" doc:"how many submissions run at a time; by default 4, and at most parallelism"`
 	Parallelism  int      `hcl:"parallelism,optional" doc:"how many steps all of them run at a time; by default the number of processors, or as many as the cluster of on allows"`
 	HostCode     bool     `hcl:"host_code,optional" doc:"let submissions run code with the rights of the server: steps of kind exec and runtime \"process\""`
@@ -150,6 +152,9 @@ func (s *settings) resolve(dir string) {
 	paths := []*string{&s.On}
 	if s.TLS != nil {
 		paths = append(paths, &s.TLS.Certificate, &s.TLS.Key)
+	}
+	if s.Rollouts != nil {
+		paths = append(paths, &s.Rollouts.Pipeline)
 	}
 	for i := range s.Competitions {
 		paths = append(paths, &s.Competitions[i])

@@ -32,11 +32,16 @@ func (c *call) events() error {
 	}
 	defer c.count(-1)
 	last, _ := strconv.Atoi(c.Request.Header.Get("Last-Event-ID")) // anything else is the beginning
+	c.startEvents()
+	_ = c.follow(past, last) // it can no longer be said
+	return nil
+}
+
+// startEvents begins an answer of server-sent events.
+func (c *call) startEvents() {
 	c.Header().Set("Content-Type", "text/event-stream")
 	c.Header().Set("X-Accel-Buffering", "no") // of nginx
 	c.WriteHeader(http.StatusOK)
-	_ = c.follow(past, last) // it can no longer be said
-	return nil
 }
 
 // count adds to the streams of the person.

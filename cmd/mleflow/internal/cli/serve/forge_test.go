@@ -21,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/mcp"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/rollout"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 )
 
@@ -30,7 +31,9 @@ type lab struct {
 	acts bytes.Buffer
 	// submission and run are ada's, other is a run that nobody submitted.
 	submission, run, other string
-	cache                  string
+	// rollout is ada's, which waits.
+	rollout string
+	cache   string
 }
 
 // tokens are those of the people in labFile.
@@ -120,7 +123,30 @@ func newLab(t testing.TB) *lab {
 	}
 	t.Cleanup(func() { _ = end() })
 	l.server = newServer(s, []byte("key"), pages, queue, l.options(a), func() *app.App { return quiet(a) }, &l.acts)
+	if l.rollouts, err = rollout.Open(filepath.Join(l.cache, folder, "rollouts"), idle{}, rollout.Options{Parallel: 1, Say: func(string) {}}); err != nil {
+		t.Fatal(err)
+	}
+	one, _, err := l.rollouts.Submit(ctx, "ada", rollout.Request{Key: "ada's", Agent: "a", Competition: "demo-digits"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.rollout = one.ID
 	return l
+}
+
+// idle makes attempts of the agent a at once.
+type idle struct{}
+
+func (idle) Check(_ context.Context, r rollout.Request) error {
+	if r.Agent != "a" {
+		return fmt.Errorf("%w: agent %q", rollout.ErrInvalid, r.Agent)
+	}
+	return nil
+}
+
+func (idle) Run(_ context.Context, r rollout.Rollout, report func(rollout.State, string)) (*rollout.Result, error) {
+	report(rollout.Grading, "run")
+	return &rollout.Result{Reward: 0.5, Attempt: r.Attempt, Run: "run"}, nil
 }
 
 // options are those of tools of a program that has only the commands with tools that read the cache.
@@ -200,12 +226,12 @@ func (l *lab) cookieOf(name string) string {
 }
 
 func (l *lab) send(rt Route, f forged) *httptest.ResponseRecorder {
-	target := "/mleflow" + strings.NewReplacer("{run}", l.run, "{submission}", l.submission, "{digest}", strings.Repeat("0", 64), "{link}", "x", "{page...}", "runs").Replace(rt.Path)
+	target := "/mleflow" + strings.NewReplacer("{run}", l.run, "{submission}", l.submission, "{rollout}", l.rollout, "{digest}", strings.Repeat("0", 64), "{link}", "x", "{page...}", "runs").Replace(rt.Path)
 	if f.path != "" {
 		target = f.path
 	}
 	body := map[string]string{"steerAttempts": `{"act":"stop","attempts":["*"]}`, "steerRun": `{"act":"drain"}`, "listMissingFiles": `{"digests":[]}`, "submit": `{"pipeline":"demo.hcl","files":[]}`,
-		"setPriority": `{"priority":-9}`, "publishSubmission": `{"public":true}`}[rt.Name]
+		"rollout": `{"key":"k","agent":"a","competition":"demo-digits"}`, "setPriority": `{"priority":-9}`, "publishSubmission": `{"public":true}`}[rt.Name]
 	if rt.Reads {
 		body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"runs","arguments":{}}}`
 	}
@@ -255,6 +281,11 @@ func (l *lab) send(rt Route, f forged) *httptest.ResponseRecorder {
 	set("X-Remote-User", f.proxied)
 	for name, list := range f.headers {
 		r.Header[name] = list
+	}
+	if rt.Name == "followRollout" { // which waits
+		ctx, end := context.WithTimeout(r.Context(), 10*time.Millisecond)
+		defer end()
+		r = r.WithContext(ctx)
 	}
 	w := httptest.NewRecorder()
 	l.ServeHTTP(w, r)
@@ -330,12 +361,16 @@ func (l *lab) strangers(rt Route) []forged {
 			forged{name: "small letters", method: strings.ToLower(rt.Method), bearer: tokens["root"]},
 		)
 		if rt.Own {
+			own := l.submission
+			if strings.Contains(rt.Path, "{rollout}") {
+				own = l.rollout
+			}
 			list = append(list,
 				forged{name: "other operator", bearer: tokens["bob"]},
 				forged{name: "other operator's cookie", cookie: l.cookieOf("bob"), site: "same-origin"},
 				forged{name: "other operator by the proxy", peer: "127.0.0.9", proxied: "bob"},
-				forged{name: "operator of a run of nobody", path: strings.Replace(strings.Replace(l.pathOf(rt), l.run, l.other, 1), l.submission, "none", 1), bearer: tokens["ada"]},
-				forged{name: "operator of a run by another name", path: strings.Replace(strings.Replace(l.pathOf(rt), l.run, "latest", 1), l.submission, "..", 1), bearer: tokens["ada"]},
+				forged{name: "operator of a run of nobody", path: strings.Replace(strings.Replace(l.pathOf(rt), l.run, l.other, 1), own, "none", 1), bearer: tokens["ada"]},
+				forged{name: "operator of a run by another name", path: strings.Replace(strings.Replace(l.pathOf(rt), l.run, "latest", 1), own, "..", 1), bearer: tokens["ada"]},
 			)
 		}
 	}
@@ -343,13 +378,14 @@ func (l *lab) strangers(rt Route) []forged {
 }
 
 func (l *lab) pathOf(rt Route) string {
-	return "/mleflow" + strings.NewReplacer("{run}", l.run, "{submission}", l.submission, "{digest}", strings.Repeat("0", 64), "{page...}", "runs").Replace(rt.Path)
+	return "/mleflow" + strings.NewReplacer("{run}", l.run, "{submission}", l.submission, "{rollout}", l.rollout, "{digest}", strings.Repeat("0", 64), "{page...}", "runs").Replace(rt.Path)
 }
 
 // TestForged sends forged requests to each route: none does anything, and none reads.
 func TestForged(t *testing.T) {
 	l := newLab(t)
-	before, sent := fmt.Sprint(l.service.List()), 0
+	state := func() string { return fmt.Sprint(l.service.List(), l.rollouts.List(10)) }
+	before, sent := state(), 0
 	for _, rt := range Routes() {
 		if rt.Role == Nobody {
 			continue
@@ -369,8 +405,8 @@ func TestForged(t *testing.T) {
 	if l.acts.Len() > 0 {
 		t.Errorf("acts: %s", &l.acts)
 	}
-	if after := fmt.Sprint(l.service.List()); after != before {
-		t.Errorf("submissions were changed:\n%s\n%s", before, after)
+	if after := state(); after != before {
+		t.Errorf("submissions or rollouts were changed:\n%s\n%s", before, after)
 	}
 	for _, id := range []string{l.run, l.other} {
 		for _, name := range []string{"requests", "about.json"} {

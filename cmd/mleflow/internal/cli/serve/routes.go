@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/export"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/leaderboard"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/rollout"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/boards"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
@@ -77,7 +79,7 @@ const api = "/api/v1"
 
 // Routes are all routes.
 func Routes() []Route {
-	return []Route{
+	return append(rolloutRoutes(), []Route{
 		{Method: "GET", Path: "/api/openapi.json", Summary: "the OpenAPI document", Type: "application/json", do: (*call).document},
 		get(api+"/whoami", "whoami", "who is signed in", (*call).whoami),
 		get(api+"/runs", "listRuns", "runs, newest first; ?limit=N, by default 100", (*call).runs),
@@ -119,7 +121,7 @@ func Routes() []Route {
 		{Method: "POST", Path: leavePath, Summary: "sign the browser out by the form", do: (*call).leave},
 		{Method: "GET", Path: "/{page...}", Role: Viewer, Summary: "the pages", do: (*call).page},
 		{Method: "POST", Path: "/{page...}", Summary: "sign in by the form", do: (*call).enter},
-	}
+	}...)
 }
 
 // get is a route that answers with a G.
@@ -188,15 +190,24 @@ func (c *call) whoami() (Whoami, error) {
 }
 
 func (c *call) runs() (list runs.RunsJSON, err error) {
-	limit, err := strconv.Atoi(cmp.Or(c.URL.Query().Get("limit"), "100"))
-	if err != nil || limit < 1 || limit > 1000 {
-		return list, app.Usagef("limit is a number from 1 to 1000")
+	limit, err := c.limit()
+	if err != nil {
+		return list, err
 	}
 	entries, err := c.pages.History.List()
 	if err != nil {
 		return list, err
 	}
 	return runs.Listed(c.app().Store, entries[:min(limit, len(entries))]), nil
+}
+
+// limit is how many of a list are asked for.
+func (c *call) limit() (int, error) {
+	limit, err := strconv.Atoi(cmp.Or(c.URL.Query().Get("limit"), "100"))
+	if err != nil || limit < 1 || limit > 1000 {
+		return 0, app.Usagef("limit is a number from 1 to 1000")
+	}
+	return limit, nil
 }
 
 // AttemptsAct is what somebody asks of attempts of a run.
@@ -421,6 +432,7 @@ func (c *call) document() error {
 // statuses are those of errors.
 var statuses = map[error]int{
 	history.ErrNoRun: 404, service.ErrUnknown: 404, service.ErrInvalid: 400, service.ErrMissing: 409, service.ErrOver: 409, service.ErrLives: 409, service.ErrLimit: 429,
+	rollout.ErrUnknown: 404, rollout.ErrInvalid: 400, rollout.ErrKey: 409, rollout.ErrLimit: 429, rollout.ErrOver: 409, rollout.ErrLives: 409, errNoRollouts: 404, export.ErrNoTokens: 404,
 	errSignIn: 401, errToken: 401, errHeader: 403, errRole: 403, errFirst: 403, errOwner: 403, errOrigin: 403, errType: 415, errLimited: 429, context.Canceled: 503,
 }
 

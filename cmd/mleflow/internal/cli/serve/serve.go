@@ -82,6 +82,11 @@ func run(ctx context.Context, a *app.App, config string, tools func() mcp.Option
 		return err
 	}
 	defer func() { err = errors.Join(err, queue.Close()) }()
+	rollouts, endRollouts, err := openRollouts(ctx, a, s, cache)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, endRollouts()) }()
 	key, acts, err := kept(cache)
 	if err != nil {
 		return err
@@ -98,6 +103,7 @@ func run(ctx context.Context, a *app.App, config string, tools func() mcp.Option
 	}
 	defer app.FewCollections()()
 	h := newServer(s, key, pages, queue, tools(), func() *app.App { return quiet(a) }, acts)
+	h.rollouts = rollouts
 	err = a.Show(map[string]string{"address": s.at.String(), "listen": l.Addr().String()}, func() {
 		fmt.Fprintf(a.Stdout, "Serving %s at %s.\nPeople sign in with their tokens. Ctrl-C ends it; the next server continues what runs.\n", s.at.String(), l.Addr())
 	})
@@ -106,6 +112,9 @@ func run(ctx context.Context, a *app.App, config string, tools func() mcp.Option
 	}
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error { return queue.Run(ctx) })
+	if rollouts != nil {
+		both.Go(func() error { return rollouts.Run(ctx) })
+	}
 	both.Go(func() error { return ui.Serve(ctx, l, h) })
 	return both.Wait()
 }

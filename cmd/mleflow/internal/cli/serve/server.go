@@ -14,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/mcp"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/rollout"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 )
@@ -24,6 +25,8 @@ type server struct {
 	door    ui.Door
 	pages   *ui.UI
 	service *service.Service
+	// rollouts is nil if the server offers none.
+	rollouts *rollout.Queue
 	// tools answers at /mcp.
 	tools http.Handler
 	// app returns an app of its own for a request, which prints nothing.
@@ -38,12 +41,13 @@ type server struct {
 
 // The reasons why a request is refused.
 var (
-	errSignIn = errors.New("sign in: send the header Authorization: Bearer TOKEN")
-	errRole   = errors.New("your role may not do this")
-	errFirst  = errors.New("only admins may set a priority above 0; 0 is the usual one, and a lower one lets others go first")
-	errOwner  = errors.New("only its owner and admins may do this")
-	errOrigin = errors.New("this server answers its own pages only")
-	errType   = errors.New("send Content-Type: application/json, or application/octet-stream with PUT")
+	errSignIn     = errors.New("sign in: send the header Authorization: Bearer TOKEN")
+	errRole       = errors.New("your role may not do this")
+	errFirst      = errors.New("only admins may set a priority above 0; 0 is the usual one, and a lower one lets others go first")
+	errOwner      = errors.New("only its owner and admins may do this")
+	errOrigin     = errors.New("this server answers its own pages only")
+	errNoRollouts = errors.New("this server offers no rollouts: its file has no block rollouts")
+	errType       = errors.New("send Content-Type: application/json, or application/octet-stream with PUT")
 )
 
 // newServer puts the routes together.
@@ -166,6 +170,13 @@ func (s *server) allowed(rt Route, who person, r *http.Request) error {
 func (s *server) owner(r *http.Request) string {
 	if id := r.PathValue("submission"); id != "" {
 		one, err := s.service.Get(id)
+		if err != nil {
+			return ""
+		}
+		return one.Owner
+	}
+	if id := r.PathValue("rollout"); id != "" && s.rollouts != nil {
+		one, err := s.rollouts.Get(id)
 		if err != nil {
 			return ""
 		}

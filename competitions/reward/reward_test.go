@@ -1,4 +1,4 @@
-package harbor
+package reward
 
 import (
 	"math"
@@ -18,7 +18,7 @@ func TestRewards(t *testing.T) {
 	report := func(score, zero, one float64, rank int) measured {
 		exact := grading.Number(score)
 		r := grading.Report{Detail: grading.Detail{Outcome: outcome.Scored, ExactScore: &exact, Rank: &rank, Teams: 4}}
-		r.LowerIsBetter = one < zero
+		r.Score, r.LowerIsBetter = &exact, one < zero
 		return measured{r, Scale{zero, one}}
 	}
 	rehearsed := func(score, sample, best float64) measured {
@@ -38,6 +38,8 @@ func TestRewards(t *testing.T) {
 	notANumber.NonFinite = true
 	rehearsedPerfect := rehearsed(math.Inf(-1), 0.5, nan)
 	rehearsedPerfect.NonFinite, rehearsedPerfect.LowerIsBetter = true, true
+	rehearsedNone := rehearsed(nan, nan, 1)
+	rehearsedNone.NonFinite = true
 	gold := report(1, 0, 1, 1)
 	gold.GoldMedal = true
 	for _, tt := range []struct {
@@ -70,10 +72,16 @@ func TestRewards(t *testing.T) {
 		{"better than the sample, lower is better", "sample", rehearsed(0.5, 0.75, 0), 1},
 		{"worse than the sample, lower is better", "sample", rehearsed(0.875, 0.75, 0), 0},
 		{"a sample without a score", "sample", rehearsed(0.5, nan, 1), 1},
+		{"not a number, in a rehearsal", "sample", rehearsedNone, 0},
+		{"at least as good as three of four", "percentile", report(1, 0, 1, 2), 0.75},
+		{"behind all", "percentile", report(1, 0, 1, 5), 0},
 		{"between, in a rehearsal", "margin", rehearsed(0.75, 0.5, 1), 0.5},
 		{"answers without a score", "margin", rehearsed(0.75, 0.5, nan), 1},
 	} {
-		if got := tt.report.Reward(tt.kind, tt.report.Report); got != tt.want {
+		if beats := Beats(tt.report.Report, tt.report.Zero); tt.kind == "sample" && beats != (tt.want == 1) {
+			t.Errorf("%s: better than the sample: %v", tt.name, beats)
+		}
+		if got := tt.report.Of(tt.kind, tt.report.Report); got != tt.want {
 			t.Errorf("%s, %s: %v, want %v", tt.kind, tt.name, got, tt.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package harbor
+package reward
 
 import (
 	"cmp"
@@ -17,24 +17,24 @@ import (
 	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
-// Rewards returns the kinds of reward on real data or in a rehearsal, the default first.
-func Rewards(rehearsal bool) []string {
+// Kinds returns the kinds of reward on real data or in a rehearsal, the default first.
+func Kinds(rehearsal bool) []string {
 	if rehearsal {
 		return []string{"sample", "margin"}
 	}
-	return []string{"medal", "rank", "margin"}
+	return []string{"medal", "rank", "margin", "percentile"}
 }
 
-// RewardUsage describes a flag with a kind of reward.
-const RewardUsage = "`KIND` of reward: medal (default), rank or margin; in a rehearsal sample (default) or margin"
+// Usage describes a flag with a kind of reward.
+const Usage = "`KIND` of reward: medal (default), rank, margin or percentile; in a rehearsal sample (default) or margin"
 
-// CheckReward returns the kind of reward for a competition, the default for "", and
-// refuses a word that names none.
-func CheckReward(kind string, def *competitions.Definition) (string, error) {
-	kinds := Rewards(def.Rehearsal)
+// Check returns the kind of reward for a competition, the default for "", and refuses a
+// word that names none.
+func Check(kind string, def *competitions.Definition) (string, error) {
+	kinds := Kinds(def.Rehearsal)
 	kind = cmp.Or(kind, kinds[0])
 	if !slices.Contains(kinds, kind) {
-		return "", fmt.Errorf("--reward %s: for %s it is %s", kind, name(def), strings.Join(kinds, ", "))
+		return "", fmt.Errorf("reward %s: for %s it is %s", kind, def.ID, strings.Join(kinds, ", "))
 	}
 	return kind, nil
 }
@@ -62,27 +62,24 @@ func Measure(def *competitions.Definition, grade func(name string) (grading.Repo
 	return Scale{scored(def.Layout.Sample), scored(def.Layout.Gold)}, err
 }
 
-// Reward returns a report's reward, from 0 to 1; docs/training.md defines the
+// Of returns a report's reward, from 0 to 1; docs/training.md defines the
 // kinds. A score that is not finite has 0, except infinity in the better direction: the
 // reference gives it the first place, as the right answers of log_mae show.
-func (s Scale) Reward(kind string, r grading.Report) float64 {
-	if r.Outcome != outcome.Scored || r.ExactScore == nil {
+func (s Scale) Of(kind string, r grading.Report) float64 {
+	score, counts := scoreOf(r)
+	if !counts {
 		return 0
 	}
-	best := math.Inf(1)
-	if r.LowerIsBetter {
-		best = math.Inf(-1)
-	}
-	if r.NonFinite && float64(*r.ExactScore) != best {
-		return 0
-	}
-	score, span := float64(*r.ExactScore), s.One-s.Zero
+	span := s.One - s.Zero
 	switch kind {
 	case "rank":
 		if r.Rank == nil || r.Teams == 0 {
 			return 0
 		}
 		return max(0, 1-float64(*r.Rank-1)/float64(r.Teams))
+	case "percentile":
+		share, _ := r.Percentile()
+		return share
 	case "margin":
 		if span != 0 && !math.IsNaN(span) && span < 0 == r.LowerIsBetter {
 			return min(1, max(0, (score-s.Zero)/span))
@@ -91,27 +88,41 @@ func (s Scale) Reward(kind string, r grading.Report) float64 {
 	if !conditions.Rehearsed(r.Conditions) {
 		return map[string]float64{"gold": 1, "silver": 2.0 / 3, "bronze": 1.0 / 3}[r.Best()]
 	}
-	better := score > s.Zero
-	if r.LowerIsBetter {
-		better = score < s.Zero
-	}
-	if better || math.IsNaN(s.Zero) {
+	if Beats(r, s.Zero) {
 		return 1
 	}
 	return 0
 }
 
-// name returns the name of a competition's task.
-func name(def *competitions.Definition) string {
-	if def.Rehearsal {
-		return conditions.Rehearsal + "-" + def.ID
+// scoreOf returns the score of a report, and whether it earns anything.
+func scoreOf(r grading.Report) (score float64, counts bool) {
+	if r.Outcome != outcome.Scored || r.ExactScore == nil {
+		return 0, false
 	}
-	return def.ID
+	best := math.Inf(1)
+	if r.LowerIsBetter {
+		best = math.Inf(-1)
+	}
+	score = float64(*r.ExactScore)
+	return score, !r.NonFinite || score == best
 }
 
-// WriteReward writes reward.json and reward.txt, as Harbor reads them.
-func (s Scale) WriteReward(dir, kind string, r grading.Report) error {
-	reward := s.Reward(kind, r)
+// Beats reports whether a report's score is better than another, which NaN never
+// is: every score is better than it.
+func Beats(r grading.Report, than float64) bool {
+	score, counts := scoreOf(r)
+	if !counts {
+		return false
+	}
+	if r.LowerIsBetter {
+		score, than = -score, -than
+	}
+	return score > than || math.IsNaN(than)
+}
+
+// Write writes reward.json and reward.txt, as Harbor reads them.
+func (s Scale) Write(dir, kind string, r grading.Report) error {
+	reward := s.Of(kind, r)
 	values := map[string]float64{"reward": reward}
 	if r.ExactScore != nil && r.ExactScore.Finite() {
 		values["score"] = float64(*r.ExactScore)
