@@ -103,7 +103,7 @@ class RolloutHarness(Harness[HarnessConfig]):  # type: ignore[misc]
         model = {"name": ctx.model, "base_url": ctx.client.base_url, **({"block": asked.block} if asked.block else {})}
         start = functools.partial(
             mleflow.Server(asked.server).roll_out, asked.agent, asked.competition,
-            data=asked.data, seed=int(trace.id[:7], 16), model=model, limits=asked.limits, reward=asked.reward, on=asked.on, key=trace.id,
+            data=asked.data, model=model, limits=asked.limits, reward=asked.reward, on=asked.on, key=trace.id,
         )  # fmt: skip
         rollout = await (await in_thread(start)).finished()
         for trajectory in await in_thread(rollout.trajectories):
