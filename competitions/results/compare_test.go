@@ -134,6 +134,9 @@ func TestClassOfComparison(t *testing.T) {
 	}
 	many := func(n int, a *Attempt) []*Attempt { return slices.Repeat([]*Attempt{a}, n) }
 	class := func(conditions string) string { return made("", "", "", conditions).Class() }
+	if got := class(short + " data=micro-4-1"); got == class(short) || got == class(short+" data=micro-4-2") {
+		t.Errorf("a small split is in a class of others: %q", got)
+	}
 	for name, tt := range map[string]struct {
 		x, y []*Attempt
 		want string

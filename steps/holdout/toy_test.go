@@ -1,6 +1,7 @@
 package holdout_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,11 @@ func TestRun(t *testing.T) {
 	}
 	if len(inputs) != 2 || strings.Count(private, "\n") != 7 {
 		t.Errorf("inputs %v, private %q", inputs, private)
+	}
+	task := maps.Clone(public)
+	maps.Copy(task, inputs) // which lie over the inputs of the test
+	if diff := cmp.Diff(task, b.Files(t, out["task"].Ref)); diff != "" {
+		t.Errorf("task (-want +got):\n%s", diff)
 	}
 	var split holdout.Split
 	steptest.Decode(t, out["split"], &split)

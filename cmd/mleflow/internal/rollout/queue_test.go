@@ -186,7 +186,7 @@ func TestRestart(t *testing.T) {
 func TestCancel(t *testing.T) {
 	f := &fake{}
 	q := open(t, filepath.Join(t.TempDir(), "r"), f, Options{Parallel: 4})
-	serve(t, q)
+	end := serve(t, q)
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
@@ -212,8 +212,7 @@ func TestCancel(t *testing.T) {
 	if failed := ended(t, q, ask(t, q, "ada", "panic", 13).ID, Failed); failed.Error == "" || failed.Result != nil {
 		t.Errorf("%+v", failed)
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	end() // what was cancelled has ended, too
 	if o := q.owners["ada"]; q.running != 0 || o.active != 0 || o.waiting != 0 || len(o.queued) != 0 {
 		t.Errorf("%d run; %+v", q.running, o)
 	}

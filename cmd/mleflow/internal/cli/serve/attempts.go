@@ -213,10 +213,19 @@ func (x *attempts) program(one rollout.Rollout) (*engine.Program, error) {
 
 // Check implements rollout.Runner.
 func (x *attempts) Check(_ context.Context, r rollout.Request) error {
-	if err := x.check(&r); err != nil {
-		return fmt.Errorf("%w: %w", rollout.ErrInvalid, err)
+	_, err := x.checked(rollout.Rollout{ID: "check", Request: r})
+	return err
+}
+
+// checked returns the pipeline of a rollout that this server serves.
+func (x *attempts) checked(one rollout.Rollout) (p *engine.Program, err error) {
+	if err = x.check(&one.Request); err == nil {
+		p, err = x.program(one)
 	}
-	return nil
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", rollout.ErrInvalid, err)
+	}
+	return p, nil
 }
 
 func (x *attempts) check(r *rollout.Request) error {
@@ -239,11 +248,9 @@ func (x *attempts) check(r *rollout.Request) error {
 		if r.Model != (rollout.Model{}) || r.Limits.Turns > 0 || r.Limits.Tokens > 0 || r.Limits.Cost != "" {
 			return fmt.Errorf("agent %q has no model; leave model out, and the limits of one", r.Agent)
 		}
-	} else if err := x.checkModel(r, models); err != nil {
-		return err
+		return nil
 	}
-	_, err = x.program(rollout.Rollout{ID: "check", Request: *r})
-	return err
+	return x.checkModel(r, models)
 }
 
 // checkModel refuses another model, address or budget than the server's administrator allows.
@@ -293,10 +300,7 @@ func (x *attempts) definition(r *rollout.Request) (*competitions.Definition, err
 
 // Run implements rollout.Runner.
 func (x *attempts) Run(ctx context.Context, one rollout.Rollout, report func(rollout.State, string)) (*rollout.Result, error) {
-	if err := x.Check(ctx, one.Request); err != nil { // the server may have another file now
-		return nil, err
-	}
-	p, err := x.program(one)
+	p, err := x.checked(one) // the server may have another file now
 	if err != nil {
 		return nil, err
 	}
