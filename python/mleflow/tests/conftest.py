@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Iterator, List
+from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
 
@@ -115,7 +115,7 @@ def serving(at: Path, more: str = "") -> Iterator[str]:
 @pytest.fixture(scope="session")
 def policy() -> Iterator[str]:
     """Address of a policy's server, which answers as vLLM does with token ids. A byte is a token."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Policy)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Policy)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}/v1"
     server.shutdown()
@@ -147,19 +147,24 @@ def rehearsals() -> List[str]:
     return known if os.environ.get("REHEARSALS") == "all" else known[::11]
 
 
-class _Policy(_Model):
-    """Says "all" in five tokens: a mark, three letters, and the end."""
+class Policy(_Model):
+    """Answers as vLLM does with token ids: always "all" in five tokens, a mark, three letters, and the end."""
 
     protocol_version = "HTTP/1.1"
 
-    def do_POST(self) -> None:
-        ask = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def answer(self, ask: Dict[str, Any]) -> Tuple[List[int], List[int], List[float], str]:
+        """Returns prompt, sampled tokens, their log-probabilities, and the text."""
         marks = {"user": [10], "assistant": [9, 3]}
         prompt = [i for m in ask["messages"] for i in [*marks[m["role"]], *(100 + b for b in m["content"].encode()), 2]] + [9]
         ids = [3, *(100 + b for b in b"all"), 2]
-        logprobs = {"content": [{"token": "", "logprob": -i / 8, "bytes": None, "top_logprobs": []} for i in range(len(ids))]}
-        message = {"role": "assistant", "content": "all"}
-        choice = {"index": 0, "finish_reason": "stop", "message": message, "token_ids": ids, "logprobs": logprobs}
+        return prompt, ids, [-i / 8 for i in range(len(ids))], "all"
+
+    def do_POST(self) -> None:
+        ask = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        prompt, ids, logprobs, text = self.answer(ask)
+        tokens: List[object] = [{"token": "", "logprob": p, "bytes": None, "top_logprobs": []} for p in logprobs]
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "finish_reason": "stop", "message": message, "token_ids": ids, "logprobs": {"content": tokens}}
         usage = {"prompt_tokens": len(prompt), "completion_tokens": len(ids), "total_tokens": len(prompt + ids)}
         answer = {"id": "1", "object": "chat.completion", "created": 1, "model": ask["model"], "choices": [choice], "usage": usage}
         body = json.dumps({**answer, "prompt_token_ids": prompt}).encode()

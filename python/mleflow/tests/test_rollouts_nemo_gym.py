@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("nemo_gym.base_responses_api_agent")
 
 import httpx  # noqa: E402
+import mleflow  # noqa: E402
 import mleflow_nemo_gym  # noqa: E402
 from nemo_gym.server_utils import ServerClient  # noqa: E402
 from test_rollouts import ADDED, FIRST, SAID  # noqa: E402
@@ -24,7 +25,7 @@ def responses(url: str, policy: str, rows: List[Dict[str, Any]], agent: str = "m
     app = mleflow_nemo_gym.RolloutAgent(config=settings, server_client=client).setup_webserver()
 
     async def post() -> List[httpx.Response]:
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://agent", timeout=600) as http:
             return await asyncio.gather(*(http.post("/run", json=row) for row in rows))
 
@@ -49,5 +50,5 @@ def test_rehearsals(trainer: str, policy: str, rehearsals: List[str]) -> None:
 
 def test_failure_is_no_reward(trainer: str, policy: str) -> None:
     row = {"responses_create_params": {"input": []}, "competition": "leaf-classification"}
-    (failed,) = responses(trainer, policy, [row], agent="none-such")
-    assert failed.status_code == 500
+    with pytest.raises(mleflow.Error, match="none-such"):
+        responses(trainer, policy, [row], agent="none-such")

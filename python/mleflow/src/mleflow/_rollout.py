@@ -72,9 +72,11 @@ class Trajectory:
     @classmethod
     def of(cls, line: Mapping[str, Any]) -> Trajectory:
         """Take a line of ``mleflow export trajectories``."""
-        tokens = [list(line[name]) for name in ("prompt_ids", "completion_ids", "completion_mask", "completion_logprobs")]
-        lists = [list(line.get(name) or []) for name in ("messages", "tools", "calls")]
-        return cls(*tokens, *lists, line.get("break"), dict(line.get("attempt") or {}))
+        return cls(
+            list(line["prompt_ids"]), list(line["completion_ids"]), list(line["completion_mask"]), list(line["completion_logprobs"]),
+            list(line.get("messages") or []), list(line.get("tools") or []), list(line["calls"]),
+            line.get("break"), dict(line.get("attempt") or {}),
+        )  # fmt: skip
 
     @property
     def sampled(self) -> int:
@@ -84,11 +86,11 @@ class Trajectory:
     def turns(self) -> List[Turn]:
         """Return the exchanges in order. Each prompt begins with all tokens before it."""
         ids, first = self.prompt_ids + self.completion_ids, len(self.prompt_ids)
-        said = [i for i, m in enumerate(self.messages) if m.get("role") == "assistant"]
         # What an agent put into the history itself comes before what the model answered.
-        said = said[-len(self.calls) :] if self.calls else []
+        said = [i for i, m in enumerate(self.messages) if m.get("role") == "assistant"][-len(self.calls) :]
+        places: List[Optional[int]] = [*[None] * (len(self.calls) - len(said)), *said]
         turns = []
-        for call, at in zip(self.calls, [None] * (len(self.calls) - len(said)) + said):
+        for call, at in zip(self.calls, places):
             start, end = int(call["start"]), int(call["start"]) + int(call["sampled"])
             known = [p for p in self.completion_logprobs[start - first : end - first] if p is not None]
             prompt, reply = (self.messages, {"role": "assistant"}) if at is None else (self.messages[:at], self.messages[at])

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
+import zlib
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from ._binary import call, text
@@ -216,7 +217,7 @@ class Server:
         competition: str,
         *,
         data: Union[str, Mapping[str, int]] = "full",
-        seed: int = 0,
+        seed: Optional[int] = None,
         model: Optional[Mapping[str, str]] = None,
         limits: Optional[Mapping[str, Any]] = None,
         reward: Optional[str] = None,
@@ -229,7 +230,8 @@ class Server:
             agent: Name of an agent in the server's pipeline of rollouts.
             competition: Id of the competition.
             data: "full", "rehearsal", or ``{"micro": N, "seed": S}``.
-            seed: Seed of the attempt.
+            seed: Seed of the attempt. The same seed with the same of everything else is the same attempt, and takes its
+                result from the cache. By default one that follows from the key: each new key is a new attempt.
             model: Members ``block``, ``name`` and ``base_url``: the model block, and the model and address that
                 replace its own.
             limits: Members ``time``, ``turns``, ``tokens`` and ``cost``, such as ``{"time": "10m", "turns": 20}``.
@@ -241,8 +243,9 @@ class Server:
             Error: The server refuses it, or cannot be reached.
         """
         given = {"model": model, "limits": limits, "reward": {"on": on, **({"kind": reward} if reward else {})}}
-        body: Dict[str, Any] = {"agent": agent, "competition": competition, "data": data, "seed": seed, **{k: dict(v) for k, v in given.items() if v}}
-        body["key"] = key or uuid.uuid4().hex
+        key = key or uuid.uuid4().hex
+        seed = zlib.crc32(key.encode()) if seed is None else seed
+        body = {"key": key, "agent": agent, "competition": competition, "data": data, "seed": seed, **{k: dict(v) for k, v in given.items() if v}}
         return Rollout(self, again(lambda: self._ask("POST", "rollouts", body)))
 
     def rollout(self, id: str) -> Rollout:

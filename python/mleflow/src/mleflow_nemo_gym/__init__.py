@@ -68,10 +68,9 @@ class RolloutAgent(SimpleResponsesAPIAgent):  # type: ignore[misc]
         asked, number = self.config, next(self._started)
         addresses = [asked.base_url] if isinstance(asked.base_url, str) else asked.base_url
         model = {"name": asked.model_name, "base_url": addresses[number % len(addresses)], **({"block": asked.block} if asked.block else {})}
-        seed = number if body.seed is None else body.seed
         start = functools.partial(
             mleflow.Server(asked.server).roll_out, asked.agent, body.competition,
-            data=asked.data, seed=seed, model=model, limits=asked.limits, reward=asked.reward, on=asked.on,
+            data=asked.data, seed=body.seed, model=model, limits=asked.limits, reward=asked.reward, on=asked.on,
         )  # fmt: skip
         rollout = await (await in_thread(start)).finished()
         found = await in_thread(rollout.trajectories)

@@ -103,7 +103,7 @@ class RolloutHarness(Harness[HarnessConfig]):  # type: ignore[misc]
         model = {"name": ctx.model, "base_url": ctx.client.base_url, **({"block": asked.block} if asked.block else {})}
         start = functools.partial(
             mleflow.Server(asked.server).roll_out, asked.agent, asked.competition,
-            data=asked.data, seed=int(trace.id[:7], 16), model=model, limits=asked.limits, reward=asked.reward, on=asked.on, key=trace.id,
+            data=asked.data, model=model, limits=asked.limits, reward=asked.reward, on=asked.on, key=trace.id,
         )  # fmt: skip
         rollout = await (await in_thread(start)).finished()
         for trajectory in await in_thread(rollout.trajectories):
@@ -121,7 +121,7 @@ class RolloutEnv(SingleAgentEnv, Env[RolloutEnvConfig]):  # type: ignore[misc]
     """One rollout of the server for each episode."""
 
 
-def load_environment(server: str, agent: str, **settings: Any) -> RolloutEnv:
+def load_environment(server: str, agent: str, **settings: Any) -> Env:
     """Returns the environment of a server's rollouts with an agent of its pipeline.
 
     Settings are those of RolloutConfig: split, competitions, data, block, limits, reward and on.

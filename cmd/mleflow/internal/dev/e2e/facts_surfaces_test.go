@@ -111,9 +111,10 @@ func (p *plantation) surfaces() (list []surface) {
 	none("each trajectory has the row of its attempt in export", "export-trajectories")
 	none("it is the report", "page /runs/{run}/report")
 	none(noResults, "python Attempt", "python Diagnostic", "python Error", "python Event", "python Frame", "python NotInstalled", "python Position", "python Record", "python RunWarning",
-		"python __version__", "python apply", "python binary", "python grade", "python prepare", "python rehearse", "python runs", "python version")
+		"python __version__", "python apply", "python binary", "python competitions", "python grade", "python prepare", "python rehearse", "python runs", "python version")
 	none("its methods scores and leaderboard are in this list", "python Run", "python Leaderboard")
 	none("it asks a server, whose answers are those of runs, attempts list and leaderboard", "python connect", "python Server", "python Submission")
+	none("each has the row of its attempt in export, or the server's result of it", "python Rollout", "python Trajectory", "python Turn")
 	none("it is diff", "python Comparison", "python compare")
 	none("it writes scores", "python export_mlflow", "python export_trackio", "python export_wandb")
 	return list
