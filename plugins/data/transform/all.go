@@ -10,7 +10,7 @@ var registry = []Verb{
 	takeVerb, omitVerb, headVerb, tailVerb, filterVerb, whereInVerb, whereNotInVerb, isInVerb, sortVerb, sortByVerb,
 	uniqueVerb, reverseVerb, concatVerb, repeatVerb, takeGroupsVerb, firstFitVerb, countVerb, listVerb, columnVerb,
 	// of chance
-	trainTestSplitVerb, trainTestSplitEachVerb, sampleVerb, sampleEachVerb, pythonShuffleVerb, pythonSampleVerb,
+	trainTestSplitVerb, trainTestSplitEachVerb, kFoldVerb, timeSeriesSplitVerb, sampleVerb, sampleEachVerb, pythonShuffleVerb, pythonSampleVerb,
 	pythonChoiceVerb, drawClozeVerb, randomIntegersVerb, randomUniformVerb,
 	// of tables and their columns
 	tableVerb, withVerb, selectVerb, dropVerb, renameVerb, fillVerb, fillMissingVerb, isMissingVerb, joinVerb,
