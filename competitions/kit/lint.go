@@ -73,6 +73,7 @@ func Rules() []Rule {
 		{Name: "sample-answers", Doc: "The sample submission is not the answers, nor close to them beyond chance.", checkPrepared: lintSample},
 		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature named as a target, class, label or target.", checkPrepared: lintRecords},
 		{Name: "duplicates", Doc: "No test row or test file is in the training data, where its answer is known.", checkPrepared: lintDuplicates},
+		{Name: "groups", Doc: "No group, by a column such as patient_id, has rows in train and test, unless most have and their answers differ.", checkPrepared: lintGroups},
 		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS; no public file or zip member has a private file's bytes.", checkPrepared: lintPreparedFiles},
 	}
 }
