@@ -55,7 +55,7 @@ func (d *decoder) sources(blocks []*hclsyntax.Block) {
 //	param "test_size" { default = 9914  rehearsal = 100  description = "…" }
 func (d *decoder) params(blocks []*hclsyntax.Block) {
 	for _, b := range blocks {
-		d.check(b.Body, []string{"default", "description", "rehearsal"}, nil)
+		d.check(b.Body, attributesOf("param"), nil)
 		p := Param{Name: b.Labels[0], Range: b.DefRange()}
 		if slices.Contains(d.def.ParamNames(), p.Name) {
 			d.fail(b.LabelRanges[0], "Second parameter "+p.Name, "Each parameter is declared once.")
@@ -88,7 +88,7 @@ func (d *decoder) reference(body *hclsyntax.Body) {
 		ObfuscatedURL    string `attr:"obfuscated_url"`
 		ObfuscatedSHA256 string `attr:"obfuscated_sha256,sha256"`
 	}
-	d.decode(body, &texts)
+	d.decode("reference", body, &texts)
 	d.def.Facts.Description = d.pin(Pin{URL: texts.URL, SHA256: texts.SHA256}, "description.md")
 	if body.Attributes["obfuscated_url"] != nil || body.Attributes["obfuscated_sha256"] != nil {
 		d.def.Facts.Obfuscated = d.pin(Pin{URL: texts.ObfuscatedURL, SHA256: texts.ObfuscatedSHA256}, "description_obfuscated.md")
@@ -107,7 +107,8 @@ func (d *decoder) pin(p Pin, file string) Pin {
 // checksums decodes a block prepared of a lock file. // The pin of a Parquet file may be "content:<sha256>", or "content:" when it is
 // not known.
 func (d *decoder) checksums(body *hclsyntax.Body) (c Checksums) {
-	d.decode(body, &c)
+	d.check(body, attrNames(&c), nil)
+	d.fill(body, &c)
 	pins := c.Pinned()
 	for _, file := range slices.Sorted(maps.Keys(pins)) {
 		half, name, _ := strings.Cut(file, "/")
@@ -142,7 +143,7 @@ func (d *decoder) medals(body *hclsyntax.Body) {
 		Note   string    `attr:"note"`
 	}
 	before := len(d.diags)
-	d.decode(body, &m)
+	d.decode("medals", body, &m)
 	board, list := body.Attributes["leaderboard"], body.Attributes["scores"]
 	switch {
 	case board != nil && list != nil:
@@ -207,7 +208,7 @@ func (d *decoder) lint(body *hclsyntax.Body) {
 			continue
 		}
 		a := Allowance{Rule: b.Labels[0]}
-		d.decode(b.Body, &a)
+		d.decode("allow", b.Body, &a)
 		if _, err := path.Match(a.File, ""); err != nil {
 			d.fail(b.Body.Attributes["file"].Expr.Range(), "Malformed pattern", "%v.", err)
 		}
@@ -281,7 +282,7 @@ func (p PublicLabels) Address() string {
 func (d *decoder) publicLabels(blocks []*hclsyntax.Block) {
 	for _, b := range blocks {
 		p := PublicLabels{Name: b.Labels[0]}
-		d.decode(b.Body, &p)
+		d.decode("public_labels", b.Body, &p)
 		p.Reference = d.referenceURL(p.Reference)
 		if a := b.Body.Attributes["covers"]; a != nil && !slices.Contains(covers, p.Covers) {
 			d.fail(a.Expr.Range(), "Unknown part "+p.Covers, "Write one of %v.", covers)

@@ -108,7 +108,7 @@ var competitionBlocks = map[string]blockShape{
 
 func (d *decoder) competition(b *hclsyntax.Block) {
 	body := b.Body
-	d.check(body, attrNames(d.def), competitionBlocks)
+	d.check(body, attributesOf("competition"), competitionBlocks)
 	blocks := lists.By(body.Blocks, func(b *hclsyntax.Block) string { return b.Type })
 	d.params(blocks["param"])
 	d.locals(blocks["locals"])
@@ -190,9 +190,9 @@ type blockShape struct {
 	many   bool
 }
 
-// decode checks that a body holds the attributes of a struct and no blocks, and fills it.
-func (d *decoder) decode(body *hclsyntax.Body, into any) {
-	d.check(body, attrNames(into), nil)
+// decode checks that the body of a block holds its attributes and no blocks, and fills a struct.
+func (d *decoder) decode(block string, body *hclsyntax.Body, into any) {
+	d.check(body, attributesOf(block), nil)
 	d.fill(body, into)
 }
 

@@ -44,7 +44,7 @@ func (d *decoder) errata(blocks []*hclsyntax.Block) {
 	for _, b := range blocks {
 		version := b.Labels[0]
 		e := Erratum{Version: version}
-		d.check(b.Body, attrNames(&e), errataBlocks)
+		d.check(b.Body, attributesOf("errata"), errataBlocks)
 		if slices.Contains(d.def.Versions(), version) {
 			d.fail(b.LabelRanges[0], "Version "+version+" exists", "Write the name of the version that this block defines: v2, v3, …")
 			continue

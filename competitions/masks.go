@@ -67,7 +67,7 @@ func (d *decoder) mask(body *hclsyntax.Body) {
 		Columns map[string]string `attr:"columns"`
 		Names   string            `attr:"names"`
 	}
-	d.check(body, []string{"columns", "order", "names", "tables", "opaque", "refuse"}, nil)
+	d.check(body, attributesOf("mask"), nil)
 	d.fill(body, m)
 	d.fill(body, &ids)
 	m.Refused = strings.TrimSpace(m.Refused)

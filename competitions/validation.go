@@ -45,7 +45,7 @@ func SplitKinds() []string { return []string{"random", "grouped", "stratified", 
 //	}
 func (d *decoder) validation(b *hclsyntax.Block) {
 	v := &d.def.Validation
-	d.check(b.Body, append(attrNames(v), "extract"), map[string]blockShape{"locals": {}, "prepare": {}})
+	d.check(b.Body, attributesOf("validation"), map[string]blockShape{"locals": {}, "prepare": {}})
 	d.fill(b.Body, v)
 	v.block = blockOf(b)
 	if v.Kind != "" && !slices.Contains(SplitKinds(), v.Kind) {

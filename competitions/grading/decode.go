@@ -18,26 +18,26 @@ import (
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
-// The attributes of a grade block.
-var gradeAttributes = []string{"align", "cells", "id", "metric", "only", "params", "rename", "rounding", "strings", "targets", "targets_by", "truth"}
+// An Attribute is one of a grade block. Its example has the lines that it needs.
+type Attribute struct{ Name, Doc, Example string }
 
-// Decode reads a definition's grade block against its locals and parameters:
-//
-//	grade {
-//	  metric  = "log_loss"             # or command({ … }), see Program
-//	  id      = "id"
-//	  targets = local.classes
-//	  params  = { … }                 # of the metric
-//	  truth   = ["toxicity"]          # the targets' names in the answers, if others
-//	  strings = ["prediction"]        # columns read as strings, whatever they look like
-//	  cells   = "text"                # how cells are compared: see CellForms
-//	  align   = "sorted"              # how rows are paired: see Alignments
-//	  rename  = { toxicity = "prediction" }   # columns of the submission that go by two names
-//	  rounding = "python"             # how the score is rounded, if not as the metric says: see Roundings
-//	  only    = { column = "keep", equals = true }
-//	  require { columns = ["id"]  same_rows = true  between = [0, 1]  same_ids = true }
-//	}
-//
+// Attributes are those of a grade block.
+var Attributes = []Attribute{
+	{"metric", "The metric's name, or command({ … }) for a program of your own.", `metric = "rmse"`},
+	{"params", "The metric's parameters by name, as the metric lists them.", "metric = \"f1\"\nparams = { average = \"macro\" }"},
+	{"id", "The column by which rows are paired.", `id = "id"`},
+	{"targets", "The columns that are compared. Most metrics of one column take the mean over several.", `targets = ["label"]`},
+	{"truth", "The targets' names in the answers, in the same order, where they differ.", `truth = ["corrected"]`},
+	{"strings", "Columns of submission, answers and sample that are read as written, whatever they look like.", `strings = ["label"]`},
+	{"cells", "How cells are converted before they are compared.", `cells = "int"`},
+	{"align", "How rows are paired.", `align = "position"`},
+	{"targets_by", "How target columns are found in the submission.", `targets_by = "place"`},
+	{"rename", "Columns of the submission that go by another name, which becomes that on the right.", `rename = { prediction = "label" }`},
+	{"only", "The rows that are graded: those whose column of the answers has a value, or { sum = [columns], at_least = number }. by = \"row\" applies it by the row's label instead of the id. It needs align = \"sorted\". Of a Usage column, grade the private rows.", `only = { column = "Usage", equals = "Private" }`},
+	{"rounding", "How the score is rounded to five decimals.", `rounding = "python"`},
+}
+
+// Decode reads a definition's grade block against its locals and parameters.
 // All mistakes are reported, with their ranges.
 func Decode(def *competitions.Definition, metrics *metric.Registry, params map[string]cty.Value) (*Plan, hcl.Diagnostics) {
 	context, diags := def.EvalContext(params)
@@ -70,8 +70,8 @@ func (d *decoder) fail(r hcl.Range, summary, format string, args ...any) {
 
 func (d *decoder) grade(def *competitions.Definition, metrics *metric.Registry) {
 	for _, attr := range competitions.InOrder(d.body) {
-		if !slices.Contains(gradeAttributes, attr.Name) {
-			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", diag.Suggest(attr.Name, gradeAttributes))
+		if known := lists.Of(Attributes, func(a Attribute) string { return a.Name }); !slices.Contains(known, attr.Name) {
+			d.fail(attr.NameRange, "Unknown attribute "+attr.Name, "%s", diag.Suggest(attr.Name, known))
 		}
 	}
 	d.plan.ID = d.text("id", "")
@@ -88,7 +88,7 @@ func (d *decoder) grade(def *competitions.Definition, metrics *metric.Registry) 
 	d.plan.strings = d.texts("strings", nil)
 	d.plan.cells = cellForm(d.choice("cells", "raw", CellForms))
 	d.plan.byPlace = d.choice("targets_by", "name", TargetPairings) == "place"
-	if rounding := d.choice("rounding", "metric", roundingChoices); rounding != "metric" {
+	if rounding := d.choice("rounding", "metric", RoundingChoices); rounding != "metric" {
 		d.plan.rounding = roundings[rounding]
 	}
 	d.renames()

@@ -1,10 +1,12 @@
 package grading
 
 import (
+	"cmp"
+	"math"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
@@ -73,7 +75,35 @@ func TestRulesAreDocumented(t *testing.T) {
 		}
 		seen[r.Name] = true
 	}
-	if diff := cmp.Diff(len(rules), len(seen)); diff != "" {
+	if diff := gocmp.Diff(len(rules), len(seen)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestAttributeExamples grades a submission with the example of every attribute in place of
+// the lines of a plain block. Scores are computed by hand.
+func TestAttributeExamples(t *testing.T) {
+	answers := "id,label,corrected,Usage\n1,1,1,Public\n2,2,2,Private\n3,3,3,Private\n4,4,5,Public\n"
+	plain := map[string]string{"metric": `metric = "mae"`, "id": `id = "id"`, "targets": `targets = ["label"]`}
+	want := map[string]float64{ // |1-1|, |2-4|, |3-3|, |4-5|
+		"metric": math.Sqrt(1.25), "params": 0.4, "truth": 0.5, "align": 2.25, "only": 1,
+	}
+	head := map[string]string{"rename": "id,prediction", "targets_by": "id,anything"}
+	for _, a := range Attributes {
+		block := a.Example
+		for name, line := range plain {
+			if !strings.Contains("\n"+a.Example, "\n"+name+" = ") {
+				block += "\n" + line
+			}
+		}
+		submission := cmp.Or(head[a.Name], "id,label") + "\n4,5\n3,3\n2,4\n1,1\n"
+		report := gradeText(t, define(t, block, leaderboard), answers, submission)
+		score, other := want[a.Name]
+		if !other {
+			score = 0.75
+		}
+		if report.ExactScore == nil || float64(*report.ExactScore) != score || a.Doc == "" {
+			t.Errorf("%s: got %v (%s), want %v", a.Name, report.ExactScore, report.Reason, score)
+		}
 	}
 }

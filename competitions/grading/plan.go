@@ -50,8 +50,8 @@ func (p *Plan) ReadOptions() table.ReadOptions {
 	return table.ReadOptions{Kinds: kinds}
 }
 
-// roundingChoices are the values of the attribute rounding.
-var roundingChoices = []Choice{
+// RoundingChoices are the values of the attribute rounding.
+var RoundingChoices = []Choice{
 	{"metric", "As Python rounds the numeric type that the metric's implementation returns. The default."},
 	{"numpy", "As numpy.round: times 10^5, rounded to the nearest integer, divided by 10^5."},
 	{"python", "As Python's round of a float: to the decimal nearest to its exact value."},

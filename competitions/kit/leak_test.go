@@ -26,11 +26,12 @@ type data struct {
 	test, train []string // rows of width and height
 	trainLabels []int
 	files       map[string]string
+	head        string // of the training table
 }
 
 func newData() *data {
 	r := rand.New(rand.NewPCG(1, 2))
-	d := &data{files: map[string]string{}}
+	d := &data{files: map[string]string{}, head: "id,width,height,label\n"}
 	for i := range 180 {
 		row, label := fmt.Sprintf("%d,%d", r.IntN(1e6), r.IntN(1e6)), r.IntN(2)
 		if i < 60 {
@@ -52,10 +53,22 @@ func (d *data) table(head string, cell func(i int) any) string {
 	return b.String()
 }
 
+// groups gives the test and the training rows a column patient_id in place of width.
+func (d *data) groups(test, train func(i int) int) {
+	for i := range d.test {
+		d.test[i] = fmt.Sprintf("%d,%d", test(i), i*7919%60)
+	}
+	for i := range d.train {
+		d.train[i] = fmt.Sprintf("%d,%d", train(i), 100+i*7919%120)
+	}
+	d.files["public/test.csv"] = d.table("id,patient_id,height", func(i int) any { return d.test[i] })
+	d.head = "id,patient_id,height,label\n"
+}
+
 // folder lays out the files, those of files over the usual ones.
 func (d *data) folder() fstest.MapFS {
 	var train strings.Builder
-	train.WriteString("id,width,height,label\n")
+	train.WriteString(d.head)
 	for i, row := range d.train {
 		fmt.Fprintf(&train, "%d,%s,%d\n", 60+i, row, d.trainLabels[i])
 	}
@@ -215,6 +228,18 @@ var plantedLeaks = []struct {
 	{"a test file among the training files", "duplicates", kit.Warning, "public", "", "public/test/5.jpg and public/train/cat/99.jpg", func(_ *testing.T, d *data) {
 		d.files["public/test/5.jpg"], d.files["public/train/cat/99.jpg"] = "one picture", "one picture"
 	}},
+	{"groups in train and test whose answers agree", "groups", kit.Warning, "public/test.csv", "patient_id", "60 of 60 test rows have rows of their group", func(_ *testing.T, d *data) {
+		d.groups(func(i int) int { return i % 30 }, func(i int) int { return i % 30 })
+		for i := range d.trainLabels {
+			d.trainLabels[i] = i % 30 % 2
+		}
+		for i := range d.labels {
+			d.labels[i] = i % 30 % 2
+		}
+	}},
+	{"one group in train and test", "groups", kit.Warning, "public/test.csv", "patient_id", "1 of 15 groups", func(_ *testing.T, d *data) {
+		d.groups(func(i int) int { return min(i/4, 14) }, func(i int) int { return 14 + i/5 })
+	}},
 	{"a sample without a target", "columns", kit.Error, "public/sample_submission.csv", "label", `there is no column "label"; there are id, lable`, func(_ *testing.T, d *data) {
 		d.files["public/sample_submission.csv"] = d.table("id,lable", func(int) any { return 0.5 })
 	}},
@@ -265,6 +290,22 @@ func TestNoLeak(t *testing.T) {
 		}
 		if len(found) > 0 {
 			t.Fatalf("seed %d: %+v", seed, found)
+		}
+	}
+}
+
+// TestGroupsWithoutLeak has groups on both sides whose answers are drawn for each row, and
+// groups on one side only.
+func TestGroupsWithoutLeak(t *testing.T) {
+	for name, train := range map[string]func(i int) int{
+		"drawn answers": func(i int) int { return i % 30 },
+		"one side only": func(i int) int { return 30 + i%30 },
+	} {
+		d := newData()
+		d.groups(func(i int) int { return i % 30 }, train)
+		found, err := kit.LintPrepared(edited(t), metric.All(), d.folder())
+		if err != nil || len(found) > 0 {
+			t.Errorf("%s: %+v, %v", name, found, err)
 		}
 	}
 }

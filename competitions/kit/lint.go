@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -59,6 +60,7 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{Name: "blocks", Doc: "The prepare, validation and grade blocks decode.", check: lintBlocks},
+		{Name: "length", Doc: "No column is made of length(column), which is the number of rows.", check: lintLength},
 		{Name: "pins", Doc: "Every source and table of the full data has its checksum.", check: lintPins},
 		{Name: "layout", Doc: "Answers, sample and gold submission are outputs, the sample under public, the others under private.", check: lintLayout},
 		{Name: "direction", Doc: "The metric's direction matches the leaderboard, which is in rank order.", check: lintDirection},
@@ -73,6 +75,7 @@ func Rules() []Rule {
 		{Name: "sample-answers", Doc: "The sample submission is not the answers, nor close to them beyond chance.", checkPrepared: lintSample},
 		{Name: "record-answers", Doc: "No TensorFlow record of a test row has a feature named as a target, class, label or target.", checkPrepared: lintRecords},
 		{Name: "duplicates", Doc: "No test row or test file is in the training data, where its answer is known.", checkPrepared: lintDuplicates},
+		{Name: "groups", Doc: "No group, by a column such as patient_id, has rows in train and test, unless most have and their answers differ.", checkPrepared: lintGroups},
 		{Name: "prepared-file", Doc: "No prepared file is a pointer of Git LFS; no public file or zip member has a private file's bytes.", checkPrepared: lintPreparedFiles},
 	}
 }
@@ -120,6 +123,41 @@ func lintBlocks(l *linter) {
 		}
 		l.report(severity, d.Subject, "%s: %s", d.Summary, d.Detail)
 	}
+}
+
+// lintLength looks for columns that have the number of rows where the author may want the
+// length of each string: members of assign, table and filter of length(t.name).
+func lintLength(l *linter) {
+	body, ok := l.def.Prepare.Body.(*hclsyntax.Body)
+	if !ok {
+		return
+	}
+	_ = hclsyntax.VisitAll(body, func(n hclsyntax.Node) hcl.Diagnostics {
+		call, ok := n.(*hclsyntax.FunctionCallExpr)
+		if !ok || !slices.Contains([]string{"assign", "table", "filter"}, call.Name) {
+			return nil
+		}
+		for _, arg := range call.Args {
+			_ = hclsyntax.VisitAll(arg, func(n hclsyntax.Node) hcl.Diagnostics {
+				inner, ok := n.(*hclsyntax.FunctionCallExpr)
+				if !ok || inner.Name != "length" || len(inner.Args) != 1 {
+					return nil
+				}
+				column := false
+				switch of := inner.Args[0].(type) {
+				case *hclsyntax.ScopeTraversalExpr:
+					column = len(of.Traversal) > 1
+				case *hclsyntax.RelativeTraversalExpr:
+					column = true
+				}
+				if r := inner.Range(); column {
+					l.report(Warning, &r, "length of a column is the number of rows, the same in each; characters(column) is the length of each string. If the number is meant, take that of the table")
+				}
+				return nil
+			})
+		}
+		return nil
+	})
 }
 
 func (l *linter) outputs() []prep.Output {

@@ -181,7 +181,7 @@ type Split struct {
 }
 
 // splitVerbs are the verbs that split, with the kind of their splits.
-var splitVerbs = map[string]string{"train_test_split": "random", "train_test_split_each": "stratified", "first_fit": "grouped"}
+var splitVerbs = map[string]string{"train_test_split": "random", "train_test_split_each": "stratified", "first_fit": "grouped", "k_fold": "random", "time_series_split": "time"}
 
 // SplitOf finds the first split of a definition's prepare block, unless its block
 // validation says it.
@@ -204,6 +204,14 @@ func SplitOf(def *competitions.Definition) Split {
 		text := func(e hclsyntax.Expression) string { return string(e.Range().SliceBytes(def.Source())) }
 		if out.Kind = splitVerbs[first.Name]; strings.Contains(text(first.Args[0]), "unique(") {
 			out.Kind = "grouped"
+		}
+		if first.Name == "k_fold" {
+			switch options := text(first.Args[len(first.Args)-1]); {
+			case strings.Contains(options, "groups"):
+				out.Kind = "grouped"
+			case strings.Contains(options, "stratify"):
+				out.Kind = "stratified"
+			}
 		}
 		size, rest := sizeOf(first.Args[len(first.Args)-1])
 		if v, diags := size.Value(ctx); !diags.HasErrors() && v.IsKnown() && v.Type() == cty.Number {

@@ -18,6 +18,8 @@ type Options struct {
 	Train Size // train_size
 	// Seed is random_state: 0 … 2³²-1.
 	Seed int64
+	// Before is how many splits of ShuffleSplit or StratifiedShuffleSplit are drawn before.
+	Before int
 	// Unshuffled is shuffle=False: the first rows train, the next ones test.
 	Unshuffled bool
 	// Stratify gives every row its class, a number from 0 on by which classes are
@@ -60,9 +62,17 @@ func trainTest(n int, o Options) (train, test []int, err error) {
 		if len(o.Stratify) != n {
 			return nil, nil, fmt.Errorf("stratify: %d classes for %d rows", len(o.Stratify), n)
 		}
+		for range o.Before {
+			if _, _, err := stratified(rng, o.Stratify, nTrain, nTest); err != nil {
+				return nil, nil, err
+			}
+		}
 		return stratified(rng, o.Stratify, nTrain, nTest)
 	}
 	perm := rng.Permutation(n)
+	for range o.Before {
+		perm = rng.Permutation(n)
+	}
 	return perm[nTest : nTest+nTrain : nTest+nTrain], perm[:nTest:nTest], nil
 }
 

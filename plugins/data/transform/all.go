@@ -8,19 +8,19 @@ var registry = []Verb{
 	npySizeVerb, runLengthsVerb, pixelsVerb,
 	// of rows
 	takeVerb, omitVerb, headVerb, tailVerb, filterVerb, whereInVerb, whereNotInVerb, isInVerb, sortVerb, sortByVerb,
-	uniqueVerb, reverseVerb, concatVerb, repeatVerb, takeGroupsVerb, firstFitVerb, countVerb, listVerb, columnVerb,
+	sortDescendingVerb, dropDuplicatesVerb, valueCountsVerb, meltVerb, pivotVerb, uniqueVerb, reverseVerb, concatVerb, repeatVerb, takeGroupsVerb, firstFitVerb, countVerb, listVerb, columnVerb,
 	// of chance
-	trainTestSplitVerb, trainTestSplitEachVerb, sampleVerb, sampleEachVerb, pythonShuffleVerb, pythonSampleVerb,
+	trainTestSplitVerb, trainTestSplitEachVerb, kFoldVerb, timeSeriesSplitVerb, sampleVerb, sampleEachVerb, pythonShuffleVerb, pythonSampleVerb,
 	pythonChoiceVerb, drawClozeVerb, randomIntegersVerb, randomUniformVerb,
 	// of tables and their columns
 	tableVerb, withVerb, selectVerb, dropVerb, renameVerb, fillVerb, fillMissingVerb, isMissingVerb, joinVerb,
 	crossVerb, oneHotVerb, multiHotVerb, mapValuesVerb, positionsVerb, explodeWordsVerb, idxmaxVerb, groupFirstVerb,
-	groupJoinVerb, groupSizeVerb, numberGroupsVerb, countWithinVerb,
+	groupJoinVerb, groupMeanVerb, groupSizeVerb, numberGroupsVerb, countWithinVerb,
 	// of numbers
 	sequenceVerb, linspaceVerb, roundVerb, meanVerb, sumVerb, cumulativeSumVerb, minimumVerb, maximumVerb, textVerb,
-	integerVerb, realVerb, dateOrdinalVerb,
+	integerVerb, realVerb, dateOrdinalVerb, datePartVerb, absVerb, logVerb, shiftVerb, cutVerb,
 	// of strings
-	lowerVerb, upperVerb, stripVerb, beforeVerb, afterVerb, partVerb, substrVerb, replaceVerb, containsTextVerb,
+	charactersVerb, extractVerb, matchesVerb, lowerVerb, upperVerb, stripVerb, beforeVerb, afterVerb, partVerb, substrVerb, replaceVerb, containsTextVerb,
 	startsWithVerb, endsWithVerb, padVerb, basenameVerb, stemVerb, folderVerb, listHoldsVerb, removeWordVerb,
 	// of records
 	namesOfVerb, selectFieldsVerb, dropFieldsVerb, objectVerb, withFieldsVerb, pandasRecordsVerb, jsonPointersVerb,

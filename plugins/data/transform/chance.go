@@ -68,10 +68,7 @@ var pythonSampleVerb = Verb{
 	Detail:  drawDetail + " repeat = n joins n samples of all rows.",
 	Source:  "random.Random(random_state).sample(rows, count)",
 	Func: func(rows Rows, count int, o *pythonSampleOptions) (draw, error) {
-		g, repeat := o.RandomState.generator(), 1
-		if o.Repeat != nil {
-			repeat = *o.Repeat
-		}
+		g, repeat := o.RandomState.generator(), orDefault(o.Repeat, 1)
 		if repeat < 0 {
 			return draw{}, fmt.Errorf("python_sample: repeat = %d is negative", repeat)
 		}
@@ -223,6 +220,7 @@ type splitOptions struct {
 	RandomState int           `verb:"random_state"`
 	Shuffle     *bool         `verb:"shuffle"`
 	Stratify    *table.Column `verb:"stratify"`
+	Fold        int           `verb:"fold"`
 }
 
 // parts are the two results of a split.
@@ -234,13 +232,16 @@ type parts struct {
 var trainTestSplitVerb = Verb{
 	Name: "train_test_split", Params: []string{"rows", "options"},
 	Summary: "The rows shuffled and split into train and test.",
-	Detail:  "test_size and train_size are shares below 1 or numbers of rows; a test share is rounded up, a train share down. random_state is the seed (0). Both parts keep the shuffled order. shuffle = false does not shuffle; stratify is a column whose proportions both parts keep.",
-	Source:  "sklearn.model_selection.train_test_split (1.5)",
+	Detail:  "test_size and train_size are shares below 1 or numbers of rows; a test share is rounded up, a train share down. random_state is the seed (0). Both parts keep the shuffled order. shuffle = false does not shuffle; stratify is a column whose proportions both parts keep. fold = n is split n, from 0, of ShuffleSplit or StratifiedShuffleSplit, at most 1000.",
+	Source:  "sklearn.model_selection.train_test_split, ShuffleSplit, StratifiedShuffleSplit (1.5)",
 	Func:    trainTestSplit,
 }
 
 func trainTestSplit(rows Rows, o *splitOptions) (parts, error) {
-	opts := split.Options{Seed: int64(o.RandomState), Unshuffled: isFalse(o.Shuffle)}
+	opts := split.Options{Seed: int64(o.RandomState), Unshuffled: isFalse(o.Shuffle), Before: o.Fold}
+	if o.Fold < 0 || o.Fold > 1000 || o.Fold > 0 && opts.Unshuffled {
+		return parts{}, fmt.Errorf("train_test_split: fold = %d: it is between 0 and 1000, and 0 for shuffle = false", o.Fold)
+	}
 	var err error
 	if opts.Test, err = partSize("test_size", o.TestSize); err != nil {
 		return parts{}, err

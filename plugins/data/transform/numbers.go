@@ -14,7 +14,7 @@ import (
 
 var countVerb = Verb{
 	Name: "length", Params: []string{"rows"},
-	Summary: "The number of rows.",
+	Summary: "The number of rows, also of a column; characters gives the length of each string.",
 	Func:    func(rows Rows) int { return rows.Len() },
 }
 

@@ -108,4 +108,5 @@ def main():
     print(" ]\n}")
 
 
-main()
+if __name__ == "__main__":
+    main()

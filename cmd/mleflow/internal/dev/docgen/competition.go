@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/prep"
 	"github.com/mleflow/mleflow/plugins/data/transform"
@@ -48,6 +49,12 @@ func metricsPage(metrics *metric.Registry) []byte {
 		kaggle[name] = "not built; [a program](competitions.md#a-metric-of-your-own) can compute it"
 	}
 	p.table([]string{"Kaggle", "Here"}, lists.OfMap(kaggle, func(name, here string) []string { return []string{name, here} }))
+	p.heading(2, "Attributes of the grade block")
+	for _, a := range grading.Attributes {
+		p.heading(3, a.Name)
+		p.text(a.Doc)
+		p.code("hcl", a.Example)
+	}
 	p.heading(2, "Requirements")
 	p.text("Attributes of `require` blocks, checked as written. The first that fails makes the submission invalid, and is the reason.")
 	var rows [][]string
@@ -58,6 +65,7 @@ func metricsPage(metrics *metric.Registry) []byte {
 	p.choices("align", "How rows are paired", grading.Alignments)
 	p.choices("cells", "How cells are compared", grading.CellForms)
 	p.choices("targets_by", "How target columns are found", grading.TargetPairings)
+	p.choices("rounding", "How scores are rounded", grading.RoundingChoices)
 	return p.bytes()
 }
 
@@ -102,6 +110,19 @@ func (p *page) choices(attribute, title string, choices []grading.Choice) {
 		rows = append(rows, []string{code(c.Name), c.Doc})
 	}
 	p.terms(rows)
+}
+
+// blocksPage returns the page on the blocks of a definition.
+func blocksPage() []byte {
+	p := newPage("Blocks of a competition")
+	p.text("Every block of a `competition.hcl` with its attributes. [Preparation](preparation.md) has those of `prepare`, [metrics](metrics.md) those of `grade`; `locals` holds any names.")
+	for _, b := range competitions.BlockDocs() {
+		p.heading(2, b.Name)
+		p.text(b.Doc)
+		p.code("hcl", b.Example)
+		p.terms(lists.Of(b.Attributes, func(a [2]string) []string { return []string{code(a[0]), a[1]} }))
+	}
+	return p.bytes()
 }
 
 // verbsPage returns the page on what a prepare block is made of.

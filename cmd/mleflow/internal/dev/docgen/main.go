@@ -95,6 +95,7 @@ func generate() (map[string][]byte, error) {
 		"steps.md":                  stepsPage(parts.Kinds),
 		"language.md":               languagePage(parts.Functions),
 		"metrics.md":                metricsPage(metric.All()),
+		"reference-definition.md":   blocksPage(),
 		"preparation.md":            verbsPage(transform.Verbs()),
 		"reference-competitions.md": shipped,
 		"holdout.md":                held,
