@@ -208,6 +208,7 @@ func lookForBreaches() int {
 var hidden = map[string]func(args []string) int{
 	agent.Command:          agent.Main,
 	acp.Command:            acp.Main,
+	acp.ToolsCommand:       mcp.GatewayMain,
 	sandbox.InitCommand:    func([]string) int { return sandbox.Init() },
 	containerd.LogCommand:  containerd.Log,
 	containerd.LookCommand: containerd.Look,
