@@ -142,6 +142,7 @@ func choose(t *testing.T, cat *competitions.Catalog, id string, seed uint64) []f
 		chosen[a] = tests[a][slices.Index(own[a], slices.Max(own[a]))]
 		wide := slices.Max(tests[a]) - slices.Min(tests[a])
 		if wide == 0 {
+			l.skip("all candidates are the same on the test")
 			return nil
 		}
 		gaps[a] = (slices.Max(tests[a]) - chosen[a]) / wide
@@ -166,7 +167,7 @@ func (l *lab) score(train, inputs, private map[string]string, candidate int, see
 	test, err := csv.NewReader(strings.NewReader(inputs["test.csv"])).ReadAll()
 	header, _, _ := strings.Cut(inputs[sample], "\n")
 	if err != nil || len(test) < 2 || strings.Count(header, ",") > 20 { // of more columns, training takes minutes
-		return 0, false
+		return 0, l.skip("test.csv has no rows, or the sample submission more than 20 columns")
 	}
 	dropped := map[string]bool{}
 	for i, name := range test[0] {
@@ -174,12 +175,12 @@ func (l *lab) score(train, inputs, private map[string]string, candidate int, see
 	}
 	trained, err := csv.NewReader(strings.NewReader(train["train.csv"])).ReadAll()
 	if err != nil || len(trained) < 20 {
-		return 0, false
+		return 0, l.skip("train.csv has less than 20 rows")
 	}
 	trained = trained[:1+int(rows*float64(len(trained)-1))]
 	for name, text := range map[string]string{"train.csv": without(trained, dropped), "test.csv": without(test, dropped), sample: inputs[sample], "answers.csv": private[answers]} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return 0, false // a sample in a folder
+			return 0, l.skip("the sample submission is in a folder")
 		}
 	}
 	baseline, err := agent.Find("baseline")
@@ -188,17 +189,23 @@ func (l *lab) score(train, inputs, private map[string]string, candidate int, see
 	}
 	var log bytes.Buffer
 	if err := baseline.Solve(agent.Task{DataDir: dir, SubmissionDir: dir, CodeDir: dir, LogsDir: dir, Seed: 100*seed + uint64(candidate), Sample: sample, Log: &log}); err != nil || strings.Contains(log.String(), "no model") {
-		return 0, false
+		return 0, l.skip(log.String())
 	}
 	report, err := grading.Grade(l.t.Context(), l.def, metric.All(), grading.Request{Submission: filepath.Join(dir, "submission.csv"), Answers: filepath.Join(dir, "answers.csv"), Created: time.Unix(0, 0)})
 	score := report.FiniteScore()
 	if err != nil || score == nil {
-		return 0, false
+		return 0, l.skip("no score: " + report.Reason)
 	}
 	if l.def.Medals.LowerIsBetter {
 		return -*score, true
 	}
 	return *score, true
+}
+
+// skip says why a competition has no figures.
+func (l *lab) skip(why string) bool {
+	fmt.Printf("%s: %s\n", l.def.ID, why)
+	return false
 }
 
 // without writes a table without columns.
@@ -233,6 +240,7 @@ func layOut(t *testing.T, cat *competitions.Catalog, id string, seed uint64) *la
 	}
 	changed := randomState.ReplaceAllString(string(src), "${1}${2}"+strconv.FormatUint(1000+seed, 10))
 	if changed == string(src) || !strings.HasPrefix(def.Layout.Sample, "public/") {
+		fmt.Printf("%s: its split has no random state, or its sample submission is private\n", id)
 		return nil
 	}
 	files := fstest.MapFS{}
