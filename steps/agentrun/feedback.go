@@ -97,6 +97,9 @@ func (a *attempt) fingerprintFeedback(h *digest.Hasher) error {
 	}
 	h.String("report", f.Report)
 	h.Content("notes on queries", digest.Of([]byte(queriesText)))
+	if a.builtIn != "" {
+		h.String("built-in agent queries", "1")
+	}
 	if a.args.speaksACP() {
 		h.String("acp tools version", acp.ToolsVersion)
 	}
