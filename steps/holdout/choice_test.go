@@ -47,7 +47,7 @@ const candidates = 8
 func TestChoice(t *testing.T) {
 	repetitions, _ := strconv.Atoi(os.Getenv(choiceVariable))
 	if repetitions == 0 {
-		t.Skip("set " + choiceVariable + " to the number of repetitions, such as 3")
+		t.Skip("set " + choiceVariable + " to the number of repetitions, such as 2")
 	}
 	cat := shipped(t)
 	ids := goldentest.IDs(t)
