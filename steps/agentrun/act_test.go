@@ -37,7 +37,7 @@ func actOne(verb, what string) {
 	case "wait":
 		ms, _ := strconv.Atoi(what)
 		time.Sleep(time.Duration(ms) * time.Millisecond)
-	case "validate", "get", "budget":
+	case "validate", "score", "get", "budget":
 		fmt.Print(verb, ": ")
 		ask([]string{verb, what})
 	case "write":

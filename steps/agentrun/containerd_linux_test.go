@@ -63,12 +63,12 @@ func testContained(t *testing.T, d *containerdtest.Daemon, made string) {
 	store := t.TempDir()
 	b.Store = openStore(t, store)
 	b.Limits.Timeout, b.Limits.DiskBytes = time.Minute, 64<<20
-	args := values(b, t, contained(t, made, secrets,
-		"submit", "id,y\n11,a\n", "wait", "1500", "submit", "id,y\n11,b\n12,a\n", "validate", "/home/submission/submission.csv",
+	args := validating(b, t, contained(t, made, secrets,
+		"submit", "id,y\n11,a\n", "wait", "1500", "score", "/home/validation/sample_submission.csv", "submit", "id,y\n11,b\n12,a\n", "validate", "/home/submission/submission.csv",
 		"validate", "/home/data/sample_submission.csv", "budget", "", "get", "http://localhost:5000/health",
 		"get", "https://example.com/", "get", "http://"+served+"/x", "get", "http://169.254.169.254/", "direct", "1.1.1.1:443", "lookup", "example.com",
-		"write", "/home/data/new", "write", "/home/note", "write", "/etc/new", "write", "/tmp/new", "fill", "/home/code/big", "print", "E",
-		"id", "", "unlink", "/home/code/big", "wait", "1200"))
+		"write", "/home/data/new", "write", "/home/validation/new", "write", "/home/note", "write", "/etc/new", "write", "/tmp/new", "fill", "/home/code/big", "print", "E",
+		"id", "", "unlink", "/home/code/big", "wait", "1200"), 3)
 	args["runtime"], args["snapshot_every"] = cty.StringVal("containerd"), cty.StringVal("1s")
 	args["network"] = cty.ObjectVal(map[string]cty.Value{"allow": cty.ListVal([]cty.Value{cty.StringVal("example.org:443"), cty.StringVal(served)})})
 	found, done := make(chan string, 1), make(chan struct{})
@@ -85,7 +85,8 @@ func testContained(t *testing.T, d *containerdtest.Daemon, made string) {
 	for _, want := range []string{
 		"validate: 200 {\"result\":\"Submission is valid.\"}\nvalidate: 200 {\"result\":\"Submission is valid.\"}\n",
 		"budget: 200 {\"limit_seconds\":60,", "get: 200 {\"status\":\"running\"}\n", "get: error\nget: 200 hello\nget: 403 mleflow: refused: 169.254.169.254:80",
-		"direct: failed", "lookup: failed", "write /home/data/new: failed", "write /home/note: done", "write /etc/new: failed", "write /tmp/new: done",
+		"score: 200 {\"best\":0.5,\"is_lower_better\":false,\"left\":2,\"score\":0.5}\n",
+		"direct: failed", "lookup: failed", "write /home/data/new: failed", "write /home/validation/new: failed", "write /home/note: done", "write /etc/new: failed", "write /tmp/new: done",
 		"fill: no space left on device", "print: ***\n", "id: 1000 1000\n",
 	} {
 		if !strings.Contains(printed, want) {
@@ -95,7 +96,7 @@ func testContained(t *testing.T, d *containerdtest.Daemon, made string) {
 	// The data are links to the cache's own files. Counted, so that no copy can hide.
 	wantCopied(t, b.Log(), none)
 	stats := result2(t, out)
-	if t.Failed() || !stats.Isolated || stats.Network != "allow" || stats.Connections != 3 || stats.Validations != 2 || stats.PeakMemoryBytes == 0 {
+	if t.Failed() || !stats.Isolated || stats.Network != "allow" || stats.Connections != 3 || stats.Validations != 3 || stats.PeakMemoryBytes == 0 {
 		t.Errorf("%+v\n%s", stats, printed)
 	}
 	if got := b.Files(t, out["submission"].Ref)["submission.csv"]; got != "id,y\n11,b\n12,a\n" {
@@ -104,8 +105,11 @@ func testContained(t *testing.T, d *containerdtest.Daemon, made string) {
 	if shots := b.Files(t, out["snapshots"].Ref); len(shots) < 2 {
 		t.Errorf("snapshots %q", shots)
 	}
-	if calls := lines[validity.Call](t, b.Text(t, out["validation_log"].Ref)); len(calls) != 2 || !calls[0].Valid {
+	if calls := lines[validity.Call](t, b.Text(t, out["validation_log"].Ref)); len(calls) != 3 || !calls[0].Valid {
 		t.Errorf("validation log %+v", calls)
+	}
+	if list, _ := queriesOf(t, b, out); len(list) != 1 || list[0].Number != 1 {
+		t.Errorf("queries %+v", list)
 	}
 	if list := kept(t, b); len(list) > 0 {
 		t.Errorf("still kept: %v", list)

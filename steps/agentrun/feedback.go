@@ -24,6 +24,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/plugins/sandbox/acp"
 	"github.com/mleflow/mleflow/plugins/sandbox/validity"
 )
 
@@ -52,7 +53,7 @@ type validation struct {
 
 const (
 	// validationVariable names the folder of the held-out inputs.
-	validationVariable = "VALIDATION_DIR"
+	validationVariable = acp.Validation
 	// queriesFolder is the folder of the queries, in a kept folder and in a checkpoint.
 	queriesFolder = "queries"
 	// The files of the held-out labels, which no runtime shows to the agent.
@@ -96,6 +97,12 @@ func (a *attempt) fingerprintFeedback(h *digest.Hasher) error {
 	}
 	h.String("report", f.Report)
 	h.Content("notes on queries", digest.Of([]byte(queriesText)))
+	if a.builtIn != "" {
+		h.String("built-in agent queries", "1")
+	}
+	if a.args.speaksACP() {
+		h.String("acp tools version", acp.ToolsVersion)
+	}
 	for _, of := range []struct {
 		label   string
 		content *step.Artifact

@@ -140,6 +140,35 @@ func TestFeedbackInKey(t *testing.T) {
 	}
 }
 
+// TestDefaultsInKey sees that the defaults of the feedback and of record_tokens are no fields
+// of the key, as in the keys of attempts from before these arguments, and that another value
+// of record_tokens is one.
+func TestDefaultsInKey(t *testing.T) {
+	b := newBench(t)
+	recording := func(server string) map[string]cty.Value {
+		return values(b, t, withModels("true", block("main", "openai", "http://provider.local/v1", map[string]cty.Value{"record_tokens": cty.StringVal(server)})))
+	}
+	h, _ := b.Hash(t, recording(""))
+	for _, f := range h.Fields() {
+		for _, late := range []string{"feedback", "queries", "every", "report", "validation", "record_tokens", "acp tools"} {
+			if step.IsCondition(f.Label) {
+				continue // it is there with every value
+			}
+			if f.Label == late || strings.HasPrefix(f.Label, late+".") || strings.HasSuffix(f.Label, "."+late) {
+				t.Errorf("%s = %q is in the key", f.Label, f.Value)
+			}
+		}
+	}
+	seen := map[digest.ActionID]string{h.Sum(): "none"}
+	for _, server := range []string{"vllm", "sglang"} {
+		key, _ := keyOf(t, b, recording(server))
+		if seen[key] != "" {
+			t.Errorf("record_tokens = %q has the key of %q", server, seen[key])
+		}
+		seen[key] = server
+	}
+}
+
 // TestFeedbackRefused sees arguments that cannot be.
 func TestFeedbackRefused(t *testing.T) {
 	b := newBench(t)

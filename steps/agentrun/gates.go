@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/plugins/sandbox/acp"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/plugins/sandbox/service"
@@ -32,7 +33,7 @@ const (
 	validationsFile = "validation.jsonl"
 	connectionsFile = "network.jsonl"
 	// gatewayVariable holds the address of the validity server.
-	gatewayVariable = "MLEFLOW_GATEWAY"
+	gatewayVariable = acp.Gateway
 	// noProxy are the addresses that agents reach without the proxy.
 	noProxy = "localhost,127.0.0.1,::1"
 )

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -104,42 +105,59 @@ func (s *splitting) Fingerprint(h *digest.Hasher) error {
 
 // Run implements step.Step.
 func (s *splitting) Run(ctx context.Context, env *step.Env) (cache.Outputs, error) {
-	out, err := s.split(ctx, env)
+	out, split, found, err := s.split(ctx, env)
+	for _, f := range found {
+		if slices.Contains(direct, f.Rule) && f.Severity == kit.Error {
+			err = cmp.Or(err, fmt.Errorf("the files for agents have held-out labels: %s", f.Message))
+		}
+		split.Notes = append(split.Notes, f.Message)
+		env.Note("%s: %s", f.Rule, f.Message)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("hold out of %s: %w", s.def.ID, err)
 	}
-	return out, nil
+	return out, out.Encode(map[string]any{"split": split})
 }
 
-func (s *splitting) split(ctx context.Context, env *step.Env) (cache.Outputs, error) {
+// Lint holds out rows of a competition's public files, and returns what the lint finds in the
+// files that an agent with a validation score gets: labels of held-out rows, and held-out
+// rows and files among the training data.
+func Lint(ctx context.Context, env *step.Env, def *competitions.Definition, public cache.Ref) ([]kit.Finding, error) {
+	s := &splitting{def: def, data: &step.Artifact{Ref: public}}
+	_, _, found, err := s.split(ctx, env)
+	for i := range found {
+		found[i].Message = "with a validation score, agents get: " + found[i].Message
+	}
+	return found, err
+}
+
+func (s *splitting) split(ctx context.Context, env *step.Env) (_ cache.Outputs, split Split, found []kit.Finding, err error) {
 	inner := s.def.Holdout()
 	made, err := prepare.Into(ctx, env, inner, s.data.Ref, prep.Options{Params: s.params, Unpacked: true})
 	switch {
 	case ctx.Err() != nil:
-		return nil, err
+		return nil, split, nil, err
 	case err != nil:
-		return nil, fmt.Errorf("%w. The raw data here are the competition's public files; where they lack a file, write a validation block in the definition: see docs/holdout.md", err)
+		return nil, split, nil, fmt.Errorf("%w. The raw data here are the competition's public files; where they lack a file, write a validation block in the definition: see docs/holdout.md", err)
 	}
 	o := &overlay{ctx: ctx, store: env.Store, public: tree.NewBuilder(env.Store), inputs: tree.NewBuilder(env.Store), all: tree.NewBuilder(env.Store)}
 	if err := o.lay(s.def, inner, s.params, s.data.Ref, made["public"].Ref); err != nil {
-		return nil, err
+		return nil, split, nil, err
 	}
 	out := cache.Outputs{"private": made["private"]}
 	for name, b := range map[string]*tree.Builder{"public": o.public, "inputs": o.inputs, "task": o.all} {
 		ref, err := b.Build(ctx, env.Store)
 		if err != nil {
-			return nil, err
+			return nil, split, nil, err
 		}
 		out[name] = cache.Value{Ref: ref}
 	}
-	split := Split{Kind: prep.SplitOf(inner).Kind, Files: out["inputs"].Ref.Files}
+	split = Split{Kind: prep.SplitOf(inner).Kind, Files: out["inputs"].Ref.Files}
 	if o.before > 0 {
 		split.Share = max(0, float64(o.before-o.after)/float64(o.before))
 	}
-	if split.Rows, split.Notes, err = s.check(ctx, env, inner, out["task"].Ref, made["private"].Ref); err != nil {
-		return nil, err
-	}
-	return out, out.Encode(map[string]any{"split": split})
+	split.Rows, found, err = s.check(ctx, env, inner, out["task"].Ref, made["private"].Ref)
+	return out, split, found, err
 }
 
 // overlay lays the public files of the second preparation over those of the first.
@@ -221,28 +239,20 @@ func sizeOf(e tree.Entry) int64 {
 var direct, indirect = []string{"reachable-answers", "record-answers", "prepared-file"}, []string{"determined-answers", "duplicates"}
 
 // check looks for labels among the files that an agent gets. It returns the number of
-// held-out rows, and what the files say about their labels in part.
-func (s *splitting) check(ctx context.Context, env *step.Env, def *competitions.Definition, public, private cache.Ref) (rows int64, notes []string, err error) {
+// held-out rows, and what the files say about their labels.
+func (s *splitting) check(ctx context.Context, env *step.Env, def *competitions.Definition, public, private cache.Ref) (rows int64, found []kit.Finding, err error) {
 	ref, err := tree.Put(ctx, env.Store, []tree.Entry{tree.NewEntry("private", private, false), tree.NewEntry("public", public, false)})
 	if err != nil {
 		return 0, nil, err
 	}
 	folder := tree.NewFS(ctx, env.Store, ref)
-	found, err := kit.LintPrepared(def, metric.All(), folder)
+	all, err := kit.LintPrepared(def, metric.All(), folder)
 	if err != nil {
 		return 0, nil, err
 	}
-	for _, f := range found {
-		switch {
-		case slices.Contains(direct, f.Rule) && f.Severity == kit.Error:
-			return 0, nil, fmt.Errorf("the files for agents have held-out labels: %s", f.Message)
-		case slices.Contains(direct, f.Rule), slices.Contains(indirect, f.Rule):
-			notes = append(notes, f.Message)
-			env.Note("%s: %s", f.Rule, f.Message)
-		}
-	}
+	found = lists.Where(all, func(f kit.Finding) bool { return slices.Contains(direct, f.Rule) || slices.Contains(indirect, f.Rule) })
 	rows, err = countRows(folder, def.Layout.Answers)
-	return rows, notes, err
+	return rows, found, err
 }
 
 // countRows counts the answers: the rows of a CSV file, or the lines of another one.

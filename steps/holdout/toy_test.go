@@ -1,7 +1,11 @@
 package holdout_test
 
 import (
+	"errors"
+	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,8 +16,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/kit"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/steps/holdout"
 	"github.com/mleflow/mleflow/steps/steptest"
@@ -62,6 +68,11 @@ func toyArgs(t *testing.T, b *steptest.Bench, data map[string]string) map[string
 
 func toyBench(t *testing.T, blocks string) *steptest.Bench {
 	t.Helper()
+	return steptest.New(holdout.Kind(toyCatalog(t, blocks)))
+}
+
+func toyCatalog(t *testing.T, blocks string) *competitions.Catalog {
+	t.Helper()
 	cat, err := competitions.Load(fstest.MapFS{"toy/competition.hcl": {Data: []byte("competition \"toy\" {\n" + head + blocks + `
 	  grade {
 	    metric  = "accuracy"
@@ -73,7 +84,7 @@ func toyBench(t *testing.T, blocks string) *steptest.Bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return steptest.New(holdout.Kind(cat))
+	return cat
 }
 
 // TestRun splits twelve training rows in halves.
@@ -152,6 +163,46 @@ func TestDuplicates(t *testing.T) {
 	if len(split.Notes) != 1 || !strings.Contains(split.Notes[0], "test rows are also in public/train.csv") {
 		t.Errorf("notes %q", split.Notes)
 	}
+}
+
+// TestLint finds what agents with a validation score would get, without a step.
+func TestLint(t *testing.T) {
+	twice := toyData()
+	twice["train.csv"] = "id,x,y\n1,a,1\n2,b,0\n3,c,1\n4,d,0\n5,e,1\n6,f,0\n7,a,1\n8,b,0\n9,c,1\n10,d,0\n11,e,1\n12,f,0\n"
+	answers := strings.Replace(toyBlock, `drop(parts.test, "y")`, `select(parts.test, "id", "y")`, 1)
+	for name, tt := range map[string]struct {
+		blocks string
+		data   map[string]string
+		want   string // a rule
+	}{"clean": {toyBlock, toyData(), ""}, "duplicates": {toyBlock, twice, "duplicates"}, "labels": {answers, toyData(), "reachable-answers"}} {
+		b, cat := toyBench(t, tt.blocks), toyCatalog(t, tt.blocks)
+		def, err := cat.Get("toy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref, err := tree.Import(t.Context(), b.Store, writeFiles(t, tt.data), tree.ImportOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := &step.Env{Store: b.Store, WorkDir: steptest.WorkDir(t), Log: io.Discard, Progress: func(step.Progress) {}}
+		found, err := holdout.Lint(t.Context(), env, def, ref)
+		if err != nil || (len(found) > 0) != (tt.want != "") || len(found) > 0 && (found[0].Rule != tt.want || !strings.HasPrefix(found[0].Message, "with a validation score")) {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+	}
+}
+
+// writeFiles writes files and returns their folder.
+func writeFiles(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // TestValidation takes the block of the definition.

@@ -9,6 +9,8 @@
 // own tools. It knows only the agent's environment:
 //
 //   - INSTRUCTIONS_FILE, MLEFLOW_NOTES: the prompt;
+//   - MLEFLOW_GATEWAY, VALIDATION_DIR: with both, the agent is offered an MCP server with
+//     the tools score and validate, which the agent starts as "mleflow acp-tools";
 //   - LOGS_DIR: messages are recorded in acp.jsonl;
 //   - SIGTERM: the turn is cancelled.
 //

@@ -227,7 +227,7 @@ type authMethod struct {
 // need no person.
 func (c *client) open(ctx context.Context, dir string, methods []authMethod) (string, error) {
 	var session struct{ SessionID string }
-	params := object{"cwd": dir, "mcpServers": []any{}}
+	params := object{"cwd": dir, "mcpServers": servers()}
 	err := c.call(ctx, "session/new", params, &session)
 	if !wantsAuth(err) {
 		return session.SessionID, err

@@ -34,6 +34,9 @@ type Task struct {
 	// Sample is the sample submission below DataDir, or "" if the competition has no
 	// public one.
 	Sample string
+	// ValidationDir and Gateway are the held-out inputs and the address of /score, where the
+	// agent can ask for scores.
+	ValidationDir, Gateway string
 	// Log receives the agent's log.
 	Log io.Writer
 }
@@ -81,7 +84,7 @@ func run(a Agent, task Task) error {
 }
 
 func taskFrom(getenv func(string) string) (Task, error) {
-	t := Task{DataDir: getenv("DATA_DIR"), SubmissionDir: getenv("SUBMISSION_DIR"), CodeDir: getenv("CODE_DIR"), LogsDir: getenv("LOGS_DIR")}
+	t := Task{DataDir: getenv("DATA_DIR"), SubmissionDir: getenv("SUBMISSION_DIR"), CodeDir: getenv("CODE_DIR"), LogsDir: getenv("LOGS_DIR"), ValidationDir: getenv("VALIDATION_DIR"), Gateway: getenv("MLEFLOW_GATEWAY")}
 	for _, name := range []string{"DATA_DIR", "SUBMISSION_DIR", "CODE_DIR", "LOGS_DIR"} {
 		if getenv(name) == "" {
 			return t, fmt.Errorf("%s is not set; built-in agents are started by an agent-run step", name)

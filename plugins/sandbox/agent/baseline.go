@@ -52,20 +52,52 @@ func learn(t Task) error {
 	if len(ignored) > 0 {
 		fmt.Fprintf(t.Log, "columns not used: %s\n", strings.Join(ignored, ", "))
 	}
-	filled := make(map[string][]string)
+	held, err := b.loadValidation(t, use, rng)
+	if err != nil {
+		return err
+	}
+	for i := range tries {
+		filled, asked, err := b.answer(t, x, xTest, held, rng)
+		if err != nil {
+			return err
+		}
+		best := i == 0
+		if held != nil {
+			better, err := held.best(t, asked)
+			if best = best || better; err != nil {
+				fmt.Fprintf(t.Log, "no validation score: %v\n", err)
+				held = nil
+			}
+		}
+		if best {
+			if err := b.submit(t, filled); err != nil {
+				return err
+			}
+		}
+		if held == nil {
+			break
+		}
+	}
+	return describe(t, b.problem, x.cols)
+}
+
+// answer trains a network for each target, and returns predictions for the test data and
+// for held-out ones.
+func (b *baselineData) answer(t Task, x, xTest *matrix, held *validation, rng *rand.Rand) (filled, asked map[string][]string, err error) {
+	filled, asked = map[string][]string{}, map[string][]string{}
 	for _, target := range b.problem.targets {
 		fmt.Fprintf(t.Log, "target %s: a %s\n", target.column, target.form)
 		lesson, err := newLesson(target, b.train.col(target.column))
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		net := train(x, lesson, rng, t.Log)
 		predict(net, xTest, lesson, target, filled)
+		if held != nil {
+			predict(net, held.x, lesson, target, asked)
+		}
 	}
-	if err := b.submit(t, filled); err != nil {
-		return err
-	}
-	return describe(t, b.problem, x.cols)
+	return filled, asked, nil
 }
 
 // baselineData holds the files of the competition.

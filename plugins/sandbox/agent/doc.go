@@ -9,8 +9,10 @@
 //   - SUBMISSION_DIR: submission.csv goes here;
 //   - CODE_DIR, LOGS_DIR: its model and its log, kept with the result;
 //   - MLEFLOW_SAMPLE: the sample submission, if there is a public one;
-//   - MLEFLOW_SEED: the seed of all randomness.
+//   - MLEFLOW_SEED: the seed of all randomness;
+//   - VALIDATION_DIR, MLEFLOW_GATEWAY: with both, the baseline trains several networks, asks
+//     for the validation score of each, and submits the best.
 //
 // With the same data, seed, processor family and version, an agent submits the same
-// bytes. It uses no network and reads no files except those below DATA_DIR.
+// bytes. It uses no network but for these scores, and reads no other files.
 package agent

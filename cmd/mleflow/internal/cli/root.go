@@ -207,6 +207,7 @@ func lookForBreaches() int {
 var hidden = map[string]func(args []string) int{
 	agent.Command:          agent.Main,
 	acp.Command:            acp.Main,
+	acp.ToolsCommand:       mcp.GatewayMain,
 	containerd.LogCommand:  containerd.Log,
 	containerd.LookCommand: containerd.Look,
 	notify.Command:         notify.Main,

@@ -4,18 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/dataset"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/kit"
+	"github.com/mleflow/mleflow/competitions/pins"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/steps/holdout"
 )
 
 type testOptions struct {
@@ -161,15 +166,20 @@ func (f folderFlag) catalog(ids []string) (*competitions.Catalog, error) {
 func newCompetitionLint(a *app.App) *cobra.Command {
 	var folder folderFlag
 	var data app.DataFlags
-	cmd := a.Command("lint [ID]...", "Find mistakes in competitions", app.Takes(0, -1), func(_ *cobra.Command, args []string) error {
+	var heldOut bool
+	cmd := a.Command("lint [ID]...", "Find mistakes in competitions", app.Takes(0, -1), func(cmd *cobra.Command, args []string) error {
 		defs, err := definitions(a.Library, folder, args)
 		if err != nil {
 			return err
 		}
-		return lint(a, defs, data)
+		if heldOut && data.Dir == "" {
+			return app.Usagef("--held-out splits prepared data; name their folder with --data-dir")
+		}
+		return lint(cmd.Context(), a, defs, data, heldOut)
 	}, &folder)
 	cmd.Long = lintHelp()
 	cmd.Flags().StringVar(&data.Dir, "data-dir", "", "check the data prepared below `DIR` as well")
+	cmd.Flags().BoolVar(&heldOut, "held-out", false, "hold out rows of these data, as for a validation score, and check what an agent would get")
 	return cmd
 }
 
@@ -188,11 +198,11 @@ type FindingJSON struct {
 	Range *diag.JSONRange `json:"range,omitempty"`
 }
 
-func lint(a *app.App, defs []*competitions.Definition, data app.DataFlags) error {
+func lint(ctx context.Context, a *app.App, defs []*competitions.Definition, data app.DataFlags, heldOut bool) error {
 	found := []FindingJSON{}
 	failed := false
 	for _, def := range defs {
-		findings, err := lintOne(a, def, data)
+		findings, err := lintOne(ctx, a, def, data, heldOut)
 		if err != nil {
 			return err
 		}
@@ -205,7 +215,7 @@ func lint(a *app.App, defs []*competitions.Definition, data app.DataFlags) error
 	return app.Failing(err, failed)
 }
 
-func lintOne(a *app.App, def *competitions.Definition, data app.DataFlags) ([]kit.Finding, error) {
+func lintOne(ctx context.Context, a *app.App, def *competitions.Definition, data app.DataFlags, heldOut bool) ([]kit.Finding, error) {
 	found := kit.Lint(def, metric.All())
 	if data.Dir == "" {
 		return found, nil
@@ -225,7 +235,33 @@ func lintOne(a *app.App, def *competitions.Definition, data app.DataFlags) ([]ki
 	if err != nil {
 		return nil, fmt.Errorf("lint %s: %w", prepared, err)
 	}
+	found = append(found, more...)
+	if !heldOut {
+		return found, nil
+	}
+	if more, err = lintHeldOut(ctx, a, def, filepath.Join(prepared, "public")); err != nil {
+		return nil, fmt.Errorf("lint the held-out data of %s: %w", def.ID, err)
+	}
 	return append(found, more...), nil
+}
+
+// lintHeldOut splits public files, by way of the cache.
+func lintHeldOut(ctx context.Context, a *app.App, def *competitions.Definition, public string) (found []kit.Finding, err error) {
+	err = a.WithBackend(func(b *app.Backend) error {
+		ref, err := tree.Import(ctx, b.Cache, public, tree.ImportOptions{Skip: pins.Beside(def)})
+		if err != nil {
+			return err
+		}
+		work, err := b.Cache.TempDir("lint")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tree.Remove(work) }()
+		env := &step.Env{Store: b.Cache, WorkDir: work, Log: io.Discard, Progress: func(step.Progress) {}}
+		found, err = holdout.Lint(ctx, env, def, ref)
+		return err
+	})
+	return found, err
 }
 
 func rangeJSON(f kit.Finding) *diag.JSONRange {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// preempted is a pipeline of one attempt that writes a journal for some seconds.
+// preempted is a pipeline of one attempt that writes a journal for some seconds. In each life
+// it asks for one validation score, where there is curl.
 const preempted = `
 step "download" "raw" { competition = "demo-digits" }
 step "prepare" "data" {
@@ -17,7 +18,7 @@ step "prepare" "data" {
   raw         = step.download.raw.tree
 }
 agent "diary" {
-  command = ["/bin/sh", "-c", "cd $AGENT_DIR; touch j; while n=$(wc -l < j) && [ $n -lt 40 ]; do echo line $n >> j; sleep 0.2; done; cp j $CODE_DIR/j; cp $MLEFLOW_SAMPLE $SUBMISSION_DIR/submission.csv"]
+  command = ["/bin/sh", "-c", "cd $AGENT_DIR; touch j; echo >> lives; sed s/,0$/,$(wc -l < lives)/ $VALIDATION_DIR/sample_submission.csv > v.csv; curl -s -F file=@v.csv $MLEFLOW_GATEWAY/score; while n=$(wc -l < j) && [ $n -lt 40 ]; do echo line $n >> j; sleep 0.2; done; cp j $CODE_DIR/j; cp $MLEFLOW_SAMPLE $SUBMISSION_DIR/submission.csv"]
 }
 step "agent-run" "solve" {
   agent            = agent.diary
@@ -26,6 +27,8 @@ step "agent-run" "solve" {
   timeout          = "5m"
   on_loss          = "resume"
   checkpoint_every = "1s"
+  feedback         = "validation"
+  queries          = 7
 }`
 
 // goesOn applies one attempt on a cluster, whose machine take takes away. It goes on from
@@ -48,6 +51,9 @@ func goesOn(l *lab, take func(*testing.T)) {
 	stdout, _, _ := l.run("show", "--json")
 	if !strings.Contains(stdout, `"resumes=1"`) {
 		t.Errorf("it did not go on:\n%s\n%s", out.String(), stdout)
+	}
+	if !strings.Contains(stdout, `"feedback=validation(7)"`) {
+		t.Errorf("its class does not have the validation score:\n%s", stdout)
 	}
 	code := filepath.Join(l.dir, "code")
 	if _, stderr, status := l.run("get", "latest", "step.agent-run.solve.code", "-o", code); status != 0 {

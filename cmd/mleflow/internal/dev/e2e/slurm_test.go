@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -61,7 +62,14 @@ func TestSlurm(t *testing.T) {
 	t.Run("Preempted", func(t *testing.T) {
 		d := dir()
 		file := strings.Replace(ofAgents(fmt.Sprintf(slurmFile, d)), "retries = 100", "preemptible = true", 1)
-		goesOn(newLabIn(t, d, file), takeNode)
+		l := newLabIn(t, d, file)
+		goesOn(l, takeNode)
+		if _, err := exec.LookPath("curl"); err != nil {
+			return
+		}
+		if listed, _, _ := l.run("attempts", "list", "latest", "--json"); !regexp.MustCompile(`"used": 2,\s+"allowed": 7,\s+"best_score": 0\.`).MatchString(listed) {
+			t.Errorf("it did not keep the count of its queries:\n%s", listed)
+		}
 	})
 }
 
