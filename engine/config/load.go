@@ -129,7 +129,9 @@ func newPipeline(path string, opts Options) *Pipeline {
 func (l *loader) link() diag.List {
 	l.applySettings()
 	l.makeSteps()
-	l.checkReferences()
+	if !l.unread {
+		l.checkReferences()
+	}
 	if !l.diags.HasErrors() {
 		l.sortNodes()
 	}
@@ -184,6 +186,8 @@ type loader struct {
 	// modules are those so far by name, and moduleBytes the size of their files.
 	modules     map[string]*module
 	moduleBytes int
+	// unread says that a module could not be read: references to it say nothing more.
+	unread bool
 }
 
 // readBlock reads a block of a file by its type.

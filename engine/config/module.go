@@ -79,6 +79,7 @@ func (l *loader) module(b *hcl.Block) {
 		return
 	default:
 		if !l.locate(m, given, source.Expr.Range()) {
+			l.unread = true
 			return
 		}
 	}
@@ -88,6 +89,7 @@ func (l *loader) module(b *hcl.Block) {
 	l.p.named[m.root("output")] = map[string]*node{}
 	texts, ok := l.moduleTexts(m, source)
 	if !ok {
+		l.unread = true
 		return
 	}
 	dir := l.dir

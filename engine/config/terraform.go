@@ -107,22 +107,9 @@ func sum(list []cty.Value) (cty.Value, error) {
 }
 
 var oneFunc = function.New(&function.Spec{
-	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
-	Type: func(args []cty.Value) (cty.Type, error) {
-		switch ty := args[0].Type(); {
-		case ty.IsListType() || ty.IsSetType():
-			return ty.ElementType(), nil
-		case !ty.IsTupleType() || ty.Length() > 1:
-			return cty.NilType, function.NewArgErrorf(0, "it must be a list, set or tuple with one element or none")
-		case ty.Length() == 1:
-			return ty.TupleElementType(0), nil
-		}
-		return cty.DynamicPseudoType, nil
-	},
+	Params: []function.Parameter{{Name: "list", Type: cty.List(cty.DynamicPseudoType)}},
+	Type:   func(args []cty.Value) (cty.Type, error) { return args[0].Type().ElementType(), nil },
 	Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
-		if n := args[0].Length(); !n.IsKnown() {
-			return cty.UnknownVal(ty), nil
-		}
 		switch list := args[0].AsValueSlice(); len(list) {
 		case 0:
 			return cty.NullVal(ty), nil
