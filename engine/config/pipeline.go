@@ -100,7 +100,7 @@ type Variable struct {
 	plain bool
 }
 
-// Validation is a rule of a variable.
+// Validation is a rule of a variable or a step.
 type Validation struct {
 	Condition, Message hcl.Expression
 	Range              hcl.Range
@@ -161,6 +161,8 @@ type Step struct {
 	DependsOn hcl.Expression
 	On        hcl.Expression
 	Timeout   hcl.Expression
+	// Before are its preconditions, and After its postconditions.
+	Before, After []Validation
 
 	// argNames are the names of arguments and blocks, once the step is expanded.
 	argNames []string

@@ -40,6 +40,7 @@ func languagePage(added map[string]function.Function) []byte {
 	})
 	p.extending()
 	p.modules()
+	p.conditions()
 	p.publishing()
 	p.evaluating()
 	p.heading(2, "Functions of mleflow")
@@ -124,6 +125,25 @@ step "aggregate" "board" { reports = values(module.grading.reports) }`)
 	p.text("The module's names are its own: it sees neither the locals and steps of the pipeline nor those of other modules, and they see only its outputs. An input without a type may be anything, also content or an agent. A variable with a validation needs a value that is known before anything runs. A module may contain modules. `evaluate`, `notify`, `publish` in an output, and settings other than `required_version` belong in the pipeline.")
 	p.text("A step of a module has the module's name before its own: `step.grade.grading.score[\"a\"]` in plans, `-target` and lock files. The name of a module is in no key, so a module that is renamed, or used by another pipeline, finds its results in the cache. The names of agents and models are in results; a pipeline has each once, modules included.")
 	p.text("Paths of files start at the pipeline's folder. `path.module` is the relative path from there to the folder of the module's files: `file(\"${path.module}/run.sh\")`. Modules are read in the pipeline's folder, in its Git repository, or below the working directory; links that lead elsewhere are refused. Runs and bundles record their text, and `apply --server` sends it. A module has no `for_each`.")
+}
+
+// conditions documents the blocks precondition and postcondition.
+func (p *page) conditions() {
+	p.heading(2, "Conditions")
+	p.text("A step can say what must hold before it runs, and of its result:")
+	p.code("hcl", `step "grade" "score" {
+  for_each = step.agent-run.solve
+  # …
+  precondition {
+    condition     = competition(each.key).size_gb < 10
+    error_message = "${each.key} is too large"
+  }
+  postcondition {
+    condition     = self.score != null
+    error_message = "${each.key} has no score: ${self.reason}"
+  }
+}`)
+	p.text("A precondition whose values are known is checked by `plan`. One that reads a result of another step makes its step wait for that, and is checked before it runs. A postcondition reads the outputs that are values as `self.OUTPUT`. If it does not hold, the step has failed and what depends on it is skipped; its result is kept, so `plan` refuses it again until the condition holds, or `--force` repeats the step. Conditions are in no key. They read nothing that the step itself could not have: a step of an untrusted kind has no condition on private outputs. A message with private or sensitive values is not shown.")
 }
 
 // evaluating documents the block evaluate.
