@@ -161,7 +161,8 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 	case base == "local":
 		return checkMember(t, "local value", of, "Declare %q in a locals block.")
 	case base == "model" || base == "agent" || base == "var":
-		return checkMember(t, strings.Replace(base, "var", "variable", 1), of, "Declare it with: "+strings.Replace(base, "var", "variable", 1)+" %q { … }")
+		what := strings.Replace(base, "var", "variable", 1)
+		return checkMember(t, what, of, "Declare it with: "+what+" %q { … }")
 	case base == "output" && inModule && of == nil:
 		return diag.List{diag.Error(r, "Reference to undeclared module", "There is no %s.", strings.TrimSuffix(root, ".output"))}
 	case base == "output" && inModule:
