@@ -86,23 +86,22 @@ func (x *expansion) rules(inst *Instance, ctx func() *hcl.EvalContext) ([]int, d
 		inst.Text = inst.Text || isText(marks)
 	}
 	inst.Private = inst.Private || e.private != ""
-	diags, known := x.preconditions(inst, ctx)
-	inst.Dynamic = inst.Dynamic || !known
+	diags, waits := x.preconditions(inst, ctx)
+	inst.Dynamic = inst.Dynamic || waits
 	return dependsOn(e.origins), append(e.diags, diags...)
 }
 
-// preconditions checks those that are known; known reports whether all are.
-func (ev *evaluator) preconditions(inst *Instance, ctx func() *hcl.EvalContext) (diags diag.List, known bool) {
-	known = true
+// preconditions checks those that are known; waits reports whether others are not.
+func (ev *evaluator) preconditions(inst *Instance, ctx func() *hcl.EvalContext) (diags diag.List, waits bool) {
 	value := func(e hcl.Expression) (cty.Value, diag.List) { return ev.evaluate(e, ctx()) }
 	for _, rule := range inst.Step.Before {
 		if v, more := value(rule.Condition); !more.HasErrors() && !v.IsKnown() {
-			known = false
+			waits = true
 			continue
 		}
 		diags = append(diags, ev.pipeline.check([]Validation{rule}, "Precondition of "+inst.Addr.String(), value)...)
 	}
-	return diags, known
+	return diags, waits
 }
 
 // Postconditions checks the result of instance i, once its outputs are known.

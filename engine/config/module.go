@@ -77,11 +77,9 @@ func (l *loader) module(b *hcl.Block) {
 	case len(l.modules) == maxModules:
 		l.fail(b.DefRange, "Too many modules", "A pipeline has at most %d modules, those of modules included.", maxModules)
 		return
-	default:
-		if !l.locate(m, given, source.Expr.Range()) {
-			l.unread = true
-			return
-		}
+	case !l.locate(m, given, source.Expr.Range()):
+		l.unread = true
+		return
 	}
 	delete(attrs, "source")
 	l.modules[m.name] = m
@@ -124,21 +122,21 @@ func (l *loader) locate(m *module, source string, at hcl.Range) bool {
 
 // moduleTexts reads the files of a module.
 func (l *loader) moduleTexts(m *module, source *hcl.Attribute) (texts []text, ok bool) {
-	names := []string{m.source}
+	names := []string{filepath.Base(m.source)}
 	if m.dir == m.source {
 		found, err := l.files.from.List(filepath.ToSlash(m.dir), "*.hcl")
-		names = lists.Where(found.List, func(name string) bool { return !strings.HasSuffix(name, ".lock.hcl") })
-		if err == nil && len(names) == 0 {
-			err = fmt.Errorf("there is no file *.hcl in %s", filepath.ToSlash(m.dir))
+		if err == nil && len(found.List) == 0 {
+			err = fmt.Errorf("there is no file *.hcl in %s.", filepath.ToSlash(m.dir))
 		}
 		if err != nil {
-			l.fail(source.Expr.Range(), "Module cannot be read", "%s. A module is in the pipeline's folder, in its Git repository, or below the working directory.", strings.TrimSuffix(diag.Sentence(err.Error()), "."))
+			l.fail(source.Expr.Range(), "Module cannot be read", "%s A module is in the pipeline's folder, in its Git repository, or below the working directory.", diag.Sentence(err.Error()))
 			return nil, false
 		}
-		names = lists.Of(names, func(name string) string { return filepath.Join(m.dir, name) })
+		names = lists.Where(found.List, func(name string) bool { return !strings.HasSuffix(name, ".lock.hcl") })
 	}
 	before := len(l.diags)
 	for _, name := range names {
+		name = filepath.Join(m.dir, name)
 		t, diags := l.files.readIncluded(source, name, text{path: l.p.Path})
 		l.add(diags)
 		if t.file != nil {
@@ -189,10 +187,9 @@ func (ev *evaluator) input(root string, v *Variable, given *hcl.Attribute) (cty.
 			return cty.DynamicVal, diags
 		}
 	}
-	marks := bounded.Marks(val)
 	out, wrong := v.accept(val)
 	if wrong != "" {
-		if concealed(marks) {
+		if concealed(bounded.Marks(val)) {
 			wrong = " has another type; the value is not shown, because it is sensitive or private"
 		}
 		return cty.DynamicVal, diag.List{diag.Error(at, "Wrong value of a variable", "Variable %q%s.", v.Name, wrong)}
@@ -204,13 +201,7 @@ func (ev *evaluator) input(root string, v *Variable, given *hcl.Attribute) (cty.
 	return out, ev.pipeline.validate(root, v, out)
 }
 
-// outside refuses a block that only a pipeline can have.
-func (l *loader) outside(b *hcl.Block) bool {
-	if l.in != nil {
-		l.fail(b.DefRange, "Not in a module", "A %s block belongs in the pipeline, not in a module of it.", b.Type)
-	}
-	return l.in != nil
-}
+const notInModule = "Not in a module"
 
 // qualify renames the references of a file's body to what its module, or the pipeline
 // itself, declares.

@@ -59,11 +59,9 @@ type Pipeline struct {
 
 // Written returns an argument of all blocks of a type, "model" or "agent", that have it.
 func (p *Pipeline) Written(blockType, arg string) (all []hcl.Expression) {
-	for root, nodes := range p.named {
-		for _, n := range nodes {
-			if baseOf(root) == blockType {
-				all = append(all, written(n.block.Args[arg])...)
-			}
+	for _, n := range p.nodes() {
+		if n.block != nil && baseOf(n.root) == blockType {
+			all = append(all, written(n.block.Args[arg])...)
 		}
 	}
 	return all

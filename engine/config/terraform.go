@@ -44,9 +44,10 @@ func ofText(f func(s string) string, param string) function.Function {
 
 // ofTexts compares two strings.
 func ofTexts(f func(a, b string) bool, second string) function.Function {
-	return fixed("", cty.Bool, func(args []cty.Value) (cty.Value, error) {
+	compare := func(args []cty.Value) (cty.Value, error) {
 		return cty.BoolVal(f(args[0].AsString(), args[1].AsString())), nil
-	}, textParam("str"), textParam(second))
+	}
+	return fixed("", cty.Bool, compare, textParam("str"), textParam(second))
 }
 
 // ofList makes a value of a list, whose elements may be unknown or null.
@@ -99,11 +100,10 @@ var yamlDecodeFunc = function.New(&function.Spec{
 func yamlDecode(text string) (cty.Value, error) {
 	var doc yaml.Node
 	d := yaml.NewDecoder(strings.NewReader(text))
-	if err := d.Decode(&doc); err != nil {
-		return cty.NilVal, function.NewArgErrorf(0, "it is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	err := d.Decode(&doc)
+	if err == nil {
+		err = weigh(&doc, 0, new(int))
 	}
-	size := 0
-	err := weigh(&doc, 0, &size)
 	if err == nil && d.Decode(new(yaml.Node)) == nil {
 		err = errors.New("it holds several documents, but one is read")
 	}
@@ -116,7 +116,7 @@ func yamlDecode(text string) (cty.Value, error) {
 		encoded, err = json.Marshal(plain)
 	}
 	if err != nil {
-		return cty.NilVal, function.NewArgErrorf(0, "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return cty.NilVal, function.NewArgErrorf(0, "it cannot be read as YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	return stdlib.JSONDecode(cty.StringVal(string(encoded)))
 }

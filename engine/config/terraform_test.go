@@ -36,7 +36,7 @@ func TestTerraformFunctions(t *testing.T) {
 		}
 	}
 	for expr, want := range map[string]string{
-		`sum([])`: "empty", `sum([1, null])`: "null", `yamldecode("a: [")`: "not YAML", `yamldecode("1: a")`: "in quotes", `yamldecode("a: 1\n---\nb: 2\n")`: "several documents",
+		`sum([])`: "empty", `sum([1, null])`: "null", `yamldecode("a: [")`: "cannot be read as YAML", `yamldecode("1: a")`: "in quotes", `yamldecode("a: 1\n---\nb: 2\n")`: "several documents",
 		`yamldecode("a: .inf")`: "Inf", `yamldecode("a: &a [*a]")`: "nested", `yamldecode("a: 1\na: 2")`: "already defined",
 	} {
 		if v, wrong := evaluate(t, expr); !strings.Contains(wrong, want) {

@@ -24,7 +24,7 @@ func (l *loader) settings(b *hcl.Block) {
 	content, _ := l.content(b, schemas[b.Type])
 	for name, a := range content.Attributes {
 		if l.in != nil && name != "required_version" {
-			l.fail(a.NameRange, "Not in a module", "A module sets only required_version. Write %s in the pipeline.", name)
+			l.fail(a.NameRange, notInModule, "A module sets only required_version. Write %s in the pipeline.", name)
 			return
 		}
 	}
