@@ -31,8 +31,8 @@ type module struct {
 	at          hcl.Range
 }
 
-// What modules of one pipeline may have together.
-const maxModules, maxModuleBytes = 100, 16 << 20
+// What modules of one pipeline may have together, and the summary of what they may not.
+const maxModules, maxModuleBytes, notInModule = 100, 16 << 20, "Not in a module"
 
 // qualified returns a name of a module as the pipeline knows it; nil is the pipeline itself.
 func (m *module) qualified(name string) string {
@@ -86,8 +86,7 @@ func (l *loader) module(b *hcl.Block) {
 	l.p.folders[m.root("path")] = filepath.ToSlash(m.dir)
 	l.p.named[m.root("output")] = map[string]*node{}
 	texts, ok := l.moduleTexts(m, source)
-	if !ok {
-		l.unread = true
+	if l.unread = l.unread || !ok; !ok {
 		return
 	}
 	dir := l.dir
@@ -200,8 +199,6 @@ func (ev *evaluator) input(root string, v *Variable, given *hcl.Attribute) (cty.
 	out = v.marked(out)
 	return out, ev.pipeline.validate(root, v, out)
 }
-
-const notInModule = "Not in a module"
 
 // qualify renames the references of a file's body to what its module, or the pipeline
 // itself, declares.
