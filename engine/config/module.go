@@ -125,7 +125,7 @@ func (l *loader) moduleTexts(m *module, source *hcl.Attribute) (texts []text, ok
 	if m.dir == m.source {
 		found, err := l.files.from.List(filepath.ToSlash(m.dir), "*.hcl")
 		if err == nil && len(found.List) == 0 {
-			err = fmt.Errorf("there is no file *.hcl in %s.", filepath.ToSlash(m.dir))
+			err = fmt.Errorf("%s has no file *.hcl", filepath.ToSlash(m.dir))
 		}
 		if err != nil {
 			l.fail(source.Expr.Range(), "Module cannot be read", "%s A module is in the pipeline's folder, in its Git repository, or below the working directory.", diag.Sentence(err.Error()))
