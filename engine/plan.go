@@ -193,6 +193,9 @@ func (b *planner) block(ctx context.Context, nodes []*node) (diags diag.List) {
 			continue
 		}
 		b.settle(ctx, n)
+		if n.cached() {
+			diags = append(diags, b.p.Postconditions(n.index)...)
+		}
 	}
 	return diags
 }

@@ -383,6 +383,5 @@ func (r *run) elsewhere(ctx context.Context, n *node, l sched.Lease) error {
 		return err
 	}
 	n.found = n.outcome.Found
-	r.took(n, rec)
-	return nil
+	return r.took(n, rec)
 }

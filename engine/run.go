@@ -84,7 +84,7 @@ func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
 	}
 	if d.record != nil {
 		known(r.p, n.index, d.record)
-		return sched.Resolution{Done: true}, nil
+		return sched.Resolution{Done: true}, asError(r.p.Postconditions(n.index))
 	}
 	return sched.Resolution{Key: d.id.String()}, r.e.refusal(ctx, n)
 }
@@ -177,8 +177,7 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 	d := n.decision
 	if rec := r.results.of(d.id); rec != nil {
 		n.found = true
-		r.took(n, rec)
-		return nil
+		return r.took(n, rec)
 	}
 	if n.place != nil { // the workers there agree on one of them
 		return r.counted(ctx, n, l.Try, func() error { return r.elsewhere(ctx, n, l) })
@@ -196,8 +195,7 @@ func (r *run) do(ctx context.Context, n *node, l sched.Lease) error {
 		}
 		if rec != nil {
 			n.found = true
-			r.took(n, rec)
-			return nil
+			return r.took(n, rec)
 		}
 	}
 	return r.try(ctx, n, l)
@@ -249,14 +247,14 @@ func (r *run) complete(ctx context.Context, n *node, t *try.Try) error {
 	}
 	// The result is recorded first. No step may start on outputs that would be
 	// produced again after a crash.
-	r.took(n, rec)
-	return nil
+	return r.took(n, rec)
 }
 
-// took passes a result to the dependent steps.
-func (r *run) took(n *node, rec *cache.Record) {
+// took passes a result to the dependent steps, unless a postcondition refuses it.
+func (r *run) took(n *node, rec *cache.Record) error {
 	n.decision.record = r.results.take(n.decision.id, rec)
 	known(r.p, n.index, rec)
+	return asError(r.p.Postconditions(n.index))
 }
 
 // tries counts the earlier tries at a step whose results vary and record the

@@ -48,7 +48,19 @@ var hostile = []struct {
 	{name: "path.pipeline", text: `output "x" { value = file("${path.pipeline}/../rules.json") }`, want: "a submitted pipeline"},
 	{name: "home", text: `output "x" { value = file("~/.kaggle/kaggle.json") }`, want: "no ~/.kaggle"},
 	{name: "proc", text: `output "x" { value = file("/proc/self/environ") }`, want: "a submitted pipeline"},
-	{name: "extends", text: `mleflow { extends = "../../x.hcl" }`, want: "extends"},
+	{name: "extends", text: `mleflow { extends = "../../x.hcl" }`, want: "a submitted pipeline"},
+	{name: "include above", text: `mleflow { include = ["../*.hcl"] }`, want: "a submitted pipeline"},
+	{name: "module", text: `module "m" { source = "../" }`, want: "a submitted pipeline"},
+	{name: "module file", text: `module "m" { source = "../../x.hcl" }`, want: "a submitted pipeline"},
+	{name: "file of a module", text: `module "m" { source = "./m.hcl" }`, files: map[string]string{"m.hcl": `locals { x = jsondecode(file("${path.module}/../rules.json")) }`}, want: "a submitted pipeline"},
+	{name: "exec of a module", text: `module "m" { source = "./m.hcl" }`, files: map[string]string{"m.hcl": `step "exec" "x" { command = ["cat", "PATH"] }`}, want: "has no steps of kind exec"},
+	{name: "publish of a module", text: `module "m" { source = "./m.hcl" }`, files: map[string]string{"m.hcl": `step "download" "raw" {
+  competition = "demo-digits"
+  publish {
+    to      = "written"
+    private = true
+  }
+}`}, want: "writes no files of the server"},
 	{name: "include", text: `mleflow { include = ["FOLDER/*.hcl"] }`, want: "include"},
 	{name: "competitions", text: `mleflow { competitions = ["FOLDER"] }`, want: "a submitted pipeline"},
 	{name: "remote cache", text: `mleflow { remote_cache = "file://FOLDER" }`, want: "server's remote cache"},

@@ -12,9 +12,6 @@ import (
 )
 
 func (l *loader) evaluate(b *hcl.Block) {
-	if l.outside(b) {
-		return
-	}
 	before := len(l.diags)
 	name := l.name("evaluation", b)
 	content, _ := l.content(b, schemas[b.Type])

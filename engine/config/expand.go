@@ -93,6 +93,9 @@ func (x *expander) expandStep(n node) diag.List {
 		return nil
 	}
 	short, alike := x.shortcuts(exprs, instances), alikes(exprs, len(instances))
+	for _, e := range slices.Concat(ruleExprs(s.Before), ruleExprs(s.After)) {
+		delete(short, e)
+	}
 	exprs = slices.DeleteFunc(exprs, func(e hcl.Expression) bool { _, ok := short[e]; return ok })
 	block := expansion{expander: x, ctx: x.scope(exprs)}
 	block.shared = &shared{shortcuts: short, alike: alike, each: slices.ContainsFunc(exprs, refersToEach)}

@@ -210,9 +210,8 @@ func wanted(ty cty.Type) string {
 		return "a map of content (trees or blobs, such as outputs of other steps)"
 	case ty.IsObjectType() && (step.HoldsContent(ty) || len(ty.AttributeTypes()) > 3):
 		return "an object"
-	default:
-		return typeexpr.TypeString(ty)
 	}
+	return typeexpr.TypeString(ty)
 }
 
 func got(v cty.Value) string {
@@ -220,21 +219,12 @@ func got(v cty.Value) string {
 	switch {
 	case v.IsNull():
 		return "null"
-	case ty == step.ArtifactType:
-		return "content"
-	case ty == cty.String:
-		return "a string"
-	case ty == cty.Number:
-		return "a number"
-	case ty == cty.Bool:
-		return "a boolean"
 	case ty.IsTupleType(), ty.IsListType():
 		return "a list"
 	case ty.IsSetType():
 		return "a set"
 	case ty.IsMapType(), ty.IsObjectType():
 		return "an object"
-	default:
-		return ty.FriendlyName()
 	}
+	return cmp.Or(map[cty.Type]string{step.ArtifactType: "content", cty.String: "a string", cty.Number: "a number", cty.Bool: "a boolean"}[ty], ty.FriendlyName())
 }

@@ -122,7 +122,8 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 	scope := g.eval.scope(inst.Step.expressions())
 	args, found, diags := g.eval.evaluateArgs(inst, nil, func() *hcl.EvalContext { return inst.context(scope) })
 	if !diags.HasErrors() {
-		diags = append(diags, inst.checkKnown(found)...)
+		failed, _ := g.eval.preconditions(inst, func() *hcl.EvalContext { return inst.context(scope) })
+		diags = append(append(diags, inst.checkKnown(found)...), failed...)
 	}
 	return g.eval.arguments(inst, args), diags
 }

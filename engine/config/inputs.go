@@ -246,13 +246,18 @@ func (v *Variable) marked(val cty.Value) cty.Value {
 	return val
 }
 
-func (p *Pipeline) validate(root string, v *Variable, val cty.Value) (diags diag.List) {
+func (p *Pipeline) validate(root string, v *Variable, val cty.Value) diag.List {
 	ctx := &hcl.EvalContext{
 		Variables: map[string]cty.Value{root: cty.ObjectVal(map[string]cty.Value{v.Name: val})},
 		Functions: p.funcs,
 	}
-	for _, rule := range v.Validations {
-		ok, more := p.value(rule.Condition, ctx)
+	return p.check(v.Validations, "Invalid value of variable "+v.Name, func(e hcl.Expression) (cty.Value, diag.List) { return p.value(e, ctx) })
+}
+
+// check evaluates the conditions of rules. One that is not known is an error.
+func (p *Pipeline) check(rules []Validation, summary string, value func(hcl.Expression) (cty.Value, diag.List)) (diags diag.List) {
+	for _, rule := range rules {
+		ok, more := value(rule.Condition)
 		diags = append(diags, more...)
 		if more.HasErrors() {
 			continue
@@ -264,16 +269,16 @@ func (p *Pipeline) validate(root string, v *Variable, val cty.Value) (diags diag
 			continue
 		}
 		if ok.False() {
-			msg, more := p.value(rule.Message, ctx)
+			msg, more := value(rule.Message)
 			diags = append(diags, more...)
 			text := "The value is not allowed."
 			msg, marks := msg.Unmark()
 			if concealed(marks) {
-				text += " Its error_message is not shown, because it contains a sensitive value."
+				text += " Its error_message is not shown, because it contains a sensitive or private value."
 			} else if msg.Type() == cty.String && msg.IsKnown() && !msg.IsNull() {
 				text = msg.AsString()
 			}
-			diags = append(diags, diag.Error(rule.Range, "Invalid value of variable "+v.Name, "%s", text))
+			diags = append(diags, diag.Error(rule.Range, summary, "%s", text))
 		}
 	}
 	return diags

@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/engine/bounded"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -53,18 +54,69 @@ func (x *expansion) instance(inst *Instance) diag.List {
 	inst.Private, inst.Text, inst.consumes = eval.private != "", eval.text, dependsOn(eval.origins)
 	diags := append(eval.diags, more...)
 	inst.Deps = inst.consumes
+	if len(inst.Step.Before)+len(inst.Step.After) > 0 {
+		waits, more := x.rules(inst, child)
+		diags = append(diags, more...)
+		inst.Deps = distinct(slices.Concat(waits, inst.Deps))
+	}
 	if e := inst.Step.DependsOn; e != nil {
+		before := inst.Deps
 		waits, more := x.waits(e, child)
 		diags = append(diags, more...)
 		inst.Deps = waits
-		if len(inst.consumes) > 0 {
-			inst.Deps = distinct(slices.Concat(waits, inst.consumes))
+		if len(before) > 0 {
+			inst.Deps = distinct(slices.Concat(waits, before))
 		}
 	}
 	if x.edges.Add(int64(len(inst.Deps))) > maxEdges {
 		diags = append(diags, diag.Error(inst.Step.Range, "Too many dependencies", "With those of %s the pipeline has more than %d dependencies between instances. Refer to single instances, or put a step in between.", inst.Addr, maxEdges))
 	}
 	return diags
+}
+
+// rules checks the preconditions of an instance that are known, and returns the
+// instances that its rules read. What an untrusted kind cannot have, they cannot read:
+// whether it runs would say it.
+func (x *expansion) rules(inst *Instance, ctx func() *hcl.EvalContext) ([]int, diag.List) {
+	e := argEval{ev: x.evaluator, inst: inst, shared: x.shared, ctx: ctx, marks: map[any]struct{}{}}
+	for _, expr := range slices.Concat(ruleExprs(inst.Step.Before), ruleExprs(inst.Step.After)) {
+		var marks cty.ValueMarks
+		e.diags = append(e.diags, x.pipeline.budget.Do(expr.Range(), func() hcl.Diagnostics { marks = bounded.Reads(expr, ctx()); return nil })...)
+		e.consume(reading{"A condition", expr, marks})
+		inst.Text = inst.Text || isText(marks)
+	}
+	inst.Private = inst.Private || e.private != ""
+	diags, waits := x.preconditions(inst, ctx)
+	inst.Dynamic = inst.Dynamic || waits
+	return dependsOn(e.origins), append(e.diags, diags...)
+}
+
+// preconditions checks those that are known; waits reports whether others are not.
+func (ev *evaluator) preconditions(inst *Instance, ctx func() *hcl.EvalContext) (diags diag.List, waits bool) {
+	value := func(e hcl.Expression) (cty.Value, diag.List) { return ev.evaluate(e, ctx()) }
+	for _, rule := range inst.Step.Before {
+		if v, more := value(rule.Condition); !more.HasErrors() && !v.IsKnown() {
+			waits = true
+			continue
+		}
+		diags = append(diags, ev.pipeline.check([]Validation{rule}, "Precondition of "+inst.Addr.String(), value)...)
+	}
+	return diags, waits
+}
+
+// Postconditions checks the result of instance i, once its outputs are known.
+func (g *Graph) Postconditions(i int) diag.List {
+	inst := g.Instances[i]
+	if len(inst.Step.After) == 0 {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.Pipeline.budget.Reset()
+	g.eval.refresh()
+	ctx := inst.context(g.eval.scope(ruleExprs(inst.Step.After))).NewChild()
+	ctx.Variables = map[string]cty.Value{"self": inst.value(g.eval.of(inst).outputs)}
+	return g.Pipeline.check(inst.Step.After, "Postcondition of "+inst.Addr.String(), func(e hcl.Expression) (cty.Value, diag.List) { return g.eval.evaluate(e, ctx) })
 }
 
 // waits returns the instances that depends_on names. If it does not refer to each,

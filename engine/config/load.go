@@ -130,7 +130,9 @@ func newPipeline(path string, opts Options) *Pipeline {
 func (l *loader) link() diag.List {
 	l.applySettings()
 	l.makeSteps()
-	l.checkReferences()
+	if !l.unread {
+		l.checkReferences()
+	}
 	if !l.diags.HasErrors() {
 		l.sortNodes()
 	}
@@ -185,6 +187,8 @@ type loader struct {
 	// modules are those so far by name, and moduleBytes the size of their files.
 	modules     map[string]*module
 	moduleBytes int
+	// unread says that a module could not be read: references to it say nothing more.
+	unread bool
 }
 
 // readBlock reads a block of a file by its type.
@@ -192,6 +196,10 @@ func readBlock(l *loader, b *hcl.Block) {
 	read := map[string]func(*loader, *hcl.Block){
 		"mleflow": (*loader).settings, "variable": (*loader).variable, "locals": (*loader).locals, "model": (*loader).model, "agent": (*loader).agent, "step": (*loader).step,
 		"module": (*loader).module, "evaluate": (*loader).evaluate, "output": (*loader).output, "notify": (*loader).notify,
+	}
+	if l.in != nil && (b.Type == "evaluate" || b.Type == "notify") {
+		l.fail(b.DefRange, notInModule, "A %s block belongs in the pipeline.", b.Type)
+		return
 	}
 	read[b.Type](l, b)
 }
@@ -234,16 +242,13 @@ func position(r hcl.Range) string { return fmt.Sprintf("%s:%d", r.Filename, r.St
 // what says what it is, at the place of the name.
 func (l *loader) declare(what string, at hcl.Range, n *node) bool {
 	for root, all := range l.p.named { // the name of an agent or a model is in keys, wherever it is declared
-		old := all[n.name]
-		switch {
-		case old == nil || baseOf(root) != n.root:
+		switch old := all[n.name]; {
+		case old == nil || baseOf(root) != n.root || root != l.in.root(n.root) && n.block == nil:
 			continue
 		case root == l.in.root(n.root):
 			l.duplicate(what, n.name, at, old.at)
-		case n.block != nil:
-			l.fail(at, "Duplicate "+what, "The pipeline has the %s %q already, at %s: its name is in results, so modules cannot have another. Declare it once, and pass it to modules as a variable.", what, n.name, position(old.at))
 		default:
-			continue
+			l.fail(at, "Duplicate "+what, "The pipeline has the %s %q already, at %s: its name is in results, so modules cannot have another. Declare it once, and pass it to modules as a variable.", what, n.name, position(old.at))
 		}
 		return false
 	}
@@ -327,8 +332,8 @@ func (l *loader) output(b *hcl.Block) {
 	}
 	if a := content.Attributes["value"]; l.in != nil && a != nil {
 		n.exprs, n.value = []hcl.Expression{a.Expr}, func(ev *evaluator) (cty.Value, diag.List) { return ev.alone(a.Expr) }
-		for _, nested := range content.Blocks {
-			l.outside(nested)
+		if len(content.Blocks) > 0 {
+			l.fail(content.Blocks[0].DefRange, notInModule, "A publish block of an output belongs in the pipeline.")
 		}
 		return
 	}

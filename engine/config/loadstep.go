@@ -42,6 +42,8 @@ func (l *loader) step(b *hcl.Block) {
 		l.kindBlock(s.Addr.Name, s.Args, nested)
 	}
 	own := slices.DeleteFunc(content.Blocks, provides)
+	s.Before, s.After = l.rules(own.OfType("precondition")), l.rules(own.OfType("postcondition"))
+	own = slices.DeleteFunc(own, func(b *hcl.Block) bool { return strings.HasSuffix(b.Type, "condition") })
 	s.Blocks = l.nested(own, func(name string) *hcl.BodySchema { return blockOf(kind, name) }, func(nested *hcl.Block) string {
 		return fmt.Sprintf("A step can have only one %q block.", nested.Type)
 	})

@@ -31,8 +31,8 @@ type module struct {
 	at          hcl.Range
 }
 
-// What modules of one pipeline may have together.
-const maxModules, maxModuleBytes = 100, 16 << 20
+// What modules of one pipeline may have together, and the summary of what they may not.
+const maxModules, maxModuleBytes, notInModule = 100, 16 << 20, "Not in a module"
 
 // qualified returns a name of a module as the pipeline knows it; nil is the pipeline itself.
 func (m *module) qualified(name string) string {
@@ -77,17 +77,16 @@ func (l *loader) module(b *hcl.Block) {
 	case len(l.modules) == maxModules:
 		l.fail(b.DefRange, "Too many modules", "A pipeline has at most %d modules, those of modules included.", maxModules)
 		return
-	default:
-		if !l.locate(m, given, source.Expr.Range()) {
-			return
-		}
+	case !l.locate(m, given, source.Expr.Range()):
+		l.unread = true
+		return
 	}
 	delete(attrs, "source")
 	l.modules[m.name] = m
 	l.p.folders[m.root("path")] = filepath.ToSlash(m.dir)
 	l.p.named[m.root("output")] = map[string]*node{}
 	texts, ok := l.moduleTexts(m, source)
-	if !ok {
+	if l.unread = l.unread || !ok; !ok {
 		return
 	}
 	dir := l.dir
@@ -122,21 +121,21 @@ func (l *loader) locate(m *module, source string, at hcl.Range) bool {
 
 // moduleTexts reads the files of a module.
 func (l *loader) moduleTexts(m *module, source *hcl.Attribute) (texts []text, ok bool) {
-	names := []string{m.source}
+	names := []string{filepath.Base(m.source)}
 	if m.dir == m.source {
 		found, err := l.files.from.List(filepath.ToSlash(m.dir), "*.hcl")
-		names = lists.Where(found.List, func(name string) bool { return !strings.HasSuffix(name, ".lock.hcl") })
-		if err == nil && len(names) == 0 {
-			err = fmt.Errorf("there is no file *.hcl in %s", filepath.ToSlash(m.dir))
+		if err == nil && len(found.List) == 0 {
+			err = fmt.Errorf("%s has no file *.hcl", filepath.ToSlash(m.dir))
 		}
 		if err != nil {
-			l.fail(source.Expr.Range(), "Module cannot be read", "%s. A module is in the pipeline's folder, in its Git repository, or below the working directory.", strings.TrimSuffix(diag.Sentence(err.Error()), "."))
+			l.fail(source.Expr.Range(), "Module cannot be read", "%s A module is in the pipeline's folder, in its Git repository, or below the working directory.", diag.Sentence(err.Error()))
 			return nil, false
 		}
-		names = lists.Of(names, func(name string) string { return filepath.Join(m.dir, name) })
+		names = lists.Where(found.List, func(name string) bool { return !strings.HasSuffix(name, ".lock.hcl") })
 	}
 	before := len(l.diags)
 	for _, name := range names {
+		name = filepath.Join(m.dir, name)
 		t, diags := l.files.readIncluded(source, name, text{path: l.p.Path})
 		l.add(diags)
 		if t.file != nil {
@@ -187,10 +186,9 @@ func (ev *evaluator) input(root string, v *Variable, given *hcl.Attribute) (cty.
 			return cty.DynamicVal, diags
 		}
 	}
-	marks := bounded.Marks(val)
 	out, wrong := v.accept(val)
 	if wrong != "" {
-		if concealed(marks) {
+		if concealed(bounded.Marks(val)) {
 			wrong = " has another type; the value is not shown, because it is sensitive or private"
 		}
 		return cty.DynamicVal, diag.List{diag.Error(at, "Wrong value of a variable", "Variable %q%s.", v.Name, wrong)}
@@ -200,14 +198,6 @@ func (ev *evaluator) input(root string, v *Variable, given *hcl.Attribute) (cty.
 	}
 	out = v.marked(out)
 	return out, ev.pipeline.validate(root, v, out)
-}
-
-// outside refuses a block that only a pipeline can have.
-func (l *loader) outside(b *hcl.Block) bool {
-	if l.in != nil {
-		l.fail(b.DefRange, "Not in a module", "A %s block belongs in the pipeline, not in a module of it.", b.Type)
-	}
-	return l.in != nil
 }
 
 // qualify renames the references of a file's body to what its module, or the pipeline

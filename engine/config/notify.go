@@ -41,9 +41,6 @@ func NotifyPercent(kind string) (n int64) {
 }
 
 func (l *loader) notify(b *hcl.Block) {
-	if l.outside(b) {
-		return
-	}
 	content, _ := l.content(b, schemas[b.Type])
 	n := Notify{Name: l.name("receiver", b), Range: b.DefRange}
 	if a := content.Attributes["on"]; a != nil {

@@ -60,11 +60,9 @@ type Pipeline struct {
 
 // Written returns an argument of all blocks of a type, "model" or "agent", that have it.
 func (p *Pipeline) Written(blockType, arg string) (all []hcl.Expression) {
-	for root, nodes := range p.named {
-		for _, n := range nodes {
-			if baseOf(root) == blockType {
-				all = append(all, written(n.block.Args[arg])...)
-			}
+	for _, n := range p.nodes() {
+		if n.block != nil && baseOf(n.root) == blockType {
+			all = append(all, written(n.block.Args[arg])...)
 		}
 	}
 	return all
@@ -106,7 +104,7 @@ type Variable struct {
 	plain bool
 }
 
-// Validation is a rule of a variable.
+// Validation is a rule of a variable or a step.
 type Validation struct {
 	Condition, Message hcl.Expression
 	Range              hcl.Range
@@ -167,6 +165,8 @@ type Step struct {
 	DependsOn hcl.Expression
 	On        hcl.Expression
 	Timeout   hcl.Expression
+	// Before are its preconditions, and After its postconditions.
+	Before, After []Validation
 
 	// argNames are the names of arguments and blocks, once the step is expanded.
 	argNames []string

@@ -39,7 +39,14 @@ type node struct {
 func (n node) String() string { return n.root + "." + n.name }
 
 func (s *Step) expressions() []hcl.Expression {
-	return slices.Concat(written(s.ForEach, s.DependsOn, s.Timeout, s.On), s.Block.expressions())
+	return slices.Concat(written(s.ForEach, s.DependsOn, s.Timeout, s.On), s.Block.expressions(), ruleExprs(s.Before), ruleExprs(s.After))
+}
+
+func ruleExprs(rules []Validation) (all []hcl.Expression) {
+	for _, r := range rules {
+		all = append(all, r.Condition, r.Message)
+	}
+	return all
 }
 
 // written leaves out the expressions that are nil, because they are not written.
@@ -95,7 +102,11 @@ func (l *loader) checkReferences() {
 	before := len(l.diags)
 	for _, n := range l.p.nodes() {
 		for _, e := range n.exprs {
-			l.checkExpr(e, n.sweep != nil && e != n.sweep)
+			var outputs []step.Output // of self
+			if n.step != nil && slices.Contains(ruleExprs(n.step.After), e) {
+				outputs = n.step.Kind.Outputs
+			}
+			l.checkExpr(e, n.sweep != nil && e != n.sweep, outputs)
 		}
 		if len(l.diags)-before > diag.MaxShown {
 			return
@@ -104,7 +115,7 @@ func (l *loader) checkReferences() {
 	if e := l.p.Evaluate; e != nil {
 		before = len(l.diags)
 		for _, expr := range sortedExprs(e.Args) {
-			l.checkExpr(expr, false)
+			l.checkExpr(expr, false, nil)
 		}
 		if _, more := over(e, l.p); !l.diags[before:].HasErrors() {
 			l.add(more)
@@ -112,14 +123,19 @@ func (l *loader) checkReferences() {
 	}
 	for _, o := range l.p.Outputs {
 		for _, e := range append(sortedExprs(o.Publish), o.Value) {
-			l.checkExpr(e, false)
+			l.checkExpr(e, false, nil)
 		}
 	}
 }
 
-// checkExpr checks the references of an expression, which may refer to each.
-func (l *loader) checkExpr(e hcl.Expression, each bool) {
+// checkExpr checks the references of an expression, which may refer to each, and to self
+// with these outputs.
+func (l *loader) checkExpr(e hcl.Expression, each bool, self []step.Output) {
 	for _, t := range e.Variables() {
+		if t.RootName() == "self" && self != nil {
+			l.add(checkMember(t, "output of the step", lists.By(self, func(o step.Output) string { return o.Name }), ""))
+			continue
+		}
 		l.add(l.p.checkTraversal(t, each))
 	}
 	// Outputs that a kind does not have are found if the name directly follows the step.
@@ -145,7 +161,8 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 	case base == "local":
 		return checkMember(t, "local value", of, "Declare %q in a locals block.")
 	case base == "model" || base == "agent" || base == "var":
-		return checkMember(t, strings.Replace(base, "var", "variable", 1), of, "Declare it with: "+strings.Replace(base, "var", "variable", 1)+" %q { … }")
+		what := strings.Replace(base, "var", "variable", 1)
+		return checkMember(t, what, of, "Declare it with: "+what+" %q { … }")
 	case base == "output" && inModule && of == nil:
 		return diag.List{diag.Error(r, "Reference to undeclared module", "There is no %s.", strings.TrimSuffix(root, ".output"))}
 	case base == "output" && inModule:

@@ -86,7 +86,7 @@ var Blocks = []BlockDoc{
 		optional("default", "Value if none is set. Without a default, the variable is required."),
 		optional("description", "What the value is for."),
 		optional("sensitive", "True for a value that must not be stored or shown. Step arguments and outputs cannot use it."),
-		nested("validation", schemaOf(required("condition", ""), required("error_message", "")), "Block with condition and error_message. The condition can use var.name. May be repeated."),
+		nested("validation", ruleSchema, "Block with condition and error_message. The condition can use var.name. May be repeated."),
 	}},
 	{Type: "locals", Doc: "Named expressions, used as local.name. May be repeated."},
 	{Type: "model", Labels: []string{"name"}, Doc: "A provider of language models, and what an agent may ask of it: see [models](models.md). Used as model.name or model[expression]. The provider's key stays outside the agent's sandbox.", Args: []ArgDoc{
@@ -147,6 +147,8 @@ var metaArgs = []ArgDoc{
 	optional("depends_on", "List of references to steps that must run first and that no argument refers to."),
 	optional("on", "Where the step runs if --on names a cluster file: the name of one of its backends, or \"local\" for this machine. Not in the key. Without --on it is ignored."),
 	optional("timeout", "Wall-clock limit of one attempt, such as \"90s\", \"24h\" or \"2d\"."),
+	nested("precondition", ruleSchema, "Block with condition and error_message, which is checked for each instance before it runs; may be repeated. See [conditions](#conditions)."),
+	nested("postcondition", ruleSchema, "The same for its result, self.OUTPUT; may be repeated. See [conditions](#conditions)."),
 	nested("retry", schemaOf(required("attempts", ""), optional("backoff", ""), optional("max_backoff", "")), "Block: attempts (total number), backoff (first wait, doubling; default \"1s\"), max_backoff (default \"1m\"). A failure that may be temporary is retried, such as a failed command or a server that did not answer. Content that does not match a pin is not."),
 	nested("publish", schemaOf(PublishArgs...), "Block: after the run, outputs are written to a path; see [publishing](#publishing)."),
 	nested("resources", schemaOf(optional("cpus", ""), optional("memory", ""), optional("gpus", ""), optional("disk", "")), "Block: cpus (number, default 1), memory (such as \"16GiB\"), gpus (number of devices), disk (such as \"1TiB\")."),

@@ -1,11 +1,7 @@
 package config
 
 import (
-	"crypto/md5"
-	"crypto/sha1"
 	"crypto/sha256"
-	"crypto/sha512"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -13,43 +9,27 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/bounded"
 )
 
 // terraform are functions of Terraform that go-cty's standard library does not have.
 var terraform = map[string]function.Function{
-	"alltrue":      ofList(cty.Bool, cty.Bool, func(list []cty.Value) (cty.Value, error) { return all(list, true), nil }),
-	"anytrue":      ofList(cty.Bool, cty.Bool, func(list []cty.Value) (cty.Value, error) { return all(list, false).Not(), nil }),
-	"base64decode": ofText(base64Decode, "str"),
-	"base64encode": ofText(func(s []string) (string, error) { return base64.StdEncoding.EncodeToString([]byte(s[0])), nil }, "str"),
-	"basename":     ofText(func(s []string) (string, error) { return path.Base(s[0]), nil }, "path"),
-	"dirname":      ofText(func(s []string) (string, error) { return path.Dir(s[0]), nil }, "path"),
-	"endswith":     ofTexts(strings.HasSuffix, "str", "suffix"),
-	"md5":          ofText(func(s []string) (string, error) { d := md5.Sum([]byte(s[0])); return hex.EncodeToString(d[:]), nil }, "str"),
-	"one":          oneFunc,
-	"sha1":         ofText(func(s []string) (string, error) { d := sha1.Sum([]byte(s[0])); return hex.EncodeToString(d[:]), nil }, "str"),
-	"sha256": ofText(func(s []string) (string, error) {
-		d := sha256.Sum256([]byte(s[0]))
-		return hex.EncodeToString(d[:]), nil
-	}, "str"),
-	"sha512": ofText(func(s []string) (string, error) {
-		d := sha512.Sum512([]byte(s[0]))
-		return hex.EncodeToString(d[:]), nil
-	}, "str"),
-	"startswith":  ofTexts(strings.HasPrefix, "str", "prefix"),
-	"strcontains": ofTexts(strings.Contains, "str", "substr"),
+	"alltrue":     ofList(cty.Bool, cty.Bool, func(list []cty.Value) (cty.Value, error) { return all(list, true), nil }),
+	"anytrue":     ofList(cty.Bool, cty.Bool, func(list []cty.Value) (cty.Value, error) { return all(list, false).Not(), nil }),
+	"basename":    ofText(path.Base, "path"),
+	"dirname":     ofText(path.Dir, "path"),
+	"endswith":    ofTexts(strings.HasSuffix, "suffix"),
+	"sha256":      ofText(func(s string) string { d := sha256.Sum256([]byte(s)); return hex.EncodeToString(d[:]) }, "str"),
+	"startswith":  ofTexts(strings.HasPrefix, "prefix"),
+	"strcontains": ofTexts(strings.Contains, "substr"),
 	"sum":         ofList(cty.Number, cty.Number, sum),
-	"timecmp":     fixed("", cty.Number, timeCompare, textParam("timestamp_a"), textParam("timestamp_b")),
-	"urlencode":   ofText(func(s []string) (string, error) { return url.QueryEscape(s[0]), nil }, "str"),
+	"urlencode":   ofText(url.QueryEscape, "str"),
 	"yamldecode":  yamlDecodeFunc,
 }
 
@@ -57,20 +37,17 @@ func textParam(name string) function.Parameter {
 	return function.Parameter{Name: name, Type: cty.String}
 }
 
-func texter(ty cty.Type, f func(s []string) (cty.Value, error), params []string) function.Function {
-	return fixed("", ty, func(args []cty.Value) (cty.Value, error) {
-		return f(lists.Of(args, cty.Value.AsString))
-	}, lists.Of(params, textParam)...)
-}
-
-// ofText makes a string of strings.
-func ofText(f func(s []string) (string, error), params ...string) function.Function {
-	return texter(cty.String, func(s []string) (cty.Value, error) { text, err := f(s); return cty.StringVal(text), err }, params)
+// ofText makes a string of a string.
+func ofText(f func(s string) string, param string) function.Function {
+	return fixed("", cty.String, func(args []cty.Value) (cty.Value, error) { return cty.StringVal(f(args[0].AsString())), nil }, textParam(param))
 }
 
 // ofTexts compares two strings.
-func ofTexts(f func(a, b string) bool, params ...string) function.Function {
-	return texter(cty.Bool, func(s []string) (cty.Value, error) { return cty.BoolVal(f(s[0], s[1])), nil }, params)
+func ofTexts(f func(a, b string) bool, second string) function.Function {
+	compare := func(args []cty.Value) (cty.Value, error) {
+		return cty.BoolVal(f(args[0].AsString(), args[1].AsString())), nil
+	}
+	return fixed("", cty.Bool, compare, textParam("str"), textParam(second))
 }
 
 // ofList makes a value of a list, whose elements may be unknown or null.
@@ -106,55 +83,6 @@ func sum(list []cty.Value) (cty.Value, error) {
 	return total, nil
 }
 
-var oneFunc = function.New(&function.Spec{
-	Params: []function.Parameter{{Name: "list", Type: cty.DynamicPseudoType}},
-	Type: func(args []cty.Value) (cty.Type, error) {
-		switch ty := args[0].Type(); {
-		case ty.IsListType() || ty.IsSetType():
-			return ty.ElementType(), nil
-		case !ty.IsTupleType() || ty.Length() > 1:
-			return cty.NilType, function.NewArgErrorf(0, "it must be a list, set or tuple with one element or none")
-		case ty.Length() == 1:
-			return ty.TupleElementType(0), nil
-		}
-		return cty.DynamicPseudoType, nil
-	},
-	Impl: func(args []cty.Value, ty cty.Type) (cty.Value, error) {
-		if n := args[0].Length(); !n.IsKnown() {
-			return cty.UnknownVal(ty), nil
-		}
-		switch list := args[0].AsValueSlice(); len(list) {
-		case 0:
-			return cty.NullVal(ty), nil
-		case 1:
-			return list[0], nil
-		}
-		return cty.NilVal, function.NewArgErrorf(0, "it has more than one element")
-	},
-})
-
-func base64Decode(s []string) (string, error) {
-	text, err := base64.StdEncoding.DecodeString(s[0])
-	if err != nil {
-		return "", function.NewArgErrorf(0, "it is not base64")
-	}
-	if !utf8.Valid(text) {
-		return "", function.NewArgErrorf(0, "it holds bytes that are not UTF-8 text")
-	}
-	return string(text), nil
-}
-
-func timeCompare(args []cty.Value) (cty.Value, error) {
-	var times [2]time.Time
-	for i := range times {
-		var err error
-		if times[i], err = time.Parse(time.RFC3339, args[i].AsString()); err != nil {
-			return cty.NilVal, function.NewArgErrorf(i, "it must be a time such as 2026-07-01T12:00:00Z")
-		}
-	}
-	return cty.NumberIntVal(int64(times[0].Compare(times[1]))), nil
-}
-
 var yamlDecodeFunc = function.New(&function.Spec{
 	Params: []function.Parameter{textParam("str")},
 	Type: func(args []cty.Value) (cty.Type, error) {
@@ -172,11 +100,10 @@ var yamlDecodeFunc = function.New(&function.Spec{
 func yamlDecode(text string) (cty.Value, error) {
 	var doc yaml.Node
 	d := yaml.NewDecoder(strings.NewReader(text))
-	if err := d.Decode(&doc); err != nil {
-		return cty.NilVal, function.NewArgErrorf(0, "it is not YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+	err := d.Decode(&doc)
+	if err == nil {
+		err = weigh(&doc, 0, new(int))
 	}
-	size := 0
-	err := weigh(&doc, 0, &size)
 	if err == nil && d.Decode(new(yaml.Node)) == nil {
 		err = errors.New("it holds several documents, but one is read")
 	}
@@ -189,7 +116,7 @@ func yamlDecode(text string) (cty.Value, error) {
 		encoded, err = json.Marshal(plain)
 	}
 	if err != nil {
-		return cty.NilVal, function.NewArgErrorf(0, "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+		return cty.NilVal, function.NewArgErrorf(0, "it cannot be read as YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	return stdlib.JSONDecode(cty.StringVal(string(encoded)))
 }

@@ -24,7 +24,7 @@ func (l *loader) settings(b *hcl.Block) {
 	content, _ := l.content(b, schemas[b.Type])
 	for name, a := range content.Attributes {
 		if l.in != nil && name != "required_version" {
-			l.fail(a.NameRange, "Not in a module", "A module sets only required_version. Write %s in the pipeline.", name)
+			l.fail(a.NameRange, notInModule, "A module sets only required_version. Write %s in the pipeline.", name)
 			return
 		}
 	}
@@ -84,11 +84,20 @@ func (l *loader) variable(b *hcl.Block) {
 		}
 	}
 	l.add(v.decodeType(content.Attributes["type"], content.Attributes["default"], l.p.budget))
-	for _, vb := range content.Blocks {
-		if c, valid := l.content(vb, blockIn(argDocs(b.Type), vb.Type)); valid {
-			v.Validations = append(v.Validations, Validation{c.Attributes["condition"].Expr, c.Attributes["error_message"].Expr, vb.DefRange})
+	v.Validations = append(v.Validations, l.rules(content.Blocks)...)
+}
+
+// ruleSchema is the schema of a rule.
+var ruleSchema = schemaOf(required("condition", ""), required("error_message", ""))
+
+// rules reads the rules of a variable or a step.
+func (l *loader) rules(blocks hcl.Blocks) (rules []Validation) {
+	for _, b := range blocks {
+		if c, valid := l.content(b, ruleSchema); valid {
+			rules = append(rules, Validation{c.Attributes["condition"].Expr, c.Attributes["error_message"].Expr, b.DefRange})
 		}
 	}
+	return rules
 }
 
 // decodeType sets the type and the default if they are written. The default of

@@ -267,8 +267,8 @@ func (f *Files) list(a *Answer, pattern string) ([]string, error) {
 	return list, err
 }
 
-// Paths are the files of the folder that were read or listed, relative to it, sorted. An
-// error is one of them that is elsewhere.
+// Paths are the files that were read or listed, relative to the folder, sorted. An error
+// is one of them that is neither in the folder nor where its text may be shown.
 func (f *Files) Paths() (paths []string, err error) {
 	for _, a := range f.Answers() {
 		switch a.Op {
@@ -303,8 +303,11 @@ func (f *Files) Paths() (paths []string, err error) {
 	slices.Sort(paths)
 	paths = slices.Compact(paths)
 	for _, p := range paths {
-		if !filepath.IsLocal(p) {
-			err = errors.Join(err, fmt.Errorf("%s is outside the pipeline's folder", p))
+		if filepath.IsLocal(p) {
+			continue
+		}
+		if _, bad := f.shown(p); bad != nil || filepath.IsAbs(p) {
+			err = errors.Join(err, fmt.Errorf("%s is outside the pipeline's folder and its repository", p))
 		}
 	}
 	return paths, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
@@ -136,19 +137,17 @@ func (f *serverFlags) submit(ctx context.Context, a *app.App, o applyOptions, cl
 	if _, err := o.about.About(); err != nil {
 		return "", err
 	}
-	m := service.Manifest{Pipeline: filepath.Base(at), Priority: f.priority, Flags: service.Flags{
+	m := service.Manifest{Priority: f.priority, Flags: service.Flags{
 		Fork: a.Fork, KeepGoing: o.keepGoing, RequireCached: o.requireCached, Locked: o.locked, Full: o.full, FailOn: o.failOn,
 		Parallelism: o.parallelism,
 	}}
 	m.Flags.Name, m.Flags.Tags, m.Flags.Note = o.about.Written()
 	o.sel.Submit(&m.Flags)
-	g := gathering{root: filepath.Dir(at), outside: map[string]string{}}
-	if g.root, err = checkout.Follow(g.root); err != nil {
-		return "", err
-	}
+	g := gathering{outside: map[string]string{}}
 	if err := g.gather(a, p, at); err != nil {
 		return "", err
 	}
+	m.Pipeline = path.Join(g.below, filepath.Base(at))
 	if m.Variables, err = g.variables(a, p, o.in); err != nil {
 		return "", err
 	}
@@ -164,11 +163,12 @@ func (f *serverFlags) submit(ctx context.Context, a *app.App, o applyOptions, cl
 	return sub.ID, nil
 }
 
-// gathering collects the files of a pipeline's folder that it reads.
+// gathering collects the files that a pipeline reads.
 type gathering struct {
-	// root is the folder, without links.
-	root  string
-	paths []string
+	// root is the pipeline's folder or, if it reads files above it, the lowest folder with
+	// all of them, without links. below is the path from there to the pipeline's folder.
+	root, below string
+	paths       []string
 	// outside are files of variables that are elsewhere, by their paths for the server.
 	outside map[string]string
 }
@@ -184,14 +184,17 @@ func (g *gathering) open(name string) (*os.File, error) {
 func (g *gathering) gather(a *app.App, p *engine.Program, at string) error {
 	paths, err := p.Pipeline.LocalFiles().Paths()
 	if err != nil {
-		return app.Usagef("%w: a server gets the pipeline's folder only; copy it there", err)
+		return app.Usagef("%w: a server gets no other files; copy it there", err)
 	}
-	g.paths = paths
+	if err := g.rise(at, paths); err != nil {
+		return err
+	}
 	for _, name := range []string{at, strings.TrimSuffix(at, filepath.Ext(at)) + ".lock.hcl"} {
 		if _, err := os.Stat(name); err == nil {
-			g.paths = append(g.paths, filepath.Base(name))
+			paths = append(paths, filepath.Base(name))
 		}
 	}
+	g.paths = lists.Of(paths, func(name string) string { return path.Join(g.below, name) })
 	for _, f := range a.Named {
 		if err := g.add(f.Path); err != nil {
 			return err
@@ -209,6 +212,27 @@ func (g *gathering) gather(a *app.App, p *engine.Program, at string) error {
 		}
 	}
 	return nil
+}
+
+// rise finds the folder that has all files.
+func (g *gathering) rise(at string, paths []string) error {
+	dir, err := filepath.Abs(filepath.Dir(at))
+	if err != nil {
+		return err
+	}
+	above := 0
+	for _, name := range paths {
+		n := 0
+		for rest := name; strings.HasPrefix(rest, "../"); rest = rest[3:] {
+			n++
+		}
+		above = max(above, n)
+	}
+	for range above {
+		g.below, dir = path.Join(filepath.Base(dir), g.below), filepath.Dir(dir)
+	}
+	g.root, err = checkout.Follow(dir)
+	return err
 }
 
 // add adds a file or folder by a path that starts at the working folder.

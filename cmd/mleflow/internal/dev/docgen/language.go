@@ -32,12 +32,15 @@ func languagePage(added map[string]function.Function) []byte {
 	}
 	p.heading(2, "Names")
 	p.table([]string{"Name", "Meaning"}, [][]string{
+		{"`module.NAME.OUTPUT`", "An output of a module."}, {"`path.module`", "The relative path from the pipeline's folder to that of the module, `.` in the pipeline itself."},
 		{"`var.NAME`", "The value of a variable."}, {"`local.NAME`", "A named expression."},
 		{"`model.NAME`, `model[TEXT]`", "A model block."}, {"`agent.NAME`, `agent[TEXT]`", "An agent block."}, {"`each.key`, `each.value`", "The element of `for_each`."},
-		{"`path.pipeline`", "The folder of the pipeline file, as an absolute path; what Terraform calls `path.module`. Paths given to file, dir and their like, and in files, start there; other paths that are not absolute start at the working directory."},
+		{"`path.pipeline`", "The folder of the pipeline file, as an absolute path. Paths given to file, dir and their like, and in files, start there; other paths that are not absolute start at the working directory."},
 		{"`step.KIND.NAME.OUTPUT`", "An output of a step."}, {"`step.KIND.NAME[KEY].OUTPUT`", "An output of one instance of a step with `for_each`. If KEY depends on the result of a step, it is that of any instance: all are done first."},
 	})
 	p.extending()
+	p.modules()
+	p.conditions()
 	p.publishing()
 	p.evaluating()
 	p.heading(2, "Functions of mleflow")
@@ -59,7 +62,7 @@ func languagePage(added map[string]function.Function) []byte {
 // differing documents what differs from Terraform.
 func (p *page) differing() {
 	p.heading(2, "Differences from Terraform")
-	p.text("`regexreplace` and `strlen`, which counts characters as `length` does, are ours. `file` gives content, which is a string where one is needed. `for_each` takes lists, too, and there is no `count`: `for_each = { for i in range(n) : tostring(i) => i }`. `path.pipeline` is what Terraform calls `path.module`.")
+	p.text("`regexreplace` and `strlen`, which counts characters as `length` does, are ours. `file` gives content, which is a string where one is needed. `for_each` takes lists, too, and there is no `count`: `for_each = { for i in range(n) : tostring(i) => i }`. Paths start at the pipeline's folder, not at the working directory. A `module` has no `for_each`, and its address is a part of the name: `step.KIND.MODULE.NAME`.")
 	value := func(s string) string {
 		if s == "" {
 			return "error"
@@ -91,13 +94,56 @@ agent "mine" {
   files   = { "agent.py" = "agent.py" }
 }` + "\n```")
 	p.text("The two are one pipeline. A `variable` block of the same name replaces the arguments that it writes and leaves the others; its validations are added. `remote_cache` and `required_isolation` replace those of the base, folders of `competitions` are added, and every `required_version` must be met. All other blocks are added, and none can have a name twice.")
-	p.text("The base is named by a relative path in the pipeline's folder or below, and may extend a file itself. All paths of files are relative to the pipeline's folder, in the base too.")
+	p.text("The base is named by a relative path, and may extend a file itself. All paths of files are relative to the pipeline's folder, in the base too.")
 	p.text("The pipelines of mleflow, such as `lite.hcl`, are part of the program. Where the folder has no file of the name, `extends` and the command line use the shipped one. It includes the files of your folder, so `agents/mine.hcl` adds an agent. Relative paths, such as `-var raw=DIR`, start at the working directory.")
 	p.text("`include` adds the blocks of other files without a chain, for example a folder with one agent per file:")
 	p.text("```hcl\n" + `mleflow {
   include = ["agents/*.hcl"]
 }` + "\n```")
-	p.text("A pattern is relative to the file that writes it; `**` matches folders of any depth. The file can change variables of those that it includes. These cannot include or extend others.")
+	p.text("A pattern is relative to the file that writes it, and may start with `../`; `**` matches folders of any depth. The file can change variables of those that it includes. These cannot include or extend others.")
+}
+
+// modules documents the block module.
+func (p *page) modules() {
+	p.heading(2, "Modules")
+	p.text("A module is a folder of pipeline files, or one file, that several pipelines share. Its variables are its inputs, and its outputs are what others see of it:")
+	p.code("hcl", `# common/grading.hcl
+variable "submissions" {}
+step "grade" "score" {
+  for_each   = var.submissions
+  submission = each.value
+  # …
+}
+output "reports" { value = { for k, s in step.grade.score : k => s.report } }
+
+# lab/pipeline.hcl
+module "grading" {
+  source      = "../common"
+  submissions = { for k, s in step.agent-run.solve : k => s.submission }
+}
+step "aggregate" "board" { reports = values(module.grading.reports) }`)
+	p.text("The module's names are its own: it sees neither the locals and steps of the pipeline nor those of other modules, and they see only its outputs. An input without a type may be anything, also content or an agent. A variable with a validation needs a value that is known before anything runs. A module may contain modules. `evaluate`, `notify`, `publish` in an output, and settings other than `required_version` belong in the pipeline.")
+	p.text("A step of a module has the module's name before its own: `step.grade.grading.score[\"a\"]` in plans, `-target` and lock files. The name of a module is in no key, so a module that is renamed, or used by another pipeline, finds its results in the cache. The names of agents and models are in results; a pipeline has each once, modules included.")
+	p.text("Paths of files start at the pipeline's folder. `path.module` is the relative path from there to the folder of the module's files: `file(\"${path.module}/run.sh\")`. Modules are read in the pipeline's folder, in its Git repository, or below the working directory; links that lead elsewhere are refused. Runs and bundles record their text, and `apply --server` sends it. A module has no `for_each`.")
+}
+
+// conditions documents the blocks precondition and postcondition.
+func (p *page) conditions() {
+	p.heading(2, "Conditions")
+	p.text("A step can say what must hold before it runs, and of its result:")
+	p.code("hcl", `step "grade" "score" {
+  for_each = step.agent-run.solve
+  # …
+  precondition {
+    condition     = competition(each.key).size_gb < 10
+    error_message = "${each.key} is too large"
+  }
+  postcondition {
+    condition     = self.score != null
+    error_message = "${each.key} has no score: ${self.reason}"
+  }
+}`)
+	p.text("A precondition whose values are known is checked by `plan`. One that reads a result of another step makes its step wait for that, and is checked before it runs. A postcondition reads the outputs that are values as `self.OUTPUT`. If it does not hold, the step has failed and what depends on it is skipped; its result is kept, so `plan` refuses it again until the condition holds, or `--force` repeats the step. Conditions are in no key. They read nothing that the step itself could not have: a step of an untrusted kind has no condition on private outputs. A message with private or sensitive values is not shown.")
 }
 
 // evaluating documents the block evaluate.

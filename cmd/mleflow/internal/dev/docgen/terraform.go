@@ -30,12 +30,15 @@ var differences = []difference{
 
 // leftOut are the functions of Terraform that the language does not have, by the reason.
 var leftOut = []struct{ names, why string }{
-	{"bcrypt plantimestamp timestamp uuid", "Their value is new each time, so every step would run again. Pass a time as a variable; `timeadd`, `timecmp` and `formatdate` take it."},
+	{"bcrypt plantimestamp timestamp uuid", "Their value is new each time, so every step would run again. Pass a time as a variable; `timeadd` and `formatdate` take it."},
 	{"abspath pathexpand", "The path of a machine would be in keys. Paths start at the pipeline's folder, `path.pipeline`."},
 	{"ephemeralasnull issensitive nonsensitive rsadecrypt sensitive", "Write `sensitive = true` in the variable. Nothing sensitive is stored, so nothing removes the mark. Steps take secrets by reference."},
 	{"fileexists", "`length(fileset(\".\", \"NAME\")) > 0`"},
 	{"filebase64 filebase64sha256 filebase64sha512 filemd5 filesha1 filesha512", "`file(…)` is content, also of a binary file, and its key holds the digest. `filesha256` gives it."},
-	{"base64gzip base64sha256 base64sha512 textdecodebase64 textencodebase64 uuidv5", "`sha256`, `base64encode` and `base64decode`"},
+	{"base64sha256 base64sha512 md5 sha1 sha512 uuidv5", "`sha256`"},
+	{"base64decode base64encode base64gzip textdecodebase64 textencodebase64", "Steps take bytes as content, by `file(…)` or from other steps, not as text."},
+	{"timecmp", "What a pipeline does depends on no clock."},
+	{"one", "`try(list[0], null)`"},
 	{"cidrhost cidrnetmask cidrsubnet cidrsubnets", "Pipelines configure no networks."},
 	{"matchkeys transpose", "A `for` expression, such as `{ for k, v in map : v => k... }`"},
 	{"templatestring", "A string is a template: `\"${…}\"`. `templatefile` reads a file."},
