@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,9 +23,10 @@ import (
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
-// quotaHistories is how many random histories TestQuotaHistories runs, and
-// shortQuotaHistories with -short, as make race asks, where each takes ten times as long.
-const quotaHistories, shortQuotaHistories = 1000, 100
+// quotaHistories is how many random histories TestQuotaHistories runs unless
+// MLEFLOW_HISTORIES says it, and shortQuotaHistories with -short, as make race asks, where
+// each takes ten times as long.
+const quotaHistories, shortQuotaHistories = 300, 60
 
 // TestQuotaHistories runs random histories of several processes on one cache
 // with a quota that changes: they ingest, record, look up, pin, reserve,
@@ -36,6 +38,11 @@ func TestQuotaHistories(t *testing.T) {
 	histories := quotaHistories
 	if testing.Short() {
 		histories = shortQuotaHistories
+	}
+	if text := os.Getenv("MLEFLOW_HISTORIES"); text != "" {
+		n, err := strconv.Atoi(text)
+		must(t, err)
+		histories = n
 	}
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))

@@ -337,7 +337,7 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	f := &finished{t: t, records: make(map[string]cache.Ref)}
 	rng := rand.New(rand.NewPCG(3, 4))
-	for round := range 70 {
+	for round := range 35 {
 		var waits []func()
 		for i := range 3 {
 			started := make(chan struct{}, 1000)
@@ -359,14 +359,14 @@ func TestKill(t *testing.T) {
 		for _, w := range waits {
 			w()
 		}
-		if round%14 == 13 {
+		if round%7 == 6 {
 			session(t, dir, Options{}, hooks{unnamed: true}, func(c *Cache) {
 				f.check(c)
 				checkIntact(t, c)
 			})
 		}
 	}
-	if f.seen < 100 {
+	if f.seen < 50 {
 		t.Errorf("only %d records were finished: the test shows little", f.seen)
 	}
 	session(t, dir, Options{}, hooks{unnamed: true}, func(c *Cache) {

@@ -14,6 +14,7 @@ import (
 // TestClientHasNoCompetitions builds the program and looks for the content of the
 // shipped competitions in the copy that agents see.
 func TestClientHasNoCompetitions(t *testing.T) {
+	t.Parallel()
 	program := filepath.Join(t.TempDir(), "mleflow")
 	build := exec.Command("go", "build", "-o", program, "../../cmd/mleflow")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -3,6 +3,7 @@ package agentrun_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -47,6 +48,11 @@ func TestMain(m *testing.M) {
 		os.Exit(act(os.Args[2:]))
 	case askCommand:
 		os.Exit(ask(os.Args[2:]))
+	}
+	flag.Parse()
+	err := errors.Join(os.Setenv("CANARY_KEY", canaryKey), flag.Set("test.parallel", "8")) // what is parallel here waits
+	if err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -254,6 +260,7 @@ func TestInterrupted(t *testing.T) {
 // TestPythonPrints sees that what an agent in Python printed is in the log when it is
 // stopped at its limit, unless it wants its output to be buffered.
 func TestPythonPrints(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("no python3")
 	}

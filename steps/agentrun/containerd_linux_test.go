@@ -40,6 +40,9 @@ func contained(t *testing.T, from string, secrets map[string]cty.Value, words ..
 
 // TestContainerd runs agents in containers of a private daemon.
 func TestContainerd(t *testing.T) {
+	if testing.Short() { // the race detector runs the suite of the runtime
+		t.Skip("-short")
+	}
 	d := containerdtest.Start(t)
 	made := containerdtest.Image(t)
 	t.Run("attempt", func(t *testing.T) { testContained(t, d, made) })

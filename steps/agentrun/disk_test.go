@@ -10,6 +10,7 @@ import (
 // TestDiskLimit stops agents that store too much, in blocks or in holes, where no
 // file system does, and keeps what they submitted before.
 func TestDiskLimit(t *testing.T) {
+	t.Parallel()
 	for name, line := range map[string]string{
 		"blocks":           `i=0; while :; do dd if=/dev/zero of=$AGENT_DIR/$i bs=1M count=4 2>/dev/null; i=$((i+1)); sleep 0.02; done`,
 		"holes":            `i=0; while :; do truncate -s 8M $TMPDIR/$i; i=$((i+1)); sleep 0.02; done`,
@@ -17,6 +18,7 @@ func TestDiskLimit(t *testing.T) {
 		"too deep to name": `cd $AGENT_DIR; i=0; while [ $i -lt 900 ]; do mkdir aaaaaaaaa; cd -P aaaaaaaaa 2>/dev/null || exit 1; i=$((i+1)); done; dd if=/dev/zero of=x bs=1M count=30 2>/dev/null; dd if=/dev/zero of=y bs=1M count=10 2>/dev/null; sleep 60`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			args := values(b, t, shell("echo id > $SUBMISSION_DIR/submission.csv; "+line))
 			args["disk_limit"] = cty.StringVal("32MiB")

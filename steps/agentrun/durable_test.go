@@ -145,6 +145,7 @@ func benchOnDisk(t testing.TB) (*steptest.Bench, *disk.Cache, string) {
 // TestDurableCollect sees that the checkpoint of an unfinished attempt is not collected,
 // and that of a finished one is.
 func TestDurableCollect(t *testing.T) {
+	t.Parallel()
 	b, _, dir := benchOnDisk(t)
 	sign := signOf(t)
 	agent := "[ -e $AGENT_DIR/state ] || { echo one-of-a-kind > $AGENT_DIR/state; touch " + sign + "; sleep 60; }"
@@ -179,8 +180,15 @@ func TestDurableCollect(t *testing.T) {
 // TestDurableUnrecorded runs an attempt again whose process died before its result was
 // recorded: the agent does not start again.
 func TestDurableUnrecorded(t *testing.T) {
+	t.Parallel()
 	b, _, _ := benchOnDisk(t)
-	args := durableArgs(b, t, "resume", "sleep 1.5; cp /proc/uptime $CODE_DIR/ended")
+	sign := signOf(t)
+	b.Store = &powerless{Cache: b.Store, first: func() {
+		if err := os.WriteFile(sign, nil, 0o644); err != nil {
+			t.Error(err)
+		}
+	}}
+	args := durableArgs(b, t, "resume", "until [ -e "+sign+" ]; do sleep 0.05; done; cp /proc/uptime $CODE_DIR/ended")
 	want := run(t, b, args)
 	if got := run(t, b, args); got.Code["ended"] == "" || got.Code["ended"] != want.Code["ended"] {
 		t.Errorf("the agent ended at %q, and then at %q\n%s", want.Code["ended"], got.Code["ended"], b.Log())
@@ -190,6 +198,7 @@ func TestDurableUnrecorded(t *testing.T) {
 // TestDurable interrupts an attempt on two machines, and sees that it goes on on a third
 // one, with the result of an attempt that nobody disturbed.
 func TestDurable(t *testing.T) {
+	t.Parallel()
 	afar := location(t)
 	undisturbed := newBench(t)
 	want := run(t, undisturbed, values(undisturbed, t, shell(counter)))
@@ -255,6 +264,7 @@ func TestDurableLimit(t *testing.T) {
 
 // TestOnLoss sees what becomes of an interrupted attempt.
 func TestOnLoss(t *testing.T) {
+	t.Parallel()
 	const line = `echo x >> $AGENT_DIR/lives; cp $AGENT_DIR/lives $SUBMISSION_DIR/submission.csv; echo "$TIME_LIMIT_SECS,$MLEFLOW_RESUMED,$MLEFLOW_RESUME_COUNT" > $CODE_DIR/env; [ "$MLEFLOW_RESUME_COUNT" ] || { sleep 1.2; touch `
 	tests := map[string]struct{ submission, env string }{
 		"resume": {"x\nx\n", "1,1"}, "restart": {"x\n", ",1"},
@@ -289,6 +299,7 @@ func TestOnLoss(t *testing.T) {
 // TestDurableKill lets the process of an attempt die without a word, and sees that the
 // next one goes on from the last checkpoint of the interval.
 func TestDurableKill(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -333,7 +344,10 @@ func TestAskCheckpoint(t *testing.T) {
 }
 
 // TestAskByFile lets the agent ask for a checkpoint by a file, and wait until it is taken.
-func TestAskByFile(t *testing.T) { askByFile(t, process.Runtime("")) }
+func TestAskByFile(t *testing.T) {
+	t.Parallel()
+	askByFile(t, process.Runtime(""))
+}
 
 func askByFile(t *testing.T, runtime executor.Runtime) {
 	b, _, _ := benchOnDisk(t)
@@ -361,7 +375,7 @@ func askByFile(t *testing.T, runtime executor.Runtime) {
 // stays asked and paid, and is in the transcript once. An agent that starts from the
 // beginning gets the recorded answers.
 func TestDurableModels(t *testing.T) {
-	t.Setenv("CANARY_KEY", canaryKey)
+	t.Parallel()
 	ask := func(text string) string { return strings.ReplaceAll(hello("m-1"), "hello", text) }
 	sign := signOf(t)
 	for onLoss, line := range map[string]string{

@@ -35,6 +35,7 @@ func forkArgs(b *steptest.Bench, t *testing.T, who, sign string) map[string]cty.
 
 // TestFork begins an attempt from the middle of one that has its result.
 func TestFork(t *testing.T) {
+	t.Parallel()
 	b, _, _ := benchOnDisk(t)
 	sign := signOf(t)
 	b.Limits.Timeout = time.Minute
@@ -74,6 +75,7 @@ func TestFork(t *testing.T) {
 
 // TestForkLost sees that a fork that was lost goes on from its own checkpoint.
 func TestForkLost(t *testing.T) {
+	t.Parallel()
 	b, _, _ := benchOnDisk(t)
 	sign := signOf(t)
 	interrupt := func(args map[string]cty.Value) {

@@ -84,13 +84,13 @@ func TestIsolationIsTried(t *testing.T) {
 }
 
 func TestAskByFileInSandbox(t *testing.T) {
+	t.Parallel()
 	askByFile(t, sandbox.New(sandbox.Options{Dir: t.TempDir()}).Runtime())
 }
 
 // TestModelsWithOpenNetwork sees that an agent in a sandbox with the machine's network
 // reaches its gateways, whose usual ports others may have there.
 func TestModelsWithOpenNetwork(t *testing.T) {
-	t.Setenv("CANARY_KEY", canaryKey)
 	taken, err := net.Listen("tcp", "127.0.0.1:4000")
 	if err == nil {
 		defer taken.Close()

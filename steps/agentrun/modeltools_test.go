@@ -15,7 +15,6 @@ import (
 // the attempt, and shown; a request that sets them no limit is refused under a
 // budget.
 func TestModelTools(t *testing.T) {
-	t.Setenv("CANARY_KEY", canaryKey)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/json")

@@ -29,6 +29,7 @@ func names(opened *results.Opened) (list []string) {
 // TestOpened sees which files an agent opened, in a sandbox and alone without one, and that
 // a setting turns it off.
 func TestOpened(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	shared, _ := sharing(t)
 	boxed := newBench(t, sandbox.New(sandbox.Options{Dir: t.TempDir()}).Runtime())

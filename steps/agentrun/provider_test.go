@@ -13,7 +13,6 @@ import (
 // TestProviderFails lets the provider fail in different ways: if that explains the end
 // of the attempt, the result is not final.
 func TestProviderFails(t *testing.T) {
-	t.Setenv("CANARY_KEY", canaryKey)
 	const submit = "echo id > $SUBMISSION_DIR/submission.csv\n"
 	other := strings.ReplaceAll(hello("m-1"), "hello", "second")
 	fails := func(status int, text string, from, to int) func(*modeltest.Ask) modeltest.Fault {
@@ -66,7 +65,6 @@ func TestProviderFails(t *testing.T) {
 
 // TestProviderIsGone: nobody listens where the provider should be.
 func TestProviderIsGone(t *testing.T) {
-	t.Setenv("CANARY_KEY", canaryKey)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +82,6 @@ func TestProviderIsGone(t *testing.T) {
 
 // TestBudgetTooSmall: a budget that allows no request is not the agent's failure.
 func TestBudgetTooSmall(t *testing.T) {
-	t.Setenv("CANARY_KEY", canaryKey)
 	server := solver()
 	b := newBench(t)
 	r := run(t, b, values(b, t, withModels(chat+hello("m-1")+"exit 1", block("main", "openai", modeltest.Start(t, server)+"/v1", map[string]cty.Value{

@@ -65,7 +65,7 @@ func TestStalled(t *testing.T) {
 // TestNotStalled has agents that give one sign of work each, for several times as long as
 // they may stand still.
 func TestNotStalled(t *testing.T) {
-	t.Setenv("CANARY_KEY", canaryKey)
+	t.Parallel()
 	later := func(*modeltest.Ask) modeltest.Fault { return modeltest.Fault{Status: 429, RetryAfter: "3600"} }
 	for name, c := range map[string]struct {
 		line  string

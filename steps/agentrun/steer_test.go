@@ -117,6 +117,7 @@ func before(b *steptest.Bench, act step.Act) <-chan error {
 // TestGone asks for acts on an agent that is gone and has left nothing: its successor is not
 // stopped, and none begins only to be ended.
 func TestGone(t *testing.T) {
+	t.Parallel()
 	for act, want := range map[step.Act]struct {
 		err     error
 		refused bool

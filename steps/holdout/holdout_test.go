@@ -47,7 +47,7 @@ var unsplit = map[string]string{
 // TestRehearsals splits the data of every rehearsal once more.
 func TestRehearsals(t *testing.T) {
 	cat := shipped(t)
-	for _, id := range goldentest.IDs(t) {
+	for _, id := range ids(t) {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
 			def, err := cat.Get(id)
@@ -71,7 +71,7 @@ func TestRehearsals(t *testing.T) {
 // TestGolden splits the golden cases once more.
 func TestGolden(t *testing.T) {
 	cat := shipped(t)
-	for _, id := range goldentest.IDs(t) {
+	for _, id := range ids(t) {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
 			def, err := cat.Get(id)
@@ -81,6 +81,19 @@ func TestGolden(t *testing.T) {
 			split(t, cat, def, filepath.Join(goldentest.Unpack(t, id), "raw"), goldentest.Params(t, id))
 		})
 	}
+}
+
+// ids returns the shipped competitions; with -short every tenth.
+func ids(t *testing.T) []string {
+	all := goldentest.IDs(t)
+	if !testing.Short() {
+		return all
+	}
+	var some []string
+	for i := 0; i < len(all); i += 10 {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 func shipped(t *testing.T) *competitions.Catalog {

@@ -55,8 +55,8 @@ func TestKilledChild(t *testing.T) {
 func TestKilledDownloads(t *testing.T) {
 	t.Parallel()
 	const (
-		kills = 120
-		size  = 20<<20 + 12345
+		kills = 40
+		size  = 10<<20 + 12345
 	)
 	srv := kaggletest.New(nil)
 	defer srv.Close()

@@ -251,6 +251,7 @@ func testUnpublished(t *testing.T, srv *kaggletest.Server, store cache.Cache) {
 // TestNoSecretAnywhere looks for the credential and the signatures in whatever
 // a download leaves or tells: errors, log, progress, key, files.
 func TestNoSecretAnywhere(t *testing.T) {
+	t.Parallel()
 	secrets := []string{kaggletest.Token, kaggletest.Key, "canary-signature", "Y2FuYXJ5LXVzZXI6"}
 	folder := t.TempDir()
 	store, err := disk.Open(folder, disk.Options{})

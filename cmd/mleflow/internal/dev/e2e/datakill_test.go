@@ -28,7 +28,7 @@ import (
 func TestKilledDataPath(t *testing.T) {
 	t.Parallel()
 	// On a machine with much other load a kill may come late, and costs more.
-	goal, limit := 20, 100.0
+	goal, limit := 10, 100.0
 	if n, err := strconv.Atoi(os.Getenv("MLEFLOW_KILLS")); err == nil {
 		goal, limit = n, 2
 	}

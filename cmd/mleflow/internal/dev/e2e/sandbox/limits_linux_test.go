@@ -61,7 +61,7 @@ func TestLimits(t *testing.T) {
 	h := newHost(t)
 	limit := 2 * time.Second
 	w := watch()
-	total, goal := 0, times(t, "MLEFLOW_LIMIT_RUNS", 18)
+	total, goal := 0, times(t, "MLEFLOW_LIMIT_RUNS", 6)
 	for round := 0; total < goal; round++ {
 		outputs, _ := h.apply(h.write("limits.hcl", fmt.Sprintf(limitsPipeline, h.image, limit)), "-var", fmt.Sprint("round=", round))
 		var got map[string]string
