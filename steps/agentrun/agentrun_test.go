@@ -28,7 +28,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 	"github.com/mleflow/mleflow/steps/agentrun"
 	"github.com/mleflow/mleflow/steps/steptest"
 )
@@ -39,8 +38,6 @@ func TestMain(m *testing.M) {
 		os.Exit(agent.Main(os.Args[2:]))
 	case containerd.LogCommand:
 		os.Exit(containerd.Log(os.Args[2:]))
-	case sandbox.InitCommand:
-		os.Exit(sandbox.Init())
 	case breach.Command:
 		if err := breach.Main(os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)

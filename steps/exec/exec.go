@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
@@ -173,8 +174,8 @@ func (c *command) execute(ctx context.Context, env *step.Env, dirs folders) (cac
 		return cache.Ref{}, fmt.Errorf("keep standard output: %w", err)
 	}
 	defer stdout.Close()
-	log := executor.NewOutput(0).Writer(env.Log) // of several goroutines
-	limit := executor.NewOutput(shownBytes)
+	log := guest.NewOutput(0).Writer(env.Log) // of several goroutines
+	limit := guest.NewOutput(shownBytes)
 	printed := &shown{log: log, limit: limit, lines: limit.Writer(log)}
 	defer printed.end()
 	spec := executor.Spec{

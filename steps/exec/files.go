@@ -20,7 +20,7 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/step"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 )
 
 // placeFiles copies the files into the empty folder dir.
@@ -222,7 +222,7 @@ const shownBytes = 1 << 20
 // not mix with lines of standard error.
 type shown struct {
 	log   io.Writer
-	limit *executor.Output
+	limit *guest.Output
 	lines io.Writer
 	part  []byte
 }

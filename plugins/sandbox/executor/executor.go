@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 )
 
 // Executor runs commands.
@@ -174,7 +175,7 @@ type Service struct {
 }
 
 // Address stands for a service's address in the values of its variables.
-const Address = "{address}"
+const Address = guest.Address
 
 // Variables returns Env for a service at a port.
 func (s Service) Variables(port int) map[string]string {

@@ -31,8 +31,6 @@ const (
 	// RunBytes is the size of /run.
 	TmpBytes = 256 << 20
 	RunBytes = 16 << 20
-	// OpenFiles is the limit on open descriptors, unless the machine's is lower.
-	OpenFiles = 1 << 16
 )
 
 // ParseUser parses Sandbox.User.
@@ -178,53 +176,6 @@ func (f *Follower) Finish() {
 	}
 }
 
-// Output passes on the first bytes of a command's output and counts the rest. It never
-// fails, so that a full log does not stop the command. Its writers share the limit and
-// may be used concurrently.
-type Output struct {
-	mu            sync.Mutex
-	left, dropped int64
-	unlimited     bool
-}
-
-// NewOutput returns an Output for Limits.LogBytes: 0 is no limit.
-func NewOutput(limit int64) *Output {
-	return &Output{left: limit, unlimited: limit == 0}
-}
-
-// Dropped returns the number of bytes that were not passed on.
-func (o *Output) Dropped() int64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.dropped
-}
-
-// Writer returns a writer that passes on to dst, one Write at a time.
-func (o *Output) Writer(dst io.Writer) io.Writer { return &outputWriter{o, dst} }
-
-type outputWriter struct {
-	output *Output
-	dst    io.Writer
-}
-
-func (w *outputWriter) Write(p []byte) (int, error) {
-	o := w.output
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	pass := p
-	if !o.unlimited && int64(len(p)) > o.left {
-		pass = p[:o.left]
-	}
-	o.left -= int64(len(pass))
-	n, err := w.dst.Write(pass)
-	if err != nil {
-		n = max(n, 0)
-		o.dropped += int64(len(pass) - n)
-	}
-	o.dropped += int64(len(p) - len(pass))
-	return len(p), nil
-}
-
 // StuckTimeout is the time after which processes that the kernel has killed but not ended
 // count as stuck.
 const StuckTimeout = time.Minute
@@ -246,39 +197,6 @@ func (s Spec) ReportUse(measure func() (Use, bool)) (stop func()) {
 			s.OnUse(use)
 		}
 	})
-}
-
-// LookPath finds the program as a shell with the command's environment would.
-func LookPath(name string, env []string, dir string) (string, error) {
-	if strings.Contains(name, "/") {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		return name, executable(name)
-	}
-	for _, v := range env {
-		path, ok := strings.CutPrefix(v, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, d := range filepath.SplitList(path) {
-			if file := filepath.Join(d, name); filepath.IsAbs(d) && executable(file) == nil {
-				return file, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("%s: no such program in PATH", name)
-}
-
-func executable(file string) error {
-	info, err := os.Stat(file)
-	if err != nil {
-		return err
-	}
-	if info.IsDir() || info.Mode()&0o111 == 0 {
-		return fmt.Errorf("%s: not an executable file", file)
-	}
-	return nil
 }
 
 // Serving are the services of one run while they are served. It is for runtimes.

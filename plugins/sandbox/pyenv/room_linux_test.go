@@ -11,13 +11,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
-func TestMain(m *testing.M) {
-	if append(os.Args, "")[1] == sandbox.InitCommand {
-		os.Exit(sandbox.Init())
-	}
-	os.Exit(m.Run())
-}
-
 // spy is a stand-in for uv that tells what it sees.
 const spy = `#!/bin/sh
 case "$1 ${2-}" in

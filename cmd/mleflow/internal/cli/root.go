@@ -35,7 +35,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/agent"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
 // Groups of commands in the help text.
@@ -208,7 +207,6 @@ func lookForBreaches() int {
 var hidden = map[string]func(args []string) int{
 	agent.Command:          agent.Main,
 	acp.Command:            acp.Main,
-	sandbox.InitCommand:    func([]string) int { return sandbox.Init() },
 	containerd.LogCommand:  containerd.Log,
 	containerd.LookCommand: containerd.Look,
 	notify.Command:         notify.Main,

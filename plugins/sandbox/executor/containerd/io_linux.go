@@ -23,6 +23,7 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 )
 
 // io returns the destination of the command's streams: the log's keeper if the command
@@ -35,7 +36,7 @@ func (r *run) io(logs io.Writer) (cio.Creator, error) {
 		}
 		return cio.BinaryIO(r.e.opts.Self, map[string]string{LogCommand: r.claim.Dir}), nil
 	}
-	r.output = executor.NewOutput(r.spec.Limits.LogBytes)
+	r.output = guest.NewOutput(r.spec.Limits.LogBytes)
 	r.streams = &streams{in: r.spec.Stdin, out: r.spec.Stdout, over: make(chan struct{})}
 	stderr := r.output.Writer(logs)
 	stdout := stderr
@@ -115,7 +116,7 @@ func listenIn(pid uint32, port int) (net.Listener, error) {
 	if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
 		return nil, fmt.Errorf("enter the network namespace: %w", err)
 	}
-	if err := executor.LoopbackUp(); err != nil {
+	if err := guest.LoopbackUp(); err != nil {
 		return nil, fmt.Errorf("bring up the loopback interface: %w", err)
 	}
 	return net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
@@ -173,7 +174,7 @@ func keepLog(dir string) error {
 	}
 	defer f.Close()
 	_ = os.NewFile(logReadyFD, "ready").Close()
-	output := executor.NewOutput(rec.LogBytes)
+	output := guest.NewOutput(rec.LogBytes)
 	w := output.Writer(f)
 	var streams sync.WaitGroup
 	for _, fd := range []uintptr{logOutFD, logErrFD} {

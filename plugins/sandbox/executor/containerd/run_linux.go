@@ -23,6 +23,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/device"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 )
 
 // leaseAge is the time for which new objects are safe from the daemon's garbage
@@ -64,7 +65,7 @@ type run struct {
 	// lost are the services that cannot be served again.
 	lost []string
 
-	output    *executor.Output
+	output    *guest.Output
 	streams   *streams
 	follower  *executor.Follower
 	serving   *executor.Serving
@@ -179,7 +180,7 @@ func (r *run) listen(i int) (l net.Listener, err error) {
 	case r.spec.Network.Open:
 		port = 0
 	}
-	executor.OnThread(func() { l, err = listenIn(r.task.Pid(), port) })
+	guest.OnThread(func() { l, err = listenIn(r.task.Pid(), port) })
 	if err != nil && r.resumed {
 		r.lost = append(r.lost, r.spec.Services[i].Name)
 		return nil, nil

@@ -28,6 +28,7 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/device"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 )
 
 // cpuPeriod is the kernel's accounting period for processor time, in microseconds.
@@ -101,7 +102,7 @@ func (b *blueprint) argv(ctx context.Context, _ oci.Client, _ *containers.Contai
 }
 
 func rlimits(l executor.Limits) []specs.POSIXRlimit {
-	files := executor.OpenFileLimit()
+	files := guest.OpenFileLimit()
 	list := []specs.POSIXRlimit{
 		{Type: "RLIMIT_NOFILE", Soft: files, Hard: files},
 		{Type: "RLIMIT_CORE"},
@@ -173,10 +174,10 @@ func (b *blueprint) texts() (list []specs.Mount, err error) {
 			list = append(list, specs.Mount{Type: "bind", Source: resolvFile, Destination: resolvFile, Options: bindOptions(true)})
 		}
 	}
-	for _, file := range executor.MachineFiles {
+	for _, file := range guest.MachineFiles {
 		text, err := os.ReadFile(file)
 		if err == nil && file != "/proc/stat" && b.spec.Sandbox.Handler == "" && !b.build {
-			texts[file] = executor.MachineOf(b.spec.Limits).Show(file, string(text), 0)
+			texts[file] = string(executor.MachineOf(b.spec.Limits).Show(file, text, 0))
 		}
 	}
 	for _, file := range slices.Sorted(maps.Keys(texts)) {

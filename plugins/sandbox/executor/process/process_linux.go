@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
@@ -75,7 +76,7 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	if err != nil {
 		return executor.Exit{}, executor.Unstartable(err)
 	}
-	output := executor.NewOutput(spec.Limits.LogBytes)
+	output := guest.NewOutput(spec.Limits.LogBytes)
 	streams, err := newStreams(spec, output.Writer(logs))
 	if err != nil {
 		return executor.Exit{}, fmt.Errorf("open standard streams: %w", err)
@@ -142,7 +143,7 @@ func check(spec executor.Spec) error {
 
 func newOrder(spec executor.Spec, marker string) (supervise.Order, error) {
 	env := executor.Pairs(spec.Env)
-	path, err := executor.LookPath(spec.Command[0], env, spec.Dir)
+	path, err := guest.LookPath(spec.Command[0], env, spec.Dir)
 	if err != nil {
 		return supervise.Order{}, err
 	}

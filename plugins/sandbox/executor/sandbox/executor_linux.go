@@ -12,14 +12,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/first"
 )
 
 // Executor runs commands in sandboxes.
@@ -66,12 +67,12 @@ type run struct {
 	// left means that the command continues without an owner.
 	left   bool
 	record record
-	ready  ready
+	ready  first.Ready
 
 	serving *executor.Serving
 	// listeners are the listeners of the services, in order.
 	listeners []net.Listener
-	output    *executor.Output
+	output    *guest.Output
 	follower  *executor.Follower
 }
 
@@ -155,7 +156,7 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	user := ids{uid, gid}
+	user := first.IDs{UID: uid, GID: gid}
 	var lock *os.File
 	if r.users, lock, err = usersOf(r.e.opts.Dir, user); err != nil {
 		return err
@@ -224,8 +225,10 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 // below above, and otherwise the alternatives.
 func (r *run) limit(p *plan, above string) (err error) {
 	l := r.spec.Limits
-	p.Limits, p.CPUs = l, nil
-	p.Limits.Grace = cmp.Or(l.Grace, executor.DefaultGrace)
+	p.CPUs, p.Limits = nil, first.Limits{
+		Timeout: l.Timeout, Grace: cmp.Or(l.Grace, executor.DefaultGrace),
+		MemoryBytes: l.MemoryBytes, Processes: int64(l.Processes), FileBytes: l.FileBytes, LogBytes: l.LogBytes,
+	}
 	if r.group, err = newGroup(above, filepath.Base(r.claim.Dir), l); err != nil {
 		return err
 	}
@@ -279,10 +282,10 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 	}
 	defer theirs.Close()
 	r.control = conn{ours}
-	cmd := exec.Command(r.e.opts.Self, InitCommand)
+	cmd := exec.Command(r.e.opts.Self, first.Command)
 	cmd.Args[0] = "mleflow" // visible to the guest, in place of the program's path
-	cmd.Env = []string{initVariable + "=1"}
-	cmd.ExtraFiles = []*os.File{controlFD - 3: theirs, planFD - 3: told, imageFD - 3: r.image.lock}
+	cmd.Env = []string{first.Variable + "=1", "GOMAXPROCS=1"}
+	cmd.ExtraFiles = []*os.File{first.ControlFD - 3: theirs, first.PlanFD - 3: told, first.ImageFD - 3: r.image.lock}
 	if r.spec.Resume {
 		kept, err := r.keepFiles()
 		defer closeAll(kept)
@@ -291,11 +294,11 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 		}
 		cmd.ExtraFiles = append(cmd.ExtraFiles, kept...)
 	}
-	r.users.admit(append(p.sources(), string(p.Base), r.e.opts.Self))
+	r.users.admit(append(p.Sources(), string(p.Base), r.e.opts.Self))
 	cmd.SysProcAttr = r.attributes(p)
-	cmd.WaitDelay = outputDelay
+	cmd.WaitDelay = first.OutputDelay
 	cmd.Stdin = r.spec.Stdin
-	if r.output = executor.NewOutput(r.spec.Limits.LogBytes); !r.spec.Resume {
+	if r.output = guest.NewOutput(r.spec.Limits.LogBytes); !r.spec.Resume {
 		cmd.Stderr = r.output.Writer(logs)
 		cmd.Stdout = cmd.Stderr
 	}
@@ -317,9 +320,6 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 	r.cmd = cmd
 	return nil
 }
-
-// outputDelay is the maximum wait for output after all processes have ended.
-const outputDelay = 2 * time.Second
 
 // planFile returns a file in memory with the plan.
 func planFile(p *plan) (*os.File, error) {

@@ -22,6 +22,8 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/first"
 )
 
 // hostImage is the image of a Spec whose guest sees the programs of this machine: the
@@ -65,16 +67,16 @@ func hostRoot(dir string) (*unpacked, error) {
 
 // hostMounts returns the parts of this machine that such a guest sees, and the private
 // folders in them that it does not see.
-func hostMounts(private []string) (mounts []mountPlan, masked []hostText) {
+func hostMounts(private []string) (mounts []first.Mount, masked []first.Text) {
 	for _, name := range hostFolders {
 		if info, err := os.Lstat(name); err == nil && info.IsDir() {
-			mounts = append(mounts, mountPlan{hostText(name), name, true})
+			mounts = append(mounts, first.Mount{Host: first.Text(name), Guest: name, ReadOnly: true})
 		}
 	}
 	for _, name := range hostSettings {
 		name = filepath.Join("/etc", name)
 		if target, err := filepath.EvalSymlinks(name); err == nil && (inside(target, "/etc") || visible(target)) {
-			mounts = append(mounts, mountPlan{hostText(target), name, true})
+			mounts = append(mounts, first.Mount{Host: first.Text(target), Guest: name, ReadOnly: true})
 		}
 	}
 	for _, dir := range private {
@@ -82,7 +84,7 @@ func hostMounts(private []string) (mounts []mountPlan, masked []hostText) {
 			dir = real
 		}
 		if visible(dir) {
-			masked = append(masked, hostText(dir))
+			masked = append(masked, first.Text(dir))
 		}
 	}
 	return mounts, masked
@@ -120,7 +122,7 @@ func (e *Executor) folders() (list []string) {
 
 // revealed refuses mounts that would show a private folder to the guest, whoever named
 // them: it is mounted, or is in what is mounted.
-func (e *Executor) revealed(mounts []mountPlan) error {
+func (e *Executor) revealed(mounts []first.Mount) error {
 	for _, dir := range e.folders() {
 		dir := nolink.Folder(dir)
 		for _, m := range mounts {
@@ -133,7 +135,7 @@ func (e *Executor) revealed(mounts []mountPlan) error {
 }
 
 // accounts returns the files that name the guest's user.
-func accounts(user ids) map[string]string {
+func accounts(user first.IDs) map[string]string {
 	return map[string]string{
 		"/etc/passwd":        fmt.Sprintf("root:x:0:0::/:/bin/sh\nagent:x:%d:%d::/home/agent:/bin/sh\n", user.UID, user.GID),
 		"/etc/group":         fmt.Sprintf("root:x:0:\nagent:x:%d:\n", user.GID),
@@ -152,7 +154,7 @@ func (p *plan) onHost(private []string) {
 // that the caller would find by its name. It returns nil if the guest sees it, or if
 // there is no such program.
 func HostProgram(name string) error {
-	path, err := executor.LookPath(name, os.Environ(), "/")
+	path, err := guest.LookPath(name, os.Environ(), "/")
 	if err != nil {
 		return nil //nolint:nilerr // the guest will not find it either, and report that
 	}
@@ -171,21 +173,18 @@ func HostProgram(name string) error {
 	return fmt.Errorf("without an image, a sandbox shows only programs in /usr, not %s; give the agent an image or, for packages of Python, a python block", path)
 }
 
-// ids are a user and a group.
-type ids struct{ UID, GID int }
-
 // users are the users of a run's processes. An ordinary user has only one of the host's
 // ids, so the guest gets that one. Root gives each guest an id that belongs to nobody
 // else.
 type users struct {
 	// guest is the command's user and guestHost its user on the host. first and
 	// firstHost are those of the first process.
-	guest, guestHost ids
-	first, firstHost ids
+	guest, guestHost first.IDs
+	first, firstHost first.IDs
 	// doorkeepers own closed folders above what the first process opens. Its permission
 	// to enter any folder is good only for those whose owners its namespace knows. No
-	// process has these ids.
-	doorkeepers []ids
+	// process has these first.IDs.
+	doorkeepers []first.IDs
 }
 
 // doorkeeperID is the first id, inside, of doorkeepers.
@@ -210,7 +209,7 @@ func (u *users) admit(paths []string) {
 			if unix.Stat(dir, &st) != nil || st.Mode&0o001 != 0 {
 				continue
 			}
-			owner := ids{int(st.Uid), int(st.Gid)}
+			owner := first.IDs{UID: int(st.Uid), GID: int(st.Gid)}
 			if owner.UID != u.firstHost.UID && has(uids, owner.UID) && has(gids, owner.GID) && !slices.Contains(u.doorkeepers, owner) {
 				u.doorkeepers = append(u.doorkeepers, owner)
 			}
@@ -222,13 +221,13 @@ func (u *users) admit(paths []string) {
 // distributions, systemd and the containerd runtime assign.
 var hostIDs = idRange{0x6000_0000, 1 << 28}
 
-// idRange is a range of ids.
+// idRange is a range of first.IDs.
 type idRange struct{ first, size int }
 
 // usersOf chooses the users of a run. dir is the runtime's folder. While the returned
 // lock is open, no other run gets the guest's id.
-func usersOf(dir string, guest ids) (u users, lock *os.File, err error) {
-	own := ids{os.Geteuid(), os.Getegid()}
+func usersOf(dir string, guest first.IDs) (u users, lock *os.File, err error) {
+	own := first.IDs{UID: os.Geteuid(), GID: os.Getegid()}
 	u = users{guest: guest, guestHost: own, first: guest, firstHost: own}
 	if own.UID != 0 {
 		return u, nil, nil
@@ -241,12 +240,12 @@ func usersOf(dir string, guest ids) (u users, lock *os.File, err error) {
 	if err != nil {
 		return u, nil, fmt.Errorf("find a user for the command: %w", err)
 	}
-	u.guestHost, u.first = ids{id, id}, ids{other(guest.UID), other(guest.GID)}
+	u.guestHost, u.first = first.IDs{UID: id, GID: id}, first.IDs{UID: other(guest.UID), GID: other(guest.GID)}
 	return u, lock, nil
 }
 
 // freeIDs returns the ids of this process's user namespace that root gives to guests.
-// In a container that has only a part of the host's ids, it is the upper half of them.
+// In a container that has only a part of the host's first.IDs, it is the upper half of them.
 func freeIDs() idRange {
 	uids, gids := mapped("/proc/self/uid_map"), mapped("/proc/self/gid_map")
 	for _, r := range uids {
@@ -295,13 +294,13 @@ func other(guest int) int {
 
 // mapInto adds the mappings of the ids to the attributes of the first process.
 func (u users) mapInto(a *syscall.SysProcAttr) {
-	pairs := [][2]ids{{u.first, u.firstHost}}
+	pairs := [][2]first.IDs{{u.first, u.firstHost}}
 	if u.first != u.guest {
-		pairs = append(pairs, [2]ids{u.guest, u.guestHost})
+		pairs = append(pairs, [2]first.IDs{u.guest, u.guestHost})
 		a.GidMappingsEnableSetgroups = true
 	}
 	for i, d := range u.doorkeepers {
-		pairs = append(pairs, [2]ids{{doorkeeperID + i, doorkeeperID + i}, d})
+		pairs = append(pairs, [2]first.IDs{{UID: doorkeeperID + i, GID: doorkeeperID + i}, d})
 	}
 	for _, p := range pairs {
 		a.UidMappings = also(a.UidMappings, p[0].UID, p[1].UID)
@@ -315,29 +314,4 @@ func also(list []syscall.SysProcIDMap, inside, host int) []syscall.SysProcIDMap 
 		return list
 	}
 	return append(list, syscall.SysProcIDMap{ContainerID: inside, HostID: host, Size: 1})
-}
-
-// become changes this thread's user to the guest's, if the first process has another.
-// The thread keeps its capabilities.
-func become(guest ids) error {
-	if os.Getuid() == guest.UID && os.Getgid() == guest.GID {
-		return nil
-	}
-	for fd := range 3 { // so that the guest can open its streams by name
-		var st unix.Stat_t
-		if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO {
-			_ = unix.Fchown(fd, guest.UID, guest.GID)
-		}
-	}
-	if err := unix.Prctl(unix.PR_SET_KEEPCAPS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	uid, gid := uintptr(guest.UID), uintptr(guest.GID)
-	// Go's own functions would change all threads.
-	for _, call := range [][4]uintptr{{unix.SYS_SETGROUPS, 0, 0, 0}, {unix.SYS_SETRESGID, gid, gid, gid}, {unix.SYS_SETRESUID, uid, uid, uid}} {
-		if _, _, errno := unix.RawSyscall(call[0], call[1], call[2], call[3]); errno != 0 {
-			return errno
-		}
-	}
-	return nil
 }

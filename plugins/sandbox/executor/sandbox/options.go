@@ -9,9 +9,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 )
 
-// InitCommand is the sub-command of the binary that calls Init.
-const InitCommand = "sandbox-init"
-
 // Options configure the runtime. The zero value is right for an ordinary machine.
 type Options struct {
 	// Dir is the folder for unpacked images and the folders of runs; "" is the folder
@@ -21,7 +18,8 @@ type Options struct {
 	// Processors is the folder of the locks on processors, which all users of the machine
 	// can share; "" is the folder "cpus" in Dir.
 	Processors string
-	// Self is the program that serves InitCommand; "" is the running program.
+	// Self is the program that is started as the first process, and imports this
+	// package; "" is the running program.
 	Self string
 	// Private are folders that a guest without an image never sees. They add to the
 	// user's home, the folder for temporary files, that of the cache and the working

@@ -5,9 +5,7 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
@@ -32,12 +30,6 @@ func (e *Executor) Runtime() executor.Runtime {
 // Run implements executor.Executor.
 func (*Executor) Run(context.Context, executor.Spec, io.Writer) (executor.Exit, error) {
 	return executor.Exit{}, errPlatform
-}
-
-// Init returns 2.
-func Init() int {
-	fmt.Fprintln(os.Stderr, errPlatform)
-	return 2
 }
 
 // SeccompProfile always fails, because the list of system calls is specific to Linux.

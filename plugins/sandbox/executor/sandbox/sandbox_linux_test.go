@@ -11,13 +11,12 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/first"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/sandboxtest"
 )
 
 func TestMain(m *testing.M) {
 	switch arg := append(os.Args, "")[1]; arg {
-	case sandbox.InitCommand:
-		os.Exit(sandbox.Init())
 	case executortest.ProbeCommand:
 		os.Exit(executortest.Probe(os.Args[2:]))
 	case executortest.GuestCommand:
@@ -119,7 +118,7 @@ func TestOddFolders(t *testing.T) {
 			if exit.Enforced["views"] == "overlay" && strings.Contains(got["/proc/self/mountinfo"], os.TempDir()+"/TestOdd") {
 				t.Errorf("the guest sees the host's paths:\n%s", got["/proc/self/mountinfo"])
 			}
-			if got["/proc/1/cmdline"] != "mleflow\x00"+sandbox.InitCommand+"\x00" {
+			if got["/proc/1/cmdline"] != "mleflow\x00"+first.Command+"\x00" {
 				t.Errorf("the first process is %q", got["/proc/1/cmdline"])
 			}
 		})

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -19,7 +20,7 @@ const x32Calls = 0x4000_0000
 // compile compiles a list of system calls into a filter. It omits calls that this
 // machine's processor does not have. Calls of the processor's other ABIs are refused
 // like any call that the list does not allow.
-func compile(list *specs.LinuxSeccomp) ([]unix.SockFilter, error) {
+func compile(list *specs.LinuxSeccomp) ([]byte, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, err
@@ -74,22 +75,23 @@ func compile(list *specs.LinuxSeccomp) ([]unix.SockFilter, error) {
 	return raw(program)
 }
 
-// raw assembles a filter program.
-func raw(program []bpf.Instruction) ([]unix.SockFilter, error) {
+// raw assembles a filter program, as the kernel reads it.
+func raw(program []bpf.Instruction) ([]byte, error) {
 	assembled, err := bpf.Assemble(program)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]unix.SockFilter, len(assembled))
-	for i, in := range assembled {
-		out[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
+	var out []byte
+	for _, in := range assembled { // struct sock_filter
+		out = binary.NativeEndian.AppendUint16(out, in.Op)
+		out = binary.NativeEndian.AppendUint32(append(out, in.Jt, in.Jf), in.K)
 	}
 	return out, nil
 }
 
 // unknownCalls returns the filter that reports calls newer than the list as unknown, as
 // runc does, so that libraries fall back to older ones.
-func unknownCalls() ([]unix.SockFilter, error) {
+func unknownCalls() ([]byte, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"debug/elf"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -22,15 +21,14 @@ import (
 	"golang.org/x/sys/unix"
 	cdispec "tags.cncf.io/container-device-interface/specs-go"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/device"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/first"
 )
 
 // check rejects specs that the runtime cannot run.
 func check(spec executor.Spec) error {
-	if os.Getenv(initVariable) != "" {
-		return errors.New("run command: this program was started as the first process of a sandbox and does not serve it; call sandbox.Init in main")
-	}
 	if err := spec.Check("sandbox"); err != nil {
 		return err
 	}
@@ -45,8 +43,11 @@ func check(spec executor.Spec) error {
 	return nil
 }
 
+// plan is the plan for the first process, to which this process still adds.
+type plan struct{ first.Plan }
+
 // plan returns the plan for the first process.
-func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string) (*plan, error) {
+func (e *Executor) plan(spec executor.Spec, user first.IDs, img *unpacked, base string) (*plan, error) {
 	held, err := numbers(spec.Sandbox.Capabilities)
 	if err != nil {
 		return nil, err
@@ -55,13 +56,13 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 	if err != nil {
 		return nil, fmt.Errorf("make the list of system calls: %w", err)
 	}
-	p := &plan{
-		Root: hostText(img.root), Base: hostText(base), User: user, Hostname: executor.Hostname, HostNetwork: spec.Network.Open, rules: rules,
+	p := &plan{first.Plan{
+		Root: first.Text(img.root), Base: first.Text(base), User: user, Hostname: executor.Hostname, HostNetwork: spec.Network.Open, Rules: rules,
 		Command: spec.Command, Dir: spec.WorkingDir(img.config.WorkingDir), Capabilities: held,
-		Resume: spec.Resume, TellUse: spec.OnUse != nil, Files: texts(spec.Network.Open), Links: map[string]string{}, Services: spec.Services,
-	}
+		Resume: spec.Resume, TellUse: spec.OnUse != nil, Files: texts(spec.Network.Open), Links: map[string]string{}, Services: lists.Of(spec.Services, func(s executor.Service) first.Service { return first.Service{Name: s.Name, Port: s.Port, Env: s.Env} }),
+	}}
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
-		p.Devices = append(p.Devices, devicePlan{hostText("/dev/" + name), "/dev/" + name})
+		p.Devices = append(p.Devices, first.Device{Host: first.Text("/dev/" + name), Guest: "/dev/" + name})
 	}
 	p.files(spec)
 	env := spec.Environment(img.config.Env)
@@ -75,7 +76,7 @@ func (e *Executor) plan(spec executor.Spec, user ids, img *unpacked, base string
 		p.onHost(e.private())
 	}
 	for _, v := range executor.Pairs(env) {
-		p.Env = append(p.Env, hostText(v))
+		p.Env = append(p.Env, first.Text(v))
 	}
 	return p, nil
 }
@@ -87,14 +88,14 @@ func (p *plan) files(spec executor.Spec) {
 		guest := path.Clean(m.Guest)
 		hidden := slices.ContainsFunc(spec.Mounts[i+1:], func(later executor.Mount) bool { return path.Clean(later.Guest) == guest })
 		if taken[guest] = true; !hidden {
-			p.Mounts = append(p.Mounts, mountPlan{hostText(m.Host), guest, m.ReadOnly})
+			p.Mounts = append(p.Mounts, first.Mount{Host: first.Text(m.Host), Guest: guest, ReadOnly: m.ReadOnly})
 			delete(p.Files, guest)
 		}
 	}
-	for _, t := range []tmpfsPlan{
-		{"/dev/shm", cmp.Or(spec.Sandbox.ShmBytes, executor.DefaultShmBytes), "mode=1777", true},
-		{"/run", executor.RunBytes, "mode=1777", false},
-		{"/tmp", cmp.Or(spec.Limits.DiskBytes, executor.TmpBytes), "mode=1777", false},
+	for _, t := range []first.Tmpfs{
+		{Guest: "/dev/shm", Bytes: cmp.Or(spec.Sandbox.ShmBytes, executor.DefaultShmBytes), NoExec: true},
+		{Guest: "/run", Bytes: executor.RunBytes},
+		{Guest: "/tmp", Bytes: cmp.Or(spec.Limits.DiskBytes, executor.TmpBytes)},
 	} {
 		if !taken[t.Guest] {
 			p.Tmpfs = append(p.Tmpfs, t)
@@ -124,39 +125,28 @@ func numbers(names []string) (list []int, err error) {
 	return list, nil
 }
 
-// rules are the paths that containerd's default container hides, and its filters.
-type rules struct {
-	// Masked are the guest's paths that it must not see, ReadOnly those that it must
-	// not change.
-	Masked   []hostText
-	ReadOnly []string
-	// Seccomp and Unknown are the filters of system calls; see compile and
-	// unknownCalls.
-	Seccomp, Unknown []unix.SockFilter
-}
-
 var knownRules sync.Map // capabilities → rules
 
 // rulesFor returns the rules for a command with these capabilities.
-func rulesFor(capabilities string) (rules, error) {
+func rulesFor(capabilities string) (first.Rules, error) {
 	if r, ok := knownRules.Load(capabilities); ok {
-		return r.(rules), nil
+		return r.(first.Rules), nil
 	}
 	s, err := defaultSpec(strings.Fields(capabilities))
 	if err != nil {
-		return rules{}, err
+		return first.Rules{}, err
 	}
-	r := rules{ReadOnly: s.Linux.ReadonlyPaths}
+	r := first.Rules{ReadOnly: s.Linux.ReadonlyPaths}
 	// This folder names the files behind loop devices, which are in folders of the
 	// host.
 	for _, at := range append(s.Linux.MaskedPaths, "/sys/devices/virtual/block") {
-		r.Masked = append(r.Masked, hostText(at))
+		r.Masked = append(r.Masked, first.Text(at))
 	}
 	if r.Seccomp, err = compile(seccomp.DefaultProfile(s)); err != nil {
-		return rules{}, err
+		return first.Rules{}, err
 	}
 	if r.Unknown, err = unknownCalls(); err != nil {
-		return rules{}, err
+		return first.Rules{}, err
 	}
 	knownRules.Store(capabilities, r)
 	return r, nil
@@ -209,12 +199,12 @@ func (p *plan) add(edit cdispec.ContainerEdits) error {
 		if err := unix.Access(host, unix.R_OK|unix.W_OK); err != nil {
 			return fmt.Errorf("open %s: %w; the sandbox gives what this user may open itself", host, err)
 		}
-		if node := (devicePlan{hostText(host), n.Path}); !slices.Contains(p.Devices, node) {
+		if node := (first.Device{Host: first.Text(host), Guest: n.Path}); !slices.Contains(p.Devices, node) {
 			p.Devices = append(p.Devices, node)
 		}
 	}
 	for _, m := range edit.Mounts {
-		mount := mountPlan{hostText(m.HostPath), path.Clean(m.ContainerPath), !slices.Contains(m.Options, "rw")}
+		mount := first.Mount{Host: first.Text(m.HostPath), Guest: path.Clean(m.ContainerPath), ReadOnly: !slices.Contains(m.Options, "rw")}
 		if slices.Contains(p.Mounts, mount) {
 			continue
 		}
@@ -264,7 +254,7 @@ func linksOf(args []string) map[string]string {
 }
 
 // folders returns the folders of the mounted libraries, for the loader.
-func folders(mounts []mountPlan) string {
+func folders(mounts []first.Mount) string {
 	var list []string
 	for _, m := range mounts {
 		dir := path.Dir(m.Guest)

@@ -1,6 +1,7 @@
-package sandbox
+package first
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +11,9 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
+	"syscall"
 
-	continuity "github.com/containerd/continuity/fs"
-	"golang.org/x/sys/unix"
-
-	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 )
 
 // kernel mounts the kernel's own file systems.
@@ -26,7 +24,7 @@ func (w *world) kernel() error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Mount("proc", at, "proc", plainFlags|unix.MS_NOEXEC, ""); err != nil {
+	if err := syscall.Mount("proc", at, "proc", plainFlags|syscall.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mount /proc: %w (in a container whose /proc is masked this is refused: procMount: Unmasked with hostUsers: false in Kubernetes, --security-opt systempaths=unconfined in Docker)", err)
 	}
 	sys, err := w.materialise("/sys", true)
@@ -34,7 +32,7 @@ func (w *world) kernel() error {
 		return err
 	}
 	defer sys.Close()
-	err = unix.Mount("sysfs", name(sys), "sysfs", plainFlags|unix.MS_NOEXEC|unix.MS_RDONLY, "")
+	err = syscall.Mount("sysfs", name(sys), "sysfs", plainFlags|syscall.MS_NOEXEC|syscall.MS_RDONLY, "")
 	if err != nil { // with the host's network, or a masked /sys, the guest has no /sys
 		w.held["sys"] = "none"
 	}
@@ -66,7 +64,7 @@ func (w *world) devices() error {
 		return err
 	}
 	for _, d := range w.plan.Devices {
-		if err := w.mountAt(w.sources[d.Host], d.Guest, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC); err != nil {
+		if err := w.mountAt(w.sources[d.Host], d.Guest, attrNoSUID|attrNoExec); err != nil {
 			return err
 		}
 	}
@@ -84,8 +82,8 @@ func (w *world) devices() error {
 		}
 	}
 	// Failing to mount its own terminals and message queues is not fatal.
-	_ = unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
-	_ = unix.Mount("mqueue", "/dev/mqueue", "mqueue", plainFlags|unix.MS_NOEXEC, "")
+	_ = syscall.Mount("devpts", "/dev/pts", "devpts", syscall.MS_NOSUID|syscall.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")
+	_ = syscall.Mount("mqueue", "/dev/mqueue", "mqueue", plainFlags|syscall.MS_NOEXEC, "")
 	return nil
 }
 
@@ -96,7 +94,7 @@ func (w *world) temporary() error {
 		if err != nil {
 			return err
 		}
-		err = mountTmpfs(name(at), t.Bytes, t.Options, t.NoExec)
+		err = mountTmpfs(name(at), t.Bytes, "mode=1777", t.NoExec)
 		at.Close()
 		if err != nil {
 			return err
@@ -120,7 +118,7 @@ func (w *world) texts() error {
 		if err := os.WriteFile(at, []byte(w.plan.Files[guest]), 0o644); err != nil {
 			return err
 		}
-		f, err := openPath(unix.AT_FDCWD, at)
+		f, err := openPath(atFDCWD, at)
 		if err != nil {
 			return err
 		}
@@ -130,14 +128,14 @@ func (w *world) texts() error {
 			return err
 		}
 	}
-	return errors.Join(unix.Unmount(textsAt, unix.MNT_DETACH), os.Remove(textsAt))
+	return errors.Join(syscall.Unmount(textsAt, syscall.MNT_DETACH), os.Remove(textsAt))
 }
 
 // mounts mounts the folders and files of the Spec.
 func (w *world) mounts() error {
 	w.held["views"] = "overlay"
 	for _, m := range w.plan.Mounts {
-		source, attributes := w.sources[m.Host], uint64(unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+		source, attributes := w.sources[m.Host], uint64(attrNoSUID|attrNoDev)
 		if m.ReadOnly {
 			attributes = readOnly
 		}
@@ -162,7 +160,7 @@ func (w *world) view(source *os.File, guest string) error {
 		return err
 	}
 	defer at.Close()
-	return unix.Mount("overlay", name(at), "overlay", plainFlags|unix.MS_RDONLY, "userxattr,lowerdir="+name(source)+":"+name(w.empty))
+	return syscall.Mount("overlay", name(at), "overlay", plainFlags|syscall.MS_RDONLY, "userxattr,lowerdir="+name(source)+":"+name(w.empty))
 }
 
 func isFile(f *os.File) bool {
@@ -186,23 +184,26 @@ func (w *world) mountAt(source *os.File, guest string, attributes uint64) error 
 		return err
 	}
 	defer top.Close()
-	return protect(name(top), unix.AT_RECURSIVE, attributes)
+	return protect(name(top), atRecursive, attributes)
 }
 
 // view is a file of the kernel that describes the machine, with the file that the guest
 // sees in its place.
 type view struct{ source, shown *os.File }
 
-// machine mounts the views. A file that the kernel does not have does not exist in the
-// guest either.
+// machine mounts the views of files that the guest must see changed. A file that the kernel
+// does not have does not exist in the guest either.
 func (w *world) machine() error {
 	w.viewed = map[string]view{}
-	for _, name := range executor.MachineFiles {
+	for _, name := range guest.MachineFiles {
+		if !w.plan.View.Changes(name) {
+			continue
+		}
 		source, err := os.Open(name)
 		if err != nil {
 			continue
 		}
-		shown, err := os.OpenFile(path.Join(textsAt, strings.ReplaceAll(name, "/", "-")), os.O_RDWR|os.O_CREATE, 0o644)
+		shown, err := os.OpenFile(path.Join(textsAt, string(bytes.ReplaceAll([]byte(name), []byte("/"), []byte("-")))), os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
 			return err
 		}
@@ -210,7 +211,7 @@ func (w *world) machine() error {
 		if err := w.viewed[name].show(name, w.plan.View, 0); err != nil {
 			return err
 		}
-		if err := w.mountAt(shown, name, readOnly|unix.MOUNT_ATTR_NOEXEC); err != nil {
+		if err := w.mountAt(shown, name, readOnly|attrNoExec); err != nil {
 			return err
 		}
 	}
@@ -218,12 +219,12 @@ func (w *world) machine() error {
 }
 
 // show updates the content that the guest sees.
-func (v view) show(name string, plan executor.Machine, held int64) error {
+func (v view) show(name string, plan guest.Machine, held int64) error {
 	text, err := io.ReadAll(io.NewSectionReader(v.source, 0, 64<<20))
 	if err != nil {
 		return &os.PathError{Op: "read", Path: name, Err: err}
 	}
-	out := []byte(plan.Show(name, string(text), held))
+	out := plan.Show(name, text, held)
 	if _, err := v.shown.WriteAt(out, 0); err != nil {
 		return err
 	}
@@ -243,12 +244,11 @@ func (s *sandbox) refresh() {
 // folder or an empty file. Links are resolved by their text, so that no link in the image
 // leads out of the root, not even through descriptors.
 func (w *world) materialise(guest string, folder bool) (*os.File, error) {
-	at, err := openPath(unix.AT_FDCWD, "/")
+	at, err := openPath(atFDCWD, "/")
 	if err != nil {
 		return nil, err
 	}
-	real, err := continuity.RootPath("/", guest)
-	parts := strings.FieldsFunc(real, func(r rune) bool { return r == '/' })
+	parts, err := resolve(guest)
 	for i := 0; err == nil && i < len(parts); i++ {
 		var next *os.File
 		if next, err = w.enterOrMake(at, parts[:i], parts[i], folder || i < len(parts)-1); err == nil {
@@ -263,6 +263,46 @@ func (w *world) materialise(guest string, folder bool) (*os.File, error) {
 	return at, nil
 }
 
+// maxLinks is the number of links in a path after which it is refused.
+const maxLinks = 255
+
+// resolve returns the names on the way to a path of the guest, after all links that exist.
+// A link is followed by its text, and none leads above the root.
+func resolve(guest string) (real []string, err error) {
+	left, links := names(guest), 0
+	for len(left) > 0 {
+		next := left[0]
+		left = left[1:]
+		if next == ".." {
+			real = real[:max(0, len(real)-1)]
+			continue
+		}
+		target, err := os.Readlink("/" + path.Join(append(slices.Clone(real), next)...))
+		if err != nil { // it is no link, or does not exist
+			real = append(real, next)
+			continue
+		}
+		if links++; links > maxLinks {
+			return nil, fmt.Errorf("more than %d links", maxLinks)
+		}
+		if path.IsAbs(target) {
+			real = nil
+		}
+		left = append(names(target), left...)
+	}
+	return real, nil
+}
+
+// names returns the names in a path.
+func names(at string) (list []string) {
+	for name := range bytes.SplitSeq([]byte(at), []byte("/")) {
+		if len(name) > 0 && string(name) != "." {
+			list = append(list, string(name))
+		}
+	}
+	return list
+}
+
 // enterOrMake opens an entry of the folder and creates it if it does not exist.
 func (w *world) enterOrMake(at *os.File, done []string, part string, folder bool) (*os.File, error) {
 	dir := int(at.Fd())
@@ -271,14 +311,14 @@ func (w *world) enterOrMake(at *os.File, done []string, part string, folder bool
 		return f, err
 	}
 	err = makeEntry(dir, part, folder)
-	if errors.Is(err, unix.EROFS) && len(done) > 0 {
+	if errors.Is(err, syscall.EROFS) && len(done) > 0 {
 		// The folder is the image's. A folder in memory with the same entries takes its
 		// place.
 		there := "/" + path.Join(done...)
 		if err := errors.Join(mountTmpfs(there, baseBytes, "mode=755", false), w.spread(at, there)); err != nil {
 			return nil, err
 		}
-		over, err := openPath(unix.AT_FDCWD, there)
+		over, err := openPath(atFDCWD, there)
 		if err != nil {
 			return nil, err
 		}
@@ -296,11 +336,11 @@ func (w *world) enterOrMake(at *os.File, done []string, part string, folder bool
 
 func makeEntry(dir int, name string, folder bool) error {
 	if folder {
-		return unix.Mkdirat(dir, name, 0o755)
+		return syscall.Mkdirat(dir, name, 0o755)
 	}
-	fd, err := unix.Openat(dir, name, unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o644)
+	fd, err := syscall.Openat(dir, name, syscall.O_CREAT|syscall.O_EXCL|syscall.O_CLOEXEC, 0o644)
 	if err == nil {
-		err = unix.Close(fd)
+		err = syscall.Close(fd)
 	}
 	return err
 }

@@ -1,65 +1,64 @@
-package sandbox
+package first
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
 	"strconv"
-	"strings"
+	"syscall"
 	"time"
 	"unsafe"
 
-	"github.com/moby/sys/user"
-	"golang.org/x/sys/unix"
-
-	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
-// initVariable is set in the first process's own environment, so that a program that
-// does not implement InitCommand cannot start itself endlessly.
-const initVariable = "MLEFLOW_SANDBOX"
+// A process that is started as the first of a sandbox does nothing else. It becomes one
+// before the other packages of the program are initialised, which would take longer than
+// everything that it does until the command starts.
+func init() {
+	if len(os.Args) == 2 && os.Args[1] == Command && os.Getenv(Variable) != "" && os.Getpid() == 1 {
+		os.Exit(run())
+	}
+}
 
-// Init is the first process of a sandbox. It builds the guest's world from inside,
+// run is the first process of a sandbox. It builds the guest's world from inside,
 // starts the command, reaps processes and enforces the limits. When it ends, the kernel
-// kills all other processes in the sandbox. It returns the exit status. Only the hidden
-// sub-command InitCommand calls it.
-func Init() int {
-	if os.Getenv(initVariable) == "" || os.Getpid() != 1 {
-		fmt.Fprintln(os.Stderr, "mleflow "+InitCommand+" is started by mleflow itself, never by hand")
-		return 2
-	}
+// kills all other processes in the sandbox. It returns the exit status.
+func run() int {
 	os.Clearenv()
-	supervise.CloseOnExec(controlFD)
-	control := os.NewFile(controlFD, "owner")
-	owner, err := connOf(control)
-	if err := errors.Join(withstandSignals(), err); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	supervise.CloseOnExec(ControlFD)
+	for _, fd := range []int{ControlFD, ListenFD} {
+		_ = syscall.SetNonblock(fd, false) // there is no listener if the command cannot be resumed
 	}
-	s := &sandbox{control: control, owner: owner}
-	if err := s.prepare(); err != nil {
-		_ = owner.send(message{Failed: err.Error(), Start: errors.Is(err, executor.ErrStart)})
+	s := &sandbox{owner: owner{fd: ControlFD}}
+	err := withstandSignals()
+	if err == nil {
+		err = s.prepare()
+	}
+	if err != nil {
+		var start unstartable
+		_ = s.owner.send(message{Failed: err.Error(), Start: errors.As(err, &start)})
 		return 1
 	}
 	s.supervise()
 	return 0
 }
 
+// unstartable is an error that the command itself causes.
+type unstartable struct{ error }
+
 // sandbox is the life of one command, as seen by its first process.
 type sandbox struct {
-	plan plan
-	// control holds the descriptor of the first owner, so that no other file gets its
-	// number: links in an image could name it.
-	control   *os.File
-	owner     conn
+	plan      Plan
+	owner     owner
 	listeners []*os.File
-	ready     ready
+	ready     Ready
 	// oomScore is the file that determines which process the kernel kills first.
 	oomScore *os.File
 
@@ -71,11 +70,11 @@ func (s *sandbox) prepare() error {
 	if err := readPlan(&s.plan); err != nil {
 		return fmt.Errorf("read the plan: %w", err)
 	}
-	unix.Umask(0o022)
+	syscall.Umask(0o022)
 	if err := s.listen(); err != nil {
 		return err
 	}
-	if err := unix.Sethostname([]byte(s.plan.Hostname)); err != nil {
+	if err := syscall.Sethostname([]byte(s.plan.Hostname)); err != nil {
 		return os.NewSyscallError("sethostname", err)
 	}
 	w := &world{plan: &s.plan, held: s.plan.Held}
@@ -84,7 +83,7 @@ func (s *sandbox) prepare() error {
 	}
 	// Opened while this process has the permission.
 	s.oomScore, _ = os.OpenFile("/proc/self/oom_score_adj", os.O_RDWR, 0)
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
+	if err := prctl(prSetDumpable, 0, 0); err != nil { // nobody looks into this process
 		return os.NewSyscallError("prctl", err)
 	}
 	s.tmpfs, s.viewed, s.ready.Held = w.memory, w.viewed, w.held
@@ -94,8 +93,11 @@ func (s *sandbox) prepare() error {
 	if err := s.owner.send(message{Ready: &s.ready}, s.descriptors()...); err != nil {
 		return err
 	}
+	s.owner.hurry()
 	if !s.plan.Resume {
-		closeAll(s.listeners)
+		for _, l := range s.listeners {
+			l.Close()
+		}
 	}
 	return nil
 }
@@ -109,19 +111,23 @@ func (s *sandbox) descriptors() []int {
 	return fds
 }
 
-func readPlan(p *plan) error {
-	f := os.NewFile(planFD, "plan")
+func readPlan(p *Plan) error {
+	f := os.NewFile(PlanFD, "plan")
 	defer f.Close()
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	return json.NewDecoder(f).Decode(p)
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	return decode(text, p)
 }
 
 // listen creates the services' listeners in the guest's network namespace.
 func (s *sandbox) listen() error {
 	if !s.plan.HostNetwork {
-		if err := executor.LoopbackUp(); err != nil {
+		if err := guest.LoopbackUp(); err != nil {
 			return fmt.Errorf("bring up the loopback interface: %w", err)
 		}
 	}
@@ -130,19 +136,15 @@ func (s *sandbox) listen() error {
 		if s.plan.HostNetwork {
 			port = 0
 		}
-		l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		file, at, err := listenAt(port)
 		if err != nil {
 			return fmt.Errorf("listen for service %s: %w", service.Name, err)
 		}
-		file, err := l.(*net.TCPListener).File()
-		if err != nil {
-			return fmt.Errorf("listen for service %s: %w", service.Name, err)
-		}
-		port = l.Addr().(*net.TCPAddr).Port
-		l.Close()
-		s.listeners, s.ready.Ports = append(s.listeners, file), append(s.ready.Ports, port)
-		for _, v := range executor.Pairs(service.Variables(port)) {
-			s.plan.Env = append(s.plan.Env, hostText(v))
+		s.listeners, s.ready.Ports = append(s.listeners, file), append(s.ready.Ports, at)
+		address := fmt.Appendf(nil, "http://127.0.0.1:%d", at)
+		for _, name := range slices.Sorted(maps.Keys(service.Env)) {
+			value := bytes.ReplaceAll([]byte(service.Env[name]), []byte(guest.Address), address)
+			s.plan.Env = append(s.plan.Env, Text(name+"="+string(value)))
 		}
 	}
 	return nil
@@ -155,16 +157,16 @@ func (s *sandbox) start() error {
 		env[i] = string(v)
 	}
 	env = withHome(env, s.plan.User.UID)
-	path, err := executor.LookPath(s.plan.Command[0], env, s.plan.Dir)
+	path, err := guest.LookPath(s.plan.Command[0], env, s.plan.Dir)
 	if err != nil {
-		return executor.Unstartable(err)
+		return unstartable{err}
 	}
 	if err := s.openOutput(); err != nil {
 		return err
 	}
 	s.own = supervise.PeakBytes()
 	s.ready.Started = time.Now()
-	executor.OnThread(func() { s.pid, err = s.confined(path, env) })
+	guest.OnThread(func() { s.pid, err = s.confined(path, env) })
 	if err != nil {
 		return err
 	}
@@ -174,15 +176,17 @@ func (s *sandbox) start() error {
 
 // withHome adds HOME from the image's list of users if nothing sets it.
 func withHome(env []string, uid int) []string {
-	if slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, "HOME=") }) {
+	if slices.ContainsFunc(env, func(v string) bool { return bytes.HasPrefix([]byte(v), []byte("HOME=")) }) {
 		return env
 	}
-	home := "/"
-	found, err := user.ParsePasswdFileFilter("/etc/passwd", func(u user.User) bool { return u.Uid == uid && u.Home != "" })
-	if err == nil && len(found) > 0 {
-		home = found[0].Home
+	list, _ := os.ReadFile("/etc/passwd")
+	for line := range bytes.Lines(list) { // name:password:uid:gid:comment:home:shell
+		fields := bytes.Split(bytes.TrimSpace(line), []byte(":"))
+		if len(fields) > 5 && string(fields[2]) == strconv.Itoa(uid) && len(fields[5]) > 0 {
+			return append(env, "HOME="+string(fields[5]))
+		}
 	}
-	return append(env, "HOME="+home)
+	return append(env, "HOME=/")
 }
 
 // sigaction is the kernel's struct sigaction: the handler, the flags, the address to
@@ -197,14 +201,14 @@ var handler uint64
 func withstandSignals() error {
 	signal.Notify(make(chan os.Signal, 1))
 	var own sigaction
-	if err := sigactionCall(unix.SIGURG, nil, &own); err != nil {
+	if err := sigactionCall(syscall.SIGURG, nil, &own); err != nil {
 		return err
 	}
 	// Go leaves two signals to C libraries. The kernel drops them for a first process,
 	// except while its main thread blocks signals, as it does to start another thread.
 	// They get a handler, because the command would inherit it if they were ignored.
 	own[0] = handler
-	for _, sig := range []unix.Signal{32, 34} {
+	for _, sig := range []syscall.Signal{32, 34} {
 		if err := sigactionCall(sig, &own, nil); err != nil {
 			return err
 		}
@@ -213,7 +217,7 @@ func withstandSignals() error {
 	// and Go would end it. Ignoring them prevents that; a real fault still ends the
 	// process. Go resets them in the command.
 	ignore := sigaction{1} // SIG_IGN
-	for _, sig := range []unix.Signal{unix.SIGILL, unix.SIGTRAP, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGSYS} {
+	for _, sig := range []syscall.Signal{syscall.SIGILL, syscall.SIGTRAP, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGSTKFLT, syscall.SIGSYS} {
 		if err := sigactionCall(sig, &ignore, nil); err != nil {
 			return err
 		}
@@ -222,8 +226,8 @@ func withstandSignals() error {
 }
 
 // sigactionCall sets the action of a signal, or gets it.
-func sigactionCall(sig unix.Signal, set, get *sigaction) error {
-	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)), 8, 0, 0)
+func sigactionCall(sig syscall.Signal, set, get *sigaction) error {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)), 8, 0, 0)
 	if errno != 0 {
 		return os.NewSyscallError("rt_sigaction", errno)
 	}

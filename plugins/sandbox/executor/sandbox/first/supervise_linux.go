@@ -1,20 +1,16 @@
-package sandbox
+package first
 
 import (
-	"encoding/json"
+	"bytes"
 	"io"
-	"net"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 )
 
@@ -22,8 +18,6 @@ import (
 const (
 	sampleEvery = 100 * time.Millisecond
 	tellEvery   = 2 * time.Second
-	// tellPatience is the maximum wait for the owner.
-	tellPatience = 100 * time.Millisecond
 	// killEvery is the pause between two passes that kill what is left.
 	killEvery = 10 * time.Millisecond
 	// killPatience is the maximum wait for killed processes. After that, this process
@@ -36,15 +30,12 @@ type supervision struct {
 	pid          int
 	outFD, errFD uintptr
 	// output copies the output of a command that can be resumed.
-	output *executor.Output
+	output *guest.Output
 	pipe   *os.File
 	copied chan struct{}
 	// abandoned means that the command was killed because its owner died before others
 	// could find it. That is no end that they may be told of.
 	abandoned bool
-	// mu guards the owner. owners accepts the owners of a command that can be resumed.
-	mu     sync.Mutex
-	owners net.Listener
 	// tmpfs are the file systems in memory, whose files count as memory.
 	tmpfs []string
 	// viewed are the kernel's files that are replaced in the guest.
@@ -54,9 +45,9 @@ type supervision struct {
 	reaped supervise.Reaped
 	// held is the memory that the command held at the last measurement.
 	held, peak int64
-	stopped    executor.Reason // why the command was stopped, "" when it was not
+	stopped    supervise.Reason // why the command was stopped, "" when it was not
 	status     syscall.WaitStatus
-	report     report
+	report     Report
 }
 
 // openOutput chooses the destination of the command's streams: its owner, or a file if
@@ -67,16 +58,13 @@ func (s *sandbox) openOutput() error {
 		return nil
 	}
 	read, write, err := os.Pipe()
-	if err == nil {
-		s.owners, err = net.FileListener(os.NewFile(listenFD, "owners"))
-	}
 	if err != nil {
 		return err
 	}
 	s.pipe = write
 	s.outFD, s.errFD = write.Fd(), write.Fd()
-	s.output = executor.NewOutput(s.plan.Limits.LogBytes)
-	file := os.NewFile(outputFD, "output")
+	s.output = guest.NewOutput(s.plan.Limits.LogBytes)
+	file := os.NewFile(OutputFD, "output")
 	s.copied = make(chan struct{})
 	go func() {
 		defer close(s.copied)
@@ -97,7 +85,7 @@ func (s *sandbox) letGoOfStreams() {
 	}
 	defer null.Close()
 	for fd := range 3 {
-		_ = unix.Dup3(int(null.Fd()), fd, unix.O_CLOEXEC)
+		_ = syscall.Dup3(int(null.Fd()), fd, syscall.O_CLOEXEC)
 	}
 }
 
@@ -108,21 +96,19 @@ func (s *sandbox) supervise() {
 	if s.output != nil && !s.abandoned {
 		select {
 		case <-s.copied:
-		case <-time.After(outputDelay): // a process that does not die may still write
+		case <-time.After(OutputDelay): // a process that does not die may still write
 		}
 		s.report.Exit.LogDropped = s.output.Dropped()
-		if text, err := json.Marshal(s.report); err == nil {
-			end := os.NewFile(endFD, "end")
-			_, _ = end.Write(append(text, '\n'))
-			_ = end.Sync()
-		}
+		end := os.NewFile(EndFD, "end")
+		_, _ = end.Write(append(encode(nil, reflect.ValueOf(s.report)), '\n'))
+		_ = end.Sync()
 	}
-	s.tell(message{Report: &s.report})
+	_ = s.owner.send(message{Report: &s.report})
 }
 
 func (s *sandbox) watch() {
 	ends := s.reaped.Reap(s.pid)
-	s.status = syscall.WaitStatus(unix.SIGKILL) // unless its real end is seen
+	s.status = syscall.WaitStatus(syscall.SIGKILL) // unless its real end is seen
 	asked := s.follow()
 	var timeout, kill <-chan time.Time
 	if s.plan.Limits.Timeout > 0 {
@@ -153,9 +139,9 @@ func (s *sandbox) watch() {
 			case a.gone:
 				s.abandoned = since.IsZero()
 				startKilling()
-			case a.limit > 0:
+			case a.Limit > 0:
 				if s.stopped == "" && !s.report.Cancelled {
-					timeout = time.After(time.Until(s.ready.Started.Add(a.limit)))
+					timeout = time.After(time.Until(s.ready.Started.Add(a.Limit)))
 				}
 				continue
 			case !s.report.Cancelled:
@@ -164,7 +150,7 @@ func (s *sandbox) watch() {
 			s.report.Cancelled = true
 		case <-timeout:
 			if s.stopped == "" && !s.report.Cancelled {
-				s.stopped = executor.TimedOut
+				s.stopped = supervise.TimedOut
 				timeout = s.soften()
 				continue
 			}
@@ -172,7 +158,7 @@ func (s *sandbox) watch() {
 		case <-sample.C:
 			began := time.Now()
 			if s.sample() && !s.spare() && s.stopped == "" {
-				s.stopped = executor.OutOfMemory
+				s.stopped = supervise.OutOfMemory
 				startKilling()
 				continue
 			}
@@ -180,13 +166,13 @@ func (s *sandbox) watch() {
 		case <-tell.C:
 			s.refresh()
 			if s.plan.TellUse {
-				s.tell(message{Memory: s.held, CPU: int64(supervise.CPU(os.Getpid()))})
+				_ = s.owner.send(message{Memory: s.held, CPU: int64(supervise.CPU(os.Getpid()))})
 			}
 		case <-kill:
 			if time.Since(since) > killPatience {
 				return
 			}
-			_ = unix.Kill(-1, unix.SIGKILL) // everything but this process
+			_ = syscall.Kill(-1, syscall.SIGKILL) // everything but this process
 			kill = time.After(killEvery)
 		}
 	}
@@ -195,15 +181,8 @@ func (s *sandbox) watch() {
 // soften sends SIGTERM to all processes. The returned channel delivers the end of the
 // grace period.
 func (s *sandbox) soften() <-chan time.Time {
-	_ = unix.Kill(-1, unix.SIGTERM)
+	_ = syscall.Kill(-1, syscall.SIGTERM)
 	return time.After(s.plan.Limits.Grace)
-}
-
-// order is a request of the owner: to stop the command or, unless limit is 0, to replace
-// its time limit. gone means that the owner died and no other will come.
-type order struct {
-	gone  bool
-	limit time.Duration
 }
 
 // follow passes on the requests of the owner and of later owners.
@@ -212,13 +191,12 @@ func (s *sandbox) follow() <-chan order {
 	go func() {
 		kept := false
 		for {
-			m, files, err := s.current().receive()
-			closeAll(files)
-			kept = kept || m.Keep
+			o, ok := s.owner.receive()
+			kept = kept || o.Keep
 			switch {
-			case err == nil && (m.Cancel || m.Limit > 0):
-				orders <- order{limit: m.Limit}
-			case err != nil && !(s.plan.Resume && kept && s.another()):
+			case ok && (o.Cancel || o.Limit > 0):
+				orders <- o
+			case !ok && !(s.plan.Resume && kept && s.another()):
 				orders <- order{gone: true}
 				return
 			}
@@ -229,30 +207,11 @@ func (s *sandbox) follow() <-chan order {
 
 // another waits for the next owner.
 func (s *sandbox) another() bool {
-	next, err := s.owners.Accept()
-	if err != nil {
+	if !s.owner.replace() {
 		return false
 	}
-	s.mu.Lock()
-	s.owner.Close()
-	s.owner = conn{next.(*net.UnixConn)}
-	s.mu.Unlock()
-	s.tell(message{Ready: &s.ready}, s.descriptors()...)
+	_ = s.owner.send(message{Ready: &s.ready}, s.descriptors()...)
 	return true
-}
-
-func (s *sandbox) current() conn {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.owner
-}
-
-// tell sends a message to the owner, if there is one. It does not wait for an owner
-// that is stopped and does not read.
-func (s *sandbox) tell(m message, fds ...int) {
-	owner := s.current()
-	_ = owner.SetWriteDeadline(time.Now().Add(tellPatience))
-	_ = owner.send(m, fds...)
 }
 
 // others returns the processes in the sandbox other than the first, ended ones included.
@@ -287,19 +246,19 @@ func (s *sandbox) spare() bool {
 		return false
 	}
 	s.report.Exit.OOMKills++
-	_ = unix.Kill(worst, unix.SIGKILL)
+	_ = syscall.Kill(worst, syscall.SIGKILL)
 	return s.report.Exit.OOMKills < spareKills
 }
 
 // privateBytes is the memory of a process without mapped files.
 func privateBytes(pid int) int64 {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
-	fields := strings.Fields(string(text))
+	fields := bytes.Fields(text)
 	if err != nil || len(fields) < 3 {
 		return 0
 	}
-	resident, _ := strconv.ParseInt(fields[1], 10, 64)
-	shared, _ := strconv.ParseInt(fields[2], 10, 64)
+	resident, _ := strconv.ParseInt(string(fields[1]), 10, 64)
+	shared, _ := strconv.ParseInt(string(fields[2]), 10, 64)
 	return (resident - shared) * int64(os.Getpagesize())
 }
 
@@ -316,8 +275,8 @@ func (s *sandbox) memory() (total int64) {
 // files returns the size of the file systems in memory.
 func (s *sandbox) files() (total int64) {
 	for _, dir := range s.tmpfs {
-		var st unix.Statfs_t
-		if unix.Statfs(dir, &st) == nil {
+		var st syscall.Statfs_t
+		if syscall.Statfs(dir, &st) == nil {
 			total += int64(st.Blocks-st.Bfree) * st.Bsize
 		}
 	}
@@ -342,9 +301,8 @@ func (s *sandbox) exactMemory(fallback int64) int64 {
 func (s *sandbox) finish() {
 	exit := &s.report.Exit
 	exit.CPU, exit.PeakMemoryBytes = s.reaped.CPU(), s.reaped.Peak(s.peak, s.own)
-	var reason supervise.Reason
-	reason, exit.Code, exit.Signal = supervise.Ending(s.status, supervise.Reason(s.stopped))
-	if exit.Reason = executor.Reason(reason); s.stopped == "" {
-		exit.CountKills()
+	exit.Reason, exit.Code, exit.Signal = supervise.Ending(s.status, s.stopped)
+	if s.stopped == "" && exit.Signal == int(syscall.SIGKILL) && exit.OOMKills > 0 {
+		exit.Reason = supervise.OutOfMemory
 	}
 }

@@ -1,4 +1,4 @@
-package sandbox
+package first
 
 import (
 	"errors"
@@ -9,19 +9,18 @@ import (
 	"path"
 	"slices"
 	"strconv"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // world is the guest's file system under construction, in the mount namespace of the
 // first process.
 type world struct {
-	plan *plan
+	plan *Plan
 	// held names the mechanisms that were used for parts of it.
 	held map[string]string
 	// sources are the files and folders of the host to mount. They are opened before
 	// anything can hide them.
-	sources map[hostText]*os.File
+	sources map[Text]*os.File
 	// empty is an empty folder, which a view needs as its second layer.
 	empty *os.File
 	// viewed are the kernel's files that are replaced in the guest.
@@ -31,9 +30,9 @@ type world struct {
 }
 
 const (
-	plainFlags = unix.MS_NOSUID | unix.MS_NODEV
+	plainFlags = syscall.MS_NOSUID | syscall.MS_NODEV
 	// readOnly are the attributes of a mount that the guest can only read.
-	readOnly = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+	readOnly = attrReadOnly | attrNoSUID | attrNoDev
 	// baseBytes limits the files that are added to the image's: mount points, and texts
 	// that are mounted over the image's files.
 	baseBytes = 16 << 20
@@ -44,7 +43,7 @@ const (
 
 // make builds the world and moves this process into it.
 func (w *world) make() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("have mounts of its own: %w", err)
 	}
 	if err := w.openSources(); err != nil {
@@ -63,7 +62,7 @@ func (w *world) make() error {
 			return err
 		}
 	}
-	if err := errors.Join(old.Chdir(), unix.Unmount(".", unix.MNT_DETACH), unix.Chdir("/")); err != nil {
+	if err := errors.Join(old.Chdir(), syscall.Unmount(".", syscall.MNT_DETACH), syscall.Chdir("/")); err != nil {
 		return fmt.Errorf("leave the host's files: %w", err)
 	}
 	for _, f := range w.sources {
@@ -74,13 +73,13 @@ func (w *world) make() error {
 
 // openSources opens the sources of mounts on the host.
 func (w *world) openSources() error {
-	w.sources = map[hostText]*os.File{}
-	for _, name := range w.plan.sources() {
-		fd, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
+	w.sources = map[Text]*os.File{}
+	for _, name := range w.plan.Sources() {
+		fd, err := syscall.Open(name, openPathOnly|syscall.O_CLOEXEC, 0)
 		if err != nil {
 			return &os.PathError{Op: "open", Path: name, Err: err}
 		}
-		w.sources[hostText(name)] = os.NewFile(uintptr(fd), name)
+		w.sources[Text(name)] = os.NewFile(uintptr(fd), name)
 	}
 	return nil
 }
@@ -102,12 +101,12 @@ func (w *world) enter() error {
 			return err
 		}
 	}
-	folder, err := openPath(unix.AT_FDCWD, base)
+	folder, err := openPath(atFDCWD, base)
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
-	if w.empty, err = openPath(unix.AT_FDCWD, path.Join(base, "empty")); err != nil {
+	if w.empty, err = openPath(atFDCWD, path.Join(base, "empty")); err != nil {
 		return err
 	}
 	root := path.Join(base, "root")
@@ -115,13 +114,13 @@ func (w *world) enter() error {
 	// contain commas.
 	layers := "userxattr,lowerdir=" + name(w.sources[w.plan.Root]) + ",upperdir=" + name(folder) + "/upper,workdir=" + name(folder) + "/work"
 	w.held["root"] = "overlay"
-	if err := unix.Mount("overlay", root, "overlay", plainFlags, layers); err != nil {
+	if err := syscall.Mount("overlay", root, "overlay", plainFlags, layers); err != nil {
 		w.held["root"] = "binds"
 		if err := errors.Join(mountTmpfs(root, baseBytes, "mode=755", false), w.spread(w.sources[w.plan.Root], root)); err != nil {
 			return fmt.Errorf("mount the image: %w", err)
 		}
 	}
-	if err := errors.Join(unix.Chdir(root), unix.PivotRoot(".", "."), unix.Chdir("/")); err != nil {
+	if err := errors.Join(syscall.Chdir(root), syscall.PivotRoot(".", "."), syscall.Chdir("/")); err != nil {
 		return fmt.Errorf("enter the image: %w", err)
 	}
 	return nil
@@ -151,7 +150,7 @@ func (w *world) spread(from *os.File, to string) error {
 		if err != nil {
 			return err
 		}
-		f, err := openPath(unix.AT_FDCWD, source)
+		f, err := openPath(atFDCWD, source)
 		if err != nil {
 			return err
 		}
@@ -165,7 +164,7 @@ func (w *world) spread(from *os.File, to string) error {
 }
 
 func openPath(at int, name string) (*os.File, error) {
-	fd, err := unix.Openat(at, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	fd, err := syscall.Openat(at, name, openPathOnly|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
@@ -174,24 +173,24 @@ func openPath(at int, name string) (*os.File, error) {
 
 // bind mounts an open file or folder of the host.
 func bind(source *os.File, at string, attributes uint64) error {
-	if err := unix.Mount(name(source), at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+	if err := syscall.Mount(name(source), at, "", syscall.MS_BIND|syscall.MS_REC, ""); err != nil {
 		return &os.PathError{Op: "mount", Path: source.Name(), Err: err}
 	}
-	return protect(at, unix.AT_RECURSIVE, attributes)
+	return protect(at, atRecursive, attributes)
 }
 
-// protect sets attributes of a mount and, with unix.AT_RECURSIVE, of the mounts below
+// protect sets attributes of a mount and, with atRecursive, of the mounts below
 // it.
 func protect(at string, recursive uint, attributes uint64) error {
 	if attributes == 0 {
 		return nil
 	}
-	err := unix.MountSetattr(unix.AT_FDCWD, at, recursive, &unix.MountAttr{Attr_set: attributes})
-	if err == unix.ENOSYS { // before Linux 5.12: only this mount, with the attributes that it must keep
-		var st unix.Statfs_t
-		if err = unix.Statfs(at, &st); err == nil {
-			const kept = unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME
-			err = unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|uintptr(attributes)|uintptr(st.Flags)&kept, "")
+	err := mountSetattr(at, recursive, attributes)
+	if err == syscall.ENOSYS { // before Linux 5.12: only this mount, with the attributes that it must keep
+		var st syscall.Statfs_t
+		if err = syscall.Statfs(at, &st); err == nil {
+			const kept = syscall.MS_RDONLY | syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC | syscall.MS_NOATIME | syscall.MS_NODIRATIME
+			err = syscall.Mount("", at, "", syscall.MS_REMOUNT|syscall.MS_BIND|uintptr(attributes)|uintptr(st.Flags)&kept, "")
 		}
 	}
 	if err != nil {
@@ -203,9 +202,9 @@ func protect(at string, recursive uint, attributes uint64) error {
 func mountTmpfs(at string, size int64, options string, noExec bool) error {
 	flags := uintptr(plainFlags)
 	if noExec {
-		flags |= unix.MS_NOEXEC
+		flags |= syscall.MS_NOEXEC
 	}
-	if err := unix.Mount("tmpfs", at, "tmpfs", flags, options+",size="+strconv.FormatInt(size, 10)); err != nil {
+	if err := syscall.Mount("tmpfs", at, "tmpfs", flags, options+",size="+strconv.FormatInt(size, 10)); err != nil {
 		return &os.PathError{Op: "mount tmpfs", Path: at, Err: err}
 	}
 	return nil
@@ -218,7 +217,7 @@ func (w *world) links() error {
 		if err != nil {
 			return err
 		}
-		err = unix.Symlinkat(w.plan.Links[at], int(dir.Fd()), path.Base(at))
+		err = symlinkAt(w.plan.Links[at], dir, path.Base(at))
 		dir.Close()
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return &os.PathError{Op: "link", Path: at, Err: err}
@@ -241,9 +240,9 @@ func (w *world) settle() error {
 			continue
 		}
 		if info.IsDir() {
-			err = unix.Mount("tmpfs", at, "tmpfs", plainFlags|unix.MS_NOEXEC|unix.MS_RDONLY, "size=0,nr_inodes=1,mode=555")
+			err = syscall.Mount("tmpfs", at, "tmpfs", plainFlags|syscall.MS_NOEXEC|syscall.MS_RDONLY, "size=0,nr_inodes=1,mode=555")
 		} else {
-			err = unix.Mount("/dev/null", at, "", unix.MS_BIND, "")
+			err = syscall.Mount("/dev/null", at, "", syscall.MS_BIND, "")
 		}
 		if err != nil {
 			return &os.PathError{Op: "mask", Path: at, Err: err}
@@ -253,13 +252,13 @@ func (w *world) settle() error {
 		if _, err := os.Stat(at); err != nil {
 			continue
 		}
-		err := unix.Mount(at, at, "", unix.MS_BIND|unix.MS_REC, "")
+		err := syscall.Mount(at, at, "", syscall.MS_BIND|syscall.MS_REC, "")
 		if err == nil {
-			err = protect(at, unix.AT_RECURSIVE, readOnly|unix.MOUNT_ATTR_NOEXEC)
+			err = protect(at, atRecursive, readOnly|attrNoExec)
 		}
 		if err != nil {
 			return &os.PathError{Op: "protect", Path: at, Err: err}
 		}
 	}
-	return errors.Join(protect("/dev", 0, unix.MOUNT_ATTR_RDONLY), protect("/", 0, unix.MOUNT_ATTR_RDONLY))
+	return errors.Join(protect("/dev", 0, attrReadOnly), protect("/", 0, attrReadOnly))
 }
