@@ -125,6 +125,8 @@ type guard struct {
 	// time until which other ends are waited for.
 	ended *running
 	rest  time.Time
+	// looked is the time of the last look, which is one for all attempts.
+	looked time.Time
 }
 
 // watchedDisk is the disk of one attempt.
@@ -173,7 +175,12 @@ func (g *guard) enter(r *running, end context.CancelCauseFunc) {
 // watch watches the disk until ctx ends.
 func (g *guard) watch(ctx context.Context, r *running) {
 	for g.free != nil && progress.Sleep(ctx, spacePause) == nil {
-		g.look(r)
+		g.mu.Lock()
+		recent := time.Since(g.looked) < spacePause/2
+		g.mu.Unlock()
+		if !recent {
+			g.look(r)
+		}
 	}
 }
 
@@ -211,6 +218,7 @@ func (g *guard) blamed(r *running, ok bool) error {
 func (g *guard) look(r *running) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.looked = time.Now()
 	free, _ := g.space(r.dirs.root)
 	reserve, most := g.reserve()
 	if free >= reserve {

@@ -20,14 +20,22 @@ var MachineFiles = []string{
 	"/sys/devices/system/cpu/online", "/sys/devices/system/cpu/possible", "/sys/devices/system/cpu/present",
 }
 
+// Changes reports whether a command sees one of MachineFiles changed.
+func (m Machine) Changes(file string) bool {
+	if file == "/proc/meminfo" {
+		return m.MemoryBytes > 0
+	}
+	return len(m.CPUs) > 0
+}
+
 // Show returns the content that a command sees in one of MachineFiles. text is the real
 // content, and held is the memory in bytes that the command currently holds.
 func (m Machine) Show(file string, text []byte, held int64) []byte {
 	switch {
+	case !m.Changes(file):
+		return text
 	case file == "/proc/meminfo":
 		return m.memory(text, held)
-	case len(m.CPUs) == 0:
-		return text
 	case file == "/proc/cpuinfo":
 		return m.cpuInfo(text)
 	case file == "/proc/stat":
@@ -81,9 +89,6 @@ func (m Machine) stat(text []byte) []byte {
 
 // memory shows a machine with as much memory as the guest may use, and without swap.
 func (m Machine) memory(text []byte, held int64) (out []byte) {
-	if m.MemoryBytes == 0 {
-		return text
-	}
 	for line := range bytes.Lines(text) {
 		label, rest, _ := bytes.Cut(line, []byte(":"))
 		value, unit, _ := bytes.Cut(bytes.TrimSpace(rest), []byte(" "))

@@ -98,8 +98,8 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	}
 	pid := super.cmd.Process.Pid
 	stop := spec.ReportUse(func() (executor.Use, bool) {
-		held := supervise.Memory(pid, spec.Limits.MemoryBytes)
-		return executor.Use{MemoryBytes: held, CPU: supervise.CPU(pid)}, held > 0
+		held, cpu := supervise.Use(pid, spec.Limits.MemoryBytes)
+		return executor.Use{MemoryBytes: held, CPU: cpu}, held > 0
 	})
 	rep, free, err := super.converse(ctx, order, streams)
 	stop()

@@ -85,7 +85,7 @@ func start(self string) (*supervisor, error) {
 	}
 	defer theirs.Close()
 	cmd := exec.Command(self, supervise.Command)
-	cmd.Env = []string{supervise.Variable + "=1"}
+	cmd.Env = []string{supervise.Variable + "=1", "GOMAXPROCS=1"}
 	cmd.ExtraFiles = []*os.File{supervise.FD - 3: theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

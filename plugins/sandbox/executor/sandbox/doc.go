@@ -13,7 +13,7 @@
 //
 // # How it runs
 //
-// mleflow starts itself again as the first process (see Init) in user, mount, process,
+// mleflow starts itself again as the first process (see package first) in user, mount, process,
 // network, IPC, UTS and cgroup namespaces. The first process builds the guest's world
 // from inside. It opens the sources of the mounts. It mounts the image below a layer in
 // memory or, if users may not mount overlays, the image's entries one by one. It then

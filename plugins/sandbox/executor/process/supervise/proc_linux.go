@@ -36,8 +36,9 @@ func Living(root int) (pids []int) {
 
 // Memory returns the memory of a process's descendants in bytes, 0 if there are none.
 // Shared memory counts once per process, unless the sum would exceed the limit.
-func Memory(root int, limit int64) (total int64) {
-	procs := listed(root)
+func Memory(root int, limit int64) int64 { return memoryOf(listed(root), limit) }
+
+func memoryOf(procs []proc, limit int64) (total int64) {
 	for _, p := range procs {
 		total += p.resident
 	}
@@ -52,15 +53,23 @@ const tick = 10 * time.Millisecond
 
 // CPU returns the processor time of a process's descendants, with that of those that
 // have ended and were waited for.
-func CPU(root int) time.Duration {
+func CPU(root int) time.Duration { return timeOf(root, listed(root)) }
+
+func timeOf(root int, procs []proc) time.Duration {
 	var ticks int64
 	if p, ok := readProc(root); ok {
 		ticks = p.reaped
 	}
-	for _, p := range listed(root) {
+	for _, p := range procs {
 		ticks += p.own + p.reaped
 	}
 	return time.Duration(ticks) * tick
+}
+
+// Use returns Memory and CPU of one moment.
+func Use(root int, limit int64) (memory int64, cpu time.Duration) {
+	procs := listed(root)
+	return memoryOf(procs, limit), timeOf(root, procs)
 }
 
 // livingBelow returns the descendants of a process that have not ended.

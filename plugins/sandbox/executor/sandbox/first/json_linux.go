@@ -56,7 +56,10 @@ func (d *decoder) value(v reflect.Value) error {
 	}
 	word := string(d.text[:end])
 	d.text = d.text[end:]
-	if !v.IsValid() || word == "null" {
+	switch {
+	case word == "":
+		return errPlan
+	case !v.IsValid() || word == "null":
 		return nil
 	}
 	switch v.Kind() {
@@ -73,8 +76,12 @@ func (d *decoder) value(v reflect.Value) error {
 
 func (d *decoder) object(v reflect.Value) error {
 	d.next('{')
-	if v.IsValid() && v.Kind() == reflect.Map {
+	isMap := v.IsValid() && v.Kind() == reflect.Map
+	switch {
+	case isMap:
 		v.Set(reflect.MakeMap(v.Type()))
+	case v.IsValid() && v.Kind() != reflect.Struct:
+		return fmt.Errorf("%w: an object for a %v", errPlan, v.Type())
 	}
 	for !d.next('}') {
 		name, err := d.string()
@@ -83,18 +90,15 @@ func (d *decoder) object(v reflect.Value) error {
 		}
 		var field reflect.Value
 		switch {
-		case !v.IsValid():
-		case v.Kind() == reflect.Struct:
-			field = v.FieldByNameFunc(func(own string) bool { return bytes.EqualFold([]byte(own), []byte(name)) })
-		case v.Kind() == reflect.Map:
+		case isMap:
 			field = reflect.New(v.Type().Elem()).Elem()
-		default:
-			return fmt.Errorf("%w: an object for a %v", errPlan, v.Type())
+		case v.IsValid():
+			field = v.FieldByNameFunc(func(own string) bool { return bytes.EqualFold([]byte(own), []byte(name)) })
 		}
 		if err := d.value(field); err != nil {
 			return err
 		}
-		if v.IsValid() && v.Kind() == reflect.Map {
+		if isMap {
 			v.SetMapIndex(reflect.ValueOf(name), field)
 		}
 		d.next(',')

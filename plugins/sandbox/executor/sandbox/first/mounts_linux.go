@@ -191,11 +191,14 @@ func (w *world) mountAt(source *os.File, guest string, attributes uint64) error 
 // sees in its place.
 type view struct{ source, shown *os.File }
 
-// machine mounts the views. A file that the kernel does not have does not exist in the
-// guest either.
+// machine mounts the views of files that the guest must see changed. A file that the kernel
+// does not have does not exist in the guest either.
 func (w *world) machine() error {
 	w.viewed = map[string]view{}
 	for _, name := range guest.MachineFiles {
+		if !w.plan.View.Changes(name) {
+			continue
+		}
 		source, err := os.Open(name)
 		if err != nil {
 			continue

@@ -28,7 +28,7 @@ const (
 )
 
 // OutputDelay is the maximum wait for output after all processes have ended.
-const OutputDelay = 2 * time.Second
+const OutputDelay = 10 * time.Second
 
 // Plan is the plan for the first process.
 type Plan struct {
