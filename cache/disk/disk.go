@@ -148,6 +148,9 @@ func (c *Cache) open() error {
 // Dir returns the cache folder.
 func (c *Cache) Dir() string { return c.dir }
 
+// ObjectFile returns the path of the file of a blob, which need not exist.
+func (c *Cache) ObjectFile(id digest.ContentID) string { return c.objectPath(id, false) }
+
 // ReadOnly reports whether the cache cannot be written to.
 func (c *Cache) ReadOnly() bool { return c.readOnly }
 

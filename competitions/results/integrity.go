@@ -76,8 +76,22 @@ func (a *Attempt) unobserved() (list []string) {
 	return list
 }
 
-// Text is the label with the rules behind it, as in "suspect: probing".
-func (i Integrity) Text() string {
+// Lines are the evidence and what nobody looked at, one a line.
+func (i Integrity) Lines() []string {
+	return append(lists.Of(i.Evidence, func(f evidence.Finding) string {
+		place := f.File
+		if f.Line > 0 {
+			place += fmt.Sprintf(":%d", f.Line)
+		}
+		return fmt.Sprintf("%s (%s, %s): %s", f.Rule, f.Severity, place, f.Explanation)
+	}), lists.Of(i.Unknown, func(why string) string { return "unknown: " + why })...)
+}
+
+// Text is the label with the rules behind it, as in "suspect: probing"; "" of nil.
+func (i *Integrity) Text() string {
+	if i == nil {
+		return ""
+	}
 	rules := lists.Of(lists.Where(i.Evidence, func(f evidence.Finding) bool { return f.Severity == evidence.Warning }), func(f evidence.Finding) string { return f.Rule })
 	if rules = unique(rules); len(rules) > 0 {
 		return string(i.Label) + ": " + strings.Join(rules, ", ")

@@ -90,6 +90,9 @@ type Deps struct {
 	// before the agent starts. They exist until close is called. If it is nil, nothing
 	// is tried.
 	Forbidden func(context.Context) (targets *breach.Targets, close func() error, err error)
+	// Thief, if set, is what this program looks for in the agent's place, in a sandbox like
+	// the agent's.
+	Thief *breach.Targets
 	// Repository has the texts of tasks; nil is the reference's.
 	Repository *competitions.Repository
 	// Packages provides the packages of metrics that are Python programs; nil refuses them.

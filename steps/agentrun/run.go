@@ -210,7 +210,13 @@ func (r *running) execute(ctx, steered context.Context, secrets map[string]strin
 		return &finished{running: r, printed: ref}, err
 	}
 	masked := secret.NewWriter(io.MultiWriter(printed, r.env.Log, &r.lastOutput), r.mask)
-	exit, err := r.watched(steered, r.spec(secrets), masked)
+	spec := r.spec(secrets)
+	if r.deps.Thief != nil {
+		if err := r.attack(&spec); err != nil {
+			return nil, err
+		}
+	}
+	exit, err := r.watched(steered, spec, masked)
 	r.makeSpace()
 	if err := errors.Join(err, masked.Flush(), r.notStarted(exit)); err != nil {
 		if !errors.Is(context.Cause(steered), step.ErrCancelled) {

@@ -237,22 +237,19 @@ func (a *attempt) remedy() string {
 // look runs that program in a sandbox like the agent's: with the same root, mounts,
 // user, devices and network, and with the agent's environment without its secrets.
 func (r *running) look(ctx context.Context, targets *breach.Targets) (found []string, err error) {
-	self, err := r.self()
-	if err != nil {
-		return nil, err
-	}
 	asked, err := json.Marshal(targets)
 	if err != nil {
 		return nil, err
 	}
-	mount := executor.Mount{Host: self, Guest: lookGuest, ReadOnly: true}
 	spec := r.spec(nil)
+	if err := r.inPlace(&spec, breach.Command); err != nil {
+		return nil, err
+	}
 	spec.ID += " look"
-	spec.Command, spec.Dir, spec.ImageDir = []string{r.runtime.Path(mount), breach.Command}, "/", false
+	spec.Dir, spec.ImageDir = "/", false
 	for i := range spec.Mounts {
 		spec.Mounts[i].CopyUp = false // the agent's own start copies
 	}
-	spec.Mounts = append(spec.Mounts, mount)
 	spec.Services, spec.OnStart, spec.OnFreezer, spec.OnUse, spec.Resume = nil, nil, nil, nil, false
 	spec.Limits.Timeout = lookTime
 	var answer, log bytes.Buffer
@@ -268,4 +265,26 @@ func (r *running) look(ctx context.Context, targets *breach.Targets) (found []st
 		return nil, fmt.Errorf("the program that looks for breaches answered %.200q: %w", answer.String(), err)
 	}
 	return found, nil
+}
+
+// inPlace makes a specification one of this program with a hidden sub-command, in place of
+// the agent's.
+func (r *running) inPlace(spec *executor.Spec, command string) error {
+	self, err := r.self()
+	if err != nil {
+		return err
+	}
+	mount := executor.Mount{Host: self, Guest: lookGuest, ReadOnly: true}
+	spec.Command, spec.Mounts = []string{r.runtime.Path(mount), command}, append(spec.Mounts, mount)
+	return nil
+}
+
+// attack makes a specification one of a thief.
+func (r *running) attack(spec *executor.Spec) error {
+	text, err := json.Marshal(r.deps.Thief)
+	if err != nil {
+		return err
+	}
+	spec.Env[breach.TargetsVariable] = string(text)
+	return r.inPlace(spec, breach.ThiefCommand)
 }

@@ -46,7 +46,7 @@ func Kind(catalog *competitions.Catalog, pools *modelblock.Pools) step.Kind {
 	args := arguments{Version: "v1", File: "submission.csv", Rules: []string{}, Judge: &judgeArgs{Profile: judge.DefaultProfile, Limit: "200KiB"}}
 	return step.Kind{
 		Name:    conditions.CheckKind,
-		Version: "5",
+		Version: "6",
 		Doc:     "Looks through an attempt's code, conversations and records for what readers should see, such as imports of the grader or predictions by hand. It finds evidence with file and line, never a verdict; no score depends on it.",
 		Args:    step.Attrs(args, nil),
 		Blocks:  step.Blocks(args, step.OneOf{"profile": judge.Profiles()}),

@@ -31,6 +31,12 @@ type Machine struct {
 	Resolver string
 }
 
+// Descriptions of addresses.
+const (
+	aMetadata   = "a metadata service"
+	aNameServer = "a name server"
+)
+
 // metadata lists the addresses at which clouds serve credentials.
 var metadata = []string{
 	"169.254.169.254:80", "[fd00:ec2::254]:80", // AWS, Azure, Google Cloud and most others
@@ -102,7 +108,7 @@ func (t *Targets) add(what, network, address string, open bool) {
 
 func (t *Targets) addresses(ctx context.Context, m Machine, env map[string]string) {
 	for _, a := range metadata {
-		t.add("a metadata service", "tcp", a, true)
+		t.add(aMetadata, "tcp", a, true)
 	}
 	if host := env["KUBERNETES_SERVICE_HOST"]; host != "" {
 		port := cmp.Or(env["KUBERNETES_SERVICE_PORT"], "443")
@@ -112,8 +118,8 @@ func (t *Targets) addresses(ctx context.Context, m Machine, env map[string]strin
 		t.resolved(ctx, "an address of "+Variable, a, true)
 	}
 	for _, server := range nameServers(m.Resolver) {
-		t.add("a name server", "udp", net.JoinHostPort(server, "53"), false)
-		t.add("a name server", "tcp", net.JoinHostPort(server, "53"), false)
+		t.add(aNameServer, "udp", net.JoinHostPort(server, "53"), false)
+		t.add(aNameServer, "tcp", net.JoinHostPort(server, "53"), false)
 	}
 	if m.Remote != "" {
 		t.resolved(ctx, "the remote cache", m.Remote, false)
@@ -162,7 +168,7 @@ func (t *Targets) files(env map[string]string) {
 	}
 	for _, path := range paths {
 		if content, err := readStart(path); err == nil && len(content) > 0 {
-			t.Files = append(t.Files, File{[]byte(path), t.hash(content)})
+			t.Files = append(t.Files, File{Path: []byte(path), Hash: t.hash(content)})
 		}
 	}
 }
@@ -191,7 +197,7 @@ func (t *Targets) netTrap(string) (remove func() error, err error) {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	hosts := []string{"127.0.0.1"}
+	hosts := []string{"127.0.0.1", "::1"}
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
 		if n, ok := a.(*net.IPNet); ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() {
@@ -237,7 +243,7 @@ func (t *Targets) fileTrap(dir string) (remove func() error, err error) {
 	}
 	defer f.Close()
 	content := []byte(rand.Text())
-	t.Files = append(t.Files, File{[]byte(f.Name()), t.hash(content)})
+	t.Files = append(t.Files, File{Path: []byte(f.Name()), Hash: t.hash(content)})
 	_, err = f.Write(content)
 	return func() error { return os.Remove(f.Name()) }, errors.Join(err, f.Chmod(0o644))
 }

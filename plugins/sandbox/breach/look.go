@@ -52,7 +52,7 @@ func Look(t *Targets) (found []string) {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			if a.reach() {
+			if a.reach() == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				found = append(found, fmt.Sprintf("%s (%s %s)", a.What, a.Network, a.Address))
@@ -66,22 +66,22 @@ func Look(t *Targets) (found []string) {
 	return slices.Compact(found)
 }
 
-// reach reports whether a server answers at the address.
-func (a Address) reach() bool {
+// reach returns nil if a server answers at the address.
+func (a Address) reach() error {
 	c, err := net.DialTimeout(a.Network, a.Address, patience)
 	if err != nil {
-		return false
+		return err
 	}
 	defer c.Close()
 	if a.Network != "udp" {
-		return true
+		return nil
 	}
 	_ = c.SetDeadline(time.Now().Add(patience))
 	if _, err := c.Write(question); err != nil {
-		return false
+		return err
 	}
-	n, err := c.Read(make([]byte, 512))
-	return err == nil && n > 0
+	_, err = c.Read(make([]byte, 512))
+	return err
 }
 
 // question is a DNS query for the address of localhost.
@@ -93,7 +93,7 @@ func (t *Targets) readable() (found []string) {
 	roots := append([]string{""}, inProcesses("root")...)
 	for _, f := range t.Files {
 		for _, root := range roots {
-			if content, err := readStart(filepath.Join(root, string(f.Path))); err == nil && t.hash(content) == f.Hash {
+			if t.has(filepath.Join(root, string(f.Path)), f) == nil {
 				found = append(found, "the file "+string(f.Path))
 			}
 		}
@@ -137,6 +137,18 @@ type Targets struct {
 	Variables map[string]string `json:"variables"`
 	// Key is the key of the hashes.
 	Key []byte `json:"key"`
+
+	// What follows is for a thief only. Words maps hashes of words to what they are. Folders
+	// are folders by the kind of their files. Sockets are files of the machine's sockets, and
+	// Server is the address of a server of the machine that answers HTTP.
+	Words   map[string]string   `json:"words,omitempty"`
+	Folders map[string][]string `json:"folders,omitempty"`
+	Sockets []string            `json:"sockets,omitempty"`
+	Server  string              `json:"server,omitempty"`
+	// Mark is an argument of a process of the machine.
+	Mark string `json:"mark,omitempty"`
+	// Right is a submission with the right answers, if they have the form of one.
+	Right []byte `json:"right,omitempty"`
 }
 
 // Address is an address to connect to.
@@ -155,6 +167,9 @@ type Address struct {
 type File struct {
 	Path []byte `json:"path"` // need not be UTF-8
 	Hash string `json:"hash"`
+	// Kind and Size are for a thief only.
+	Kind string `json:"kind,omitempty"`
+	Size int64  `json:"size,omitempty"`
 }
 
 // Len is the number of targets.

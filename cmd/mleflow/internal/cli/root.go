@@ -193,9 +193,9 @@ func main(ctx context.Context, a *app.App, args []string) (status int) {
 	return app.ExitStatus(fmt.Errorf("%w: %w", context.Cause(ctx), context.Canceled))
 }
 
-// lookForBreaches tries what standard input lists, from inside a sandbox.
-func lookForBreaches() int {
-	if err := breach.Main(os.Stdin, os.Stdout); err != nil {
+// inside runs what looks around in a sandbox.
+func inside(err error) int {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -211,6 +211,7 @@ var hidden = map[string]func(args []string) int{
 	containerd.LogCommand:  containerd.Log,
 	containerd.LookCommand: containerd.Look,
 	notify.Command:         notify.Main,
-	breach.Command:         func([]string) int { return lookForBreaches() },
+	breach.Command:         func([]string) int { return inside(breach.Main(os.Stdin, os.Stdout)) },
+	breach.ThiefCommand:    func(args []string) int { return inside(breach.Thief(args)) },
 	confined.Command:       func([]string) int { return confined.Serve(competitions.Shipped, metric.All()) },
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"io"
 	"os"
 	"path/filepath"
@@ -47,6 +48,8 @@ type App struct {
 	Through string
 	// Fork is the checkpoint from which the attempt of the command begins; "" is none.
 	Fork string
+	// Thief is what this program looks for in place of agents; nil runs agents.
+	Thief *breach.Targets
 }
 
 // NewApp returns an app on the given terminal.

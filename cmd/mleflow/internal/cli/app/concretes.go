@@ -74,6 +74,7 @@ func (a *App) Concretes() (*Parts, error) {
 			Runtimes:  runtimes,
 			Auto:      auto,
 			Fork:      a.Fork,
+			Thief:     a.Thief,
 			Self:      self,
 			Forbidden: forbidden,
 			Leavable:  &a.Interrupts.attempts,
@@ -171,7 +172,7 @@ func (s *Store) Machine() (m machine.Machine, err error) {
 // It is nil where mleflow is neither a worker nor in a container: then the
 // network around it is the person's own.
 func (a *App) forbidden(m machine.Machine) (func(context.Context) (*breach.Targets, func() error, error), error) {
-	if !a.IsWorker && !m.InContainer() {
+	if a.Thief != nil || !a.IsWorker && !m.InContainer() {
 		return nil, nil
 	}
 	loc, err := a.RemoteLocation("")

@@ -30,7 +30,8 @@ import (
 // NewDoctor returns the command doctor.
 func NewDoctor(a *app.App) *cobra.Command {
 	var what, shared string
-	var try, clean bool
+	var try, clean, thief bool
+	var competition string
 	var on app.ClusterFlags
 	var in app.InputFlags
 	cmd := a.Command("doctor [FILE.hcl]", "Check what this machine can run, and say how to get what is missing", app.OneFile,
@@ -40,6 +41,16 @@ func NewDoctor(a *app.App) *cobra.Command {
 			}
 			if clean && shared == "" {
 				return app.Usagef("--clean removes what --shared DIR left: write that, too")
+			}
+			if thief {
+				list, err := attack(cmd.Context(), a, args, in, competition)
+				if err != nil {
+					return err
+				}
+				return showAttacks(a.Terminal, list)
+			}
+			if competition != "" {
+				return app.Usagef("-c names the data of an attack: write --attack, too")
 			}
 			m, err := a.Machine()
 			if err != nil {
@@ -72,7 +83,10 @@ func NewDoctor(a *app.App) *cobra.Command {
 	cmd.Flags().BoolVar(&try, "try", false, "run a real job also where the cluster file is in a Git repository")
 	cmd.Flags().StringVar(&shared, "shared", "", "check a folder `DIR` that users of a group share, and leave a trace for the next user to check")
 	cmd.Flags().BoolVar(&clean, "clean", false, "with --shared, remove the traces")
+	cmd.Flags().BoolVar(&thief, "attack", false, "run a thief in place of agents, and say what it reached")
+	cmd.Flags().StringVarP(&competition, "competition", "c", "", "with --attack, the data of the competition `ID` (default demo-digits)")
 	cmd.Flags().StringVar(&what, "print", "", "print what a container around mleflow needs: `seccomp or pod`")
+	cmd.MarkFlagsMutuallyExclusive("attack", "on", "shared", "print")
 	return cmd
 }
 
@@ -131,11 +145,13 @@ type FoundJSON struct {
 	OK      bool            `json:"ok"`
 	Verdict string          `json:"verdict"`
 	Checks  []machine.Check `json:"checks"`
+	// Attacks are what --attack tried.
+	Attacks []Attack `json:"attacks,omitempty"`
 }
 
 func showChecks(t *app.Terminal, checks []machine.Check) error {
 	verdict, fit := machine.Verdict(checks)
-	return app.Failing(t.Show(FoundJSON{fit, verdict, checks}, func() {
+	return app.Failing(t.Show(FoundJSON{OK: fit, Verdict: verdict, Checks: checks}, func() {
 		writeChecks(t, checks)
 		fmt.Fprintf(t.Stdout, "\nVerdict: %s\n", verdict)
 	}), !fit)

@@ -78,7 +78,7 @@ func gradedBy(ctx context.Context, a *app.App, name string) ([]*results.Attempt,
 	if err != nil {
 		return nil, fmt.Errorf("there is no file %s, and no such run: %w", name, err)
 	}
-	list, _, errList := runRecords(ctx, a, past)
+	list, _, errList := RunRecords(ctx, a, past)
 	sum, err := past.Summary()
 	if err := cmp.Or(errList, err); err != nil {
 		return nil, err
@@ -266,7 +266,7 @@ func RecordsOf(ctx context.Context, a *app.App, arg string) ([]*results.Attempt,
 		if err != nil {
 			return nil, err
 		}
-		records, left, err := runRecords(ctx, a, past)
+		records, left, err := RunRecords(ctx, a, past)
 		TellLeft(a, left)
 		return records, err
 	}
@@ -320,7 +320,9 @@ func bundleRecords(ctx context.Context, a *app.App, path string, catalog *compet
 	return records, err
 }
 
-func runRecords(ctx context.Context, a *app.App, past *history.Past) (records []*results.Attempt, left []attempts.Left, err error) {
+// RunRecords reads the attempts of a run from the records of the cache, and lists the steps
+// that have no row.
+func RunRecords(ctx context.Context, a *app.App, past *history.Past) (records []*results.Attempt, left []attempts.Left, err error) {
 	catalog, err := a.CatalogOf(past)
 	if err != nil {
 		return nil, nil, err

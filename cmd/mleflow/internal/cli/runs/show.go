@@ -25,13 +25,16 @@ import (
 
 // NewShow returns the command show.
 func NewShow(a *app.App) *cobra.Command {
-	var disclosure, markdown, full, hours bool
+	var disclosure, markdown, full, hours, integrity bool
 	cmd := a.RunCommand("show [RUN]", "Show what a run did", app.Takes(0, 1), func(cmd *cobra.Command, past *history.Past, _ []string) error {
 		if markdown && (a.JSON || !disclosure) {
 			return app.Usagef("--markdown goes with --disclosure and cannot be combined with --json")
 		}
 		if disclosure {
 			return proof.Disclose(cmd.Context(), a, past, markdown)
+		}
+		if integrity {
+			return showIntegrity(cmd.Context(), a, past)
 		}
 		if a.JSON {
 			out, err := Shown(a.Store, past)
@@ -63,9 +66,40 @@ func NewShow(a *app.App) *cobra.Command {
 	})
 	cmd.Flags().BoolVar(&full, "full", false, "print all tables of leaderboards")
 	cmd.Flags().BoolVar(&hours, "hours", false, "print where the time of the attempts went")
+	cmd.Flags().BoolVar(&integrity, "integrity", false, "print the integrity of the attempts with its evidence")
 	cmd.Flags().BoolVar(&disclosure, "disclosure", false, "print the attempts' conditions")
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "with --disclosure, print Markdown")
 	return cmd
+}
+
+// showIntegrity prints the labels of a run's attempts and the evidence, from the cache's
+// records.
+func showIntegrity(ctx context.Context, a *app.App, past *history.Past) error {
+	list, left, err := leaderboard.RunRecords(ctx, a, past)
+	if err != nil {
+		return err
+	}
+	leaderboard.TellLeft(a, left)
+	out := AttemptsJSON{Attempts: []AttemptEntry{}}
+	names := attempts.Names(list)
+	for i, one := range list {
+		out.Attempts = append(out.Attempts, entryOf(one, names[i], &history.Summary{}))
+	}
+	return a.Show(out, func() {
+		if len(list) == 0 {
+			fmt.Fprintln(a.Stdout, "The run has no attempts.")
+		}
+		for _, e := range out.Attempts {
+			if e.Integrity == nil {
+				continue
+			}
+			style, label := a.OutStyle(), e.Integrity.Text()
+			fmt.Fprintf(a.Stdout, "%s  %s\n", view.OneLine(e.Name), view.Either(e.Integrity.Label.Failing(), style.Bad(label), label))
+			for _, line := range e.Integrity.Lines() {
+				fmt.Fprintf(a.Stdout, "  %s\n", view.OneLine(line))
+			}
+		}
+	})
 }
 
 // Shown is a run as show --json has it.

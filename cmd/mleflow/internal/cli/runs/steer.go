@@ -143,7 +143,11 @@ func showAttempts(a *app.App, entries []AttemptEntry) {
 		fmt.Fprintln(a.Stdout, "The run has no attempts.")
 		return
 	}
-	t := view.NewTable("Attempt", "State", ">Time", "Submission", ">Score", "Medal", "Node")
+	columns := []string{"Attempt", "State", ">Time", "Submission", ">Score", "Medal", "Node"}
+	if slices.ContainsFunc(entries, func(e AttemptEntry) bool { return e.Integrity != nil }) {
+		columns = append(columns, "Integrity")
+	}
+	t := view.NewTable(columns...)
 	var below []string
 	for _, e := range entries {
 		state, spent, score := e.Ended, "", ""
@@ -159,7 +163,7 @@ func showAttempts(a *app.App, entries []AttemptEntry) {
 		if e.Exact != nil {
 			score = strconv.FormatFloat(*e.Exact, 'f', 5, 64)
 		}
-		t.Row(e.Name, state, spent, string(e.Submission), score, e.Medal, e.Node)
+		t.Row(e.Name, state, spent, string(e.Submission), score, e.Medal, e.Node, e.Integrity.Text())
 		if e.Reason != "" {
 			below = append(below, view.OneLine(e.Name)+": "+view.OneLine(e.Reason))
 		}

@@ -149,7 +149,7 @@ func printed() map[string][]any {
 		"runs remove":      {runs.RemovalJSON{}},
 		"runs set":         {runs.AnswersJSON{}},
 		"serve token":      {serve.TokenJSON{}},
-		"show":             {runs.RunJSON{}, bundle.Disclosure{}},
+		"show":             {runs.RunJSON{}, bundle.Disclosure{}, runs.AttemptsJSON{}},
 		"wait":             {runs.WaitedJSON{}},
 		"runs continue":    append(events, pipeline.DetachedJSON{}),
 		"validate": {struct {

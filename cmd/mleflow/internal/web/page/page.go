@@ -23,6 +23,8 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
+	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/history"
 )
@@ -293,6 +295,16 @@ type Cell struct {
 	Mean bool
 	// Pill and Medal say how the text is drawn. Outside is a link to another site.
 	Pill, Medal, Outside bool
+}
+
+// Integrity is the badge of an attempt that has ended, with the label and its rules.
+func Integrity(a *results.Attempt) Cell {
+	if a.Made.Outcome == "" {
+		return Cell{}
+	}
+	i := a.Integrity()
+	classes := map[grading.Integrity]string{grading.Clean: "good", grading.Suspect: "warn", grading.Tampered: "bad"}
+	return Cell{Text: i.Text(), Class: cmp.Or(classes[i.Label], "unknown"), Pill: true}
 }
 
 // Nothing is the cell of a number that is not known.

@@ -97,6 +97,7 @@ func (s *Site) results(caption, up string, rows []*Row, agents, competitions boo
 		texts(">Percentile", (*Row).percentile), cells("Checked", (*Row).checked), texts("Ended", func(r *Row) string { return cmp.Or(string(r.Made.Outcome), "–") }),
 		texts(">Time", func(r *Row) string { return took(r.Made.WallSeconds) }), texts(">Tokens", func(r *Row) string { return amount(r.Made.Usage.Tokens()) }),
 		texts(">Cost, USD", func(r *Row) string { return costOf(r.Made.Usage) }), cells("Tries", func(r *Row) cell { return r.tried().cell() }))
+	columns = append(columns, cells("Integrity", func(r *Row) cell { return page.Integrity(r.Attempt) }))
 	if checked(rows) {
 		columns = append(columns, cells("Rule checks", func(r *Row) cell { return foundIn(r.Check) }))
 	}
@@ -276,6 +277,9 @@ func (s *Site) agentSection(t *Table, a *Agent) section {
 		sec.Grids = append(sec.Grids, a.figures())
 	}
 	sec.Grids = append(sec.Grids, disclosed(a), s.results("Attempts", "../", a.rows, false, true))
+	if lines := evidenceOf(a.rows); len(lines) > 0 {
+		sec.Grids = append(sec.Grids, page.NewGrid("Evidence of integrity", lines, indexed("Attempt", 0), indexed("Evidence", 1)))
+	}
 	for _, c := range s.competitions() {
 		rows := slices.DeleteFunc(slices.Clone(a.rows), func(r *Row) bool { return r.Competition() != c.id })
 		if p := curves("Score over time: "+c.title, c.people, rows, func(r *Row) string { return "seed " + r.Seed }); p.Plot != "" {
@@ -283,6 +287,16 @@ func (s *Site) agentSection(t *Table, a *Agent) section {
 		}
 	}
 	return sec
+}
+
+// evidenceOf lists what was observed of attempts besides their labels.
+func evidenceOf(rows []*Row) (lines [][]string) {
+	for _, r := range rows {
+		for _, line := range r.Integrity().Lines() {
+			lines = append(lines, []string{r.Competition() + " " + r.Seed, line})
+		}
+	}
+	return lines
 }
 
 // disclosed describes an agent and its resources by its bundles' account.

@@ -60,6 +60,7 @@ func (t *attemptTable) columns(sofar func(*results.Attempt) string) []page.Colum
 		{Key: "isolation", Title: "Isolation", Kind: page.Badges, Of: func(a *results.Attempt) cell {
 			return isolationCell(conditions.Described(a.Report.Conditions)).If(len(a.Report.Conditions) > 0)
 		}},
+		{Key: "integrity", Title: "Integrity", Kind: page.Badges, Of: page.Integrity},
 		{Key: "class", Title: "Class", Text: t.classes.letter},
 		{Key: "run", Title: "Run", Of: func(a *results.Attempt) cell {
 			return cell{Text: history.Nickname(a.RunID), Link: runAddress(a.RunID)}.If(t.newest != nil)

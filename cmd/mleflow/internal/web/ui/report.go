@@ -121,6 +121,8 @@ type reportCompetition struct {
 // finish.
 type scoreRow struct {
 	Agent, Seed, Isolation, Score, Medal, Rank, Why string
+	Integrity                                       page.Cell
+	Evidence                                        []string
 	AboveMedian                                     bool
 }
 
@@ -320,7 +322,8 @@ func (d *reportData) addScores(graded []*results.Attempt, catalog *competitions.
 
 func scoreRowOf(a *results.Attempt, why string) scoreRow {
 	r := &a.Report
-	row := scoreRow{Agent: a.Agent, Seed: a.Seed, Isolation: conditions.Described(r.Conditions), Why: why, AboveMedian: r.AboveMedian}
+	row := scoreRow{Agent: a.Agent, Seed: a.Seed, Isolation: conditions.Described(r.Conditions), Why: why, AboveMedian: r.AboveMedian, Integrity: page.Integrity(a), Evidence: a.Integrity().Lines()}
+	row.Integrity.Text, _, _ = strings.Cut(row.Integrity.Text, ":")
 	if a.WithoutMedals() == "" {
 		row.Medal = results.Medal(*r)
 	}

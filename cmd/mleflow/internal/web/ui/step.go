@@ -99,7 +99,10 @@ type stepHead struct {
 }
 
 // headline names an attempt and how it ended.
-type headline struct{ Name, Outcome, Class, Score, Medal string }
+type headline struct {
+	Name, Outcome, Class, Score, Medal string
+	Integrity                          page.Cell
+}
 
 // addAttempt adds the tab of an attempt that the address names.
 func addAttempt(c *content, r *http.Request, a *shownAttempt) error {
@@ -127,6 +130,7 @@ func headlineOf(a *results.Attempt) *headline {
 		h.Score = page.Score(float64(*s))
 	}
 	h.Outcome, h.Class = endCell(a)
+	h.Integrity = page.Integrity(a)
 	return h
 }
 

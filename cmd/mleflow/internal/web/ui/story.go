@@ -81,7 +81,8 @@ func integrityFacts(a *shownAttempt, found *results.Check) (facts page.Facts) {
 	one := *a.result
 	one.Check = found
 	i := one.Integrity()
-	facts.Add("integrity", i.Text()+view.When(len(i.Unknown) > 0, " ("+strings.Join(i.Unknown, "; ")+")"), view.When(i.Label.Failing(), "bad"))
+	facts.Add("integrity", i.Text(), view.When(i.Label.Failing(), "bad"))
+	facts.Add("evidence", strings.Join(i.Lines(), "; "), "")
 	facts.Add("data files opened", one.Opened.Text(), "")
 	return facts
 }

@@ -68,13 +68,6 @@ func fileProbes() []probe {
 			}
 			return fmt.Sprintf("%d: %s", len(names), strings.Join(names, " ")), len(names) > 8
 		}},
-		{"first process", "/proc/1/root, /proc/1/cwd, /proc/1/fd, /proc/1/mem", func(h *hunter) (string, bool) {
-			_, rootErr := os.ReadDir("/proc/1/root/")
-			_, cwdErr := os.ReadDir("/proc/1/cwd/")
-			_, fdErr := os.ReadDir("/proc/1/fd")
-			_, memErr := os.OpenFile("/proc/1/mem", os.O_RDWR, 0)
-			return fmt.Sprintf("root %v, cwd %v, fd %v, mem %v", errno(rootErr), errno(cwdErr), errno(fdErr), errno(memErr)), rootErr == nil || cwdErr == nil || fdErr == nil || memErr == nil
-		}},
 		reads("kernel memory", "/proc/kcore, /dev/mem, /dev/kmem, /dev/port", true, "/proc/kcore", "/dev/mem", "/dev/kmem", "/dev/port"),
 		reads("kernel keys", "/proc/keys, /proc/key-users", false, "/proc/keys", "/proc/key-users"),
 		reads("kernel log", "/proc/kmsg, /dev/kmsg", true, "/proc/kmsg", "/dev/kmsg"),
@@ -132,26 +125,7 @@ func fileProbes() []probe {
 			}
 			return got + ";" + ipc, found > 0
 		}},
-		{"proc settings", "write /proc/sys/kernel/core_pattern, /proc/sysrq-trigger, /proc/sys/vm/*, uevent_helper", func(*hunter) (string, bool) {
-			return writes("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/overcommit_memory", "/sys/kernel/uevent_helper", "/proc/sys/kernel/modprobe", "/proc/1/oom_score_adj", "/proc/sys/fs/binfmt_misc/register")
-		}},
-		{"cgroup files", "write limits, release_agent and cgroup.procs of any visible cgroup", cgroupFiles},
 	}, dataProbes()...)
-}
-
-// writes tries to open files for writing.
-func writes(paths ...string) (string, bool) {
-	var got []string
-	open := false
-	for _, path := range paths {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err == nil {
-			open = true
-			f.Close()
-		}
-		got = append(got, path+": "+errno(err))
-	}
-	return strings.Join(got, "; "), open
 }
 
 // mountTable tells which folders of the host the table names. Of a folder that
@@ -218,30 +192,6 @@ func setuidFiles(*hunter) (string, bool) {
 	chown := os.Chown(own, 0, 0)
 	chmod := os.Chmod(own, 0o755|fs.ModeSetuid)
 	return fmt.Sprintf("%d found %s; chown root: %s; chmod u+s: %s", len(found), strings.Join(found, " "), errno(chown), errno(chmod)), len(found) > 0 || chown == nil
-}
-
-func cgroupFiles(*hunter) (string, bool) {
-	var got []string
-	open := false
-	tried := 0
-	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return nil
-		}
-		switch name := filepath.Base(path); {
-		case strings.Contains(name, "limit"), strings.Contains(name, ".max"), strings.Contains(name, "quota"), name == "release_agent", name == "cgroup.procs", name == "tasks", name == "notify_on_release":
-			tried++
-			if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
-				f.Close()
-				open = true
-				got = append(got, path)
-			}
-		}
-		return nil
-	})
-	made := os.Mkdir("/sys/fs/cgroup/memory/own", 0o755)
-	mounted := unix.Mount("cgroup", "/home/agent", "cgroup", 0, "rdma")
-	return fmt.Sprintf("%d tried, writable: %v; mkdir: %s; mount: %s", tried, got, errno(made), errno(mounted)), open || made == nil || mounted == nil
 }
 
 // dataProbes try to change the public data.

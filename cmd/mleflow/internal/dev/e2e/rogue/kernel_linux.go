@@ -3,9 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -52,67 +50,13 @@ func socket(domain, kind, protocol int) func() error {
 	}
 }
 
-// apart runs a call on a thread that is thrown away, as it may change it.
-func apart(do func() error) func() error {
-	return func() error {
-		done := make(chan error)
-		go func() {
-			runtime.LockOSThread() // and never unlock
-			done <- do()
-		}()
-		return <-done
-	}
-}
-
 func kernelProbes() []probe {
 	zero := make([]byte, 4096)
 	p := uintptr(unsafe.Pointer(&zero[0]))
 	str := func(s string) uintptr { b := append([]byte(s), 0); return uintptr(unsafe.Pointer(&b[0])) }
 	return []probe{
 		call("become root", "setuid(0), setgid(0), setgroups, setresuid", raw(unix.SYS_SETUID, 0), raw(unix.SYS_SETGID, 0), raw(unix.SYS_SETGROUPS, 1, p), raw(unix.SYS_SETRESUID, 0, 0, 0)),
-		{"capabilities", "capabilities and no_new_privs of the process", func(h *hunter) (string, bool) {
-			data, _ := h.read("/proc/self/status")
-			var got []string
-			open := false
-			for line := range strings.Lines(string(data)) {
-				name, value, _ := strings.Cut(strings.TrimSpace(line), ":\t")
-				switch name {
-				case "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb":
-					open = open || strings.Trim(value, "0") != ""
-				case "NoNewPrivs":
-					open = open || value != "1"
-				case "Seccomp":
-					open = open || value != "2"
-				default:
-					continue
-				}
-				got = append(got, name+" "+value)
-			}
-			return strings.Join(got, ", "), open
-		}},
 		call("drop no_new_privs", "prctl(PR_SET_NO_NEW_PRIVS, 0)", raw(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 0)),
-		call("user namespace", "unshare and clone of a user namespace", apart(func() error { return unix.Unshare(unix.CLONE_NEWUSER) }), func() error {
-			cmd, err := cloned(unix.CLONE_NEWUSER)
-			if err == nil {
-				_ = cmd.Kill()
-			}
-			return err
-		}),
-		call("other namespaces", "unshare of mount, network, process and cgroup namespaces", apart(func() error { return unix.Unshare(unix.CLONE_NEWNS) }), apart(func() error { return unix.Unshare(unix.CLONE_NEWNET) }), apart(func() error { return unix.Unshare(unix.CLONE_NEWPID) }), apart(func() error { return unix.Unshare(unix.CLONE_NEWCGROUP) })),
-		{"enter namespaces", "setns into the namespaces of the first process", func(*hunter) (string, bool) {
-			var got []string
-			open := false
-			for _, ns := range []string{"mnt", "net", "pid", "user"} {
-				fd, err := unix.Open("/proc/1/ns/"+ns, unix.O_RDONLY, 0)
-				if err == nil {
-					err = apart(func() error { return unix.Setns(fd, 0) })()
-					unix.Close(fd)
-				}
-				open = open || err == nil
-				got = append(got, ns+": "+errno(err))
-			}
-			return strings.Join(got, "; "), open
-		}},
 		call("mount", "mount a tmpfs, proc and the disk", func() error { return unix.Mount("tmpfs", "/home/agent", "tmpfs", 0, "") }, func() error { return unix.Mount("proc", "/home/agent", "proc", 0, "") }, func() error { return unix.Mount("/dev/vda", "/home/agent", "ext4", 0, "") }),
 		call("new mount calls", "fsopen, open_tree, move_mount, pivot_root, chroot", raw(unix.SYS_FSOPEN, str("tmpfs"), 0), raw(unix.SYS_OPEN_TREE, ^uintptr(99), str("/home"), 1), raw(unix.SYS_PIVOT_ROOT, str("/home"), str("/home/code")), func() error {
 			// In a child: the probes after this one need their root.
@@ -123,13 +67,7 @@ func kernelProbes() []probe {
 			}
 			return nil
 		}),
-		call("ptrace", "attach to the first process, read its memory", raw(unix.SYS_PTRACE, unix.PTRACE_ATTACH, 1), raw(unix.SYS_PTRACE, unix.PTRACE_SEIZE, 1), func() error {
-			local, remote := []unix.Iovec{{Base: &zero[0], Len: 8}}, []unix.RemoteIovec{{Base: 0x10000, Len: 8}}
-			_, err := unix.ProcessVMReadv(1, local, remote, 0)
-			return err
-		}),
 		call("signal the first process", "SIGKILL to 1, and to processes of others", func() error { return unix.Kill(1, unix.SIGKILL) }),
-		call("raw sockets", "AF_INET raw, AF_PACKET, ICMP", socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_TCP), socket(unix.AF_PACKET, unix.SOCK_RAW, 0x0300), socket(unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_ICMPV6)),
 		{"other socket families", "AF_VSOCK to the hypervisor, AF_ALG, audit, Bluetooth", func(*hunter) (string, bool) {
 			fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
 			reached := false
@@ -143,22 +81,6 @@ func kernelProbes() []probe {
 			return fmt.Sprintf("vsock socket: %s, connected: %v; AF_ALG: %s; audit: %s; bluetooth: %s", errno(err), reached,
 				errno(socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)()), errno(socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT)()), errno(socket(unix.AF_BLUETOOTH, unix.SOCK_RAW, 1)())), reached
 		}},
-		call("bpf", "load a program, create a map", raw(unix.SYS_BPF, unix.BPF_MAP_CREATE, p, 72), raw(unix.SYS_BPF, unix.BPF_PROG_LOAD, p, 72)),
-		call("perf", "perf_event_open of another process and of the processor", func() error {
-			fd, err := unix.PerfEventOpen(&unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{}))}, -1, 0, -1, 0)
-			if err == nil {
-				unix.Close(fd)
-			}
-			return err
-		}),
-		call("io_uring", "io_uring_setup", raw(unix.SYS_IO_URING_SETUP, 8, p)),
-		call("userfaultfd", "userfaultfd", raw(unix.SYS_USERFAULTFD, 0)),
-		call("kernel keyring", "add, request and list keys", func() error { _, err := unix.AddKey("user", "x", []byte("y"), unix.KEY_SPEC_USER_KEYRING); return err },
-			func() error {
-				_, err := unix.RequestKey("user", "mleflow-host", "", unix.KEY_SPEC_USER_KEYRING)
-				return err
-			},
-			func() error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_USER_KEYRING, true); return err }),
 		call("kernel modules", "init_module, finit_module, delete_module", raw(unix.SYS_INIT_MODULE, p, 16, p), raw(unix.SYS_FINIT_MODULE, 0, p, 0), raw(unix.SYS_DELETE_MODULE, str("loop"), 0)),
 		call("kexec and reboot", "kexec_load, reboot(CAD off), swapon", raw(unix.SYS_KEXEC_LOAD, 0, 0, 0, 0), raw(unix.SYS_REBOOT, 0xfee1dead, 672274793, 0), raw(unix.SYS_SWAPON, str("/home/code"), 0)),
 		call("clock", "settimeofday, clock_settime, adjtimex", func() error { return unix.Settimeofday(&unix.Timeval{Sec: 1}) }, func() error { return unix.ClockSettime(unix.CLOCK_REALTIME, &unix.Timespec{Sec: 1}) }, func() error {
@@ -166,21 +88,6 @@ func kernelProbes() []probe {
 			return err
 		}),
 		call("host name", "sethostname, setdomainname", func() error { return unix.Sethostname([]byte("x")) }, func() error { return unix.Setdomainname([]byte("x")) }),
-		call("files by handle", "open_by_handle_at on the underlying disk", func() error {
-			for inode := range uint64(8) {
-				h := make([]byte, 8)
-				h[0] = byte(inode + 2)
-				fd, err := unix.OpenByHandleAt(unix.AT_FDCWD, unix.NewFileHandle(1, h), unix.O_RDONLY)
-				if err == nil {
-					unix.Close(fd)
-					return nil
-				}
-				if inode == 7 {
-					return err
-				}
-			}
-			return nil
-		}),
 		call("ports of the machine", "iopl, ioperm", raw(unix.SYS_IOPL, 3), raw(unix.SYS_IOPERM, 0, 1, 1)),
 		call("kernel log by call", "syslog(READ_ALL)", func() error { _, err := unix.Klogctl(3, zero); return err }),
 		call("priority", "negative nice, real-time scheduling, memory lock of everything, higher limits", func() error { return unix.Setpriority(unix.PRIO_PROCESS, 0, -20) }, raw(unix.SYS_SCHED_SETSCHEDULER, 0, 1, uintptr(unsafe.Pointer(&[]int32{50}[0]))), func() error {
@@ -227,9 +134,4 @@ func warm() {
 		})
 	}
 	wg.Wait()
-}
-
-// cloned starts this program in new namespaces.
-func cloned(flags uintptr) (*os.Process, error) {
-	return os.StartProcess("/proc/self/exe", []string{"rogue", "sleep"}, &os.ProcAttr{Sys: &syscall.SysProcAttr{Cloneflags: flags}})
 }

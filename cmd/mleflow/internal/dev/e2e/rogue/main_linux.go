@@ -8,9 +8,17 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == breach.ThiefCommand { // as a probe starts it
+		if err := breach.Thief(os.Args[2:]); err != nil {
+			fatal(err)
+		}
+		return
+	}
 	args := append(os.Args[1:], "", "")
 	switch args[0] {
 	case "steal":
@@ -61,8 +69,17 @@ func steal() {
 	}
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	all := slices.Concat(fileProbes(), kernelProbes(), networkProbes(), proxyProbes(), validityProbes(), outputProbes(), submissionProbes())
 	only := os.Getenv("AIM_ONLY")
+	// The probes of mleflow doctor, of which those here are more.
+	for _, f := range breach.System() {
+		got := strings.Join(append(f.Reached, f.HeldBy), "; ")
+		if only == "" || strings.Contains(f.Probe, only) {
+			if err := enc.Encode(finding{Probe: f.Probe, Tried: f.Tried, Got: clip(got), Open: f.Result == breach.Reached, Canaries: []string{}}); err != nil {
+				fatal(err)
+			}
+		}
+	}
+	all := slices.Concat(fileProbes(), kernelProbes(), networkProbes(), proxyProbes(), validityProbes(), outputProbes(), submissionProbes())
 	for _, p := range all {
 		if only != "" && !strings.Contains(p.name, only) {
 			continue
