@@ -74,7 +74,7 @@ func copyResults(ctx context.Context, a *app.App, c app.ResultCache, past *histo
 		}
 		return showGot(t, done, o.dir)
 	}
-	address, output, err := splitOutput(past, o.what[0])
+	address, output, err := splitOutput(past, sum, o.what[0])
 	if err != nil {
 		return err
 	}
@@ -95,16 +95,17 @@ func copyResults(ctx context.Context, a *app.App, c app.ResultCache, past *histo
 	})
 }
 
-// splitOutput takes KEY or KEY.OUTPUT apart, and returns the address of the step.
-func splitOutput(past *history.Past, text string) (address, output string, err error) {
-	if address, err = app.AddressIn(past, text); err == nil {
+// splitOutput takes KEY or KEY.OUTPUT apart, and returns the address of the step. The run
+// decides: an output reads like a step in a module.
+func splitOutput(past *history.Past, sum *history.Summary, text string) (address, output string, err error) {
+	if address, err = app.AddressIn(past, text); err == nil && sum.Step(address) != nil {
 		return address, "", nil
 	}
 	cut := max(0, strings.LastIndexByte(text, '.'))
-	if of, short := app.AddressIn(past, text[:cut]); short == nil {
+	if of, short := app.AddressIn(past, text[:cut]); short == nil && (err != nil || sum.Step(of) != nil) {
 		return of, text[cut+1:], nil
 	}
-	return "", "", err
+	return address, "", err
 }
 
 func showGot(t *app.Terminal, done *outputs.Written, dir string) error {
