@@ -76,15 +76,16 @@ func (a *Attempt) unobserved() (list []string) {
 	return list
 }
 
-// Lines are the evidence and what nobody looked at, one a line.
+// Lines are the evidence, then what nobody looked at. Long texts of a finding end early; the
+// finding has all of it.
 func (i Integrity) Lines() []string {
 	return append(lists.Of(i.Evidence, func(f evidence.Finding) string {
 		place := f.File
 		if f.Line > 0 {
 			place += fmt.Sprintf(":%d", f.Line)
 		}
-		return fmt.Sprintf("%s (%s, %s): %s", f.Rule, f.Severity, place, f.Explanation)
-	}), lists.Of(i.Unknown, func(why string) string { return "unknown: " + why })...)
+		return fmt.Sprintf("%s (%s, %.200s): %.500s", f.Rule, f.Severity, place, f.Explanation)
+	}), lists.Of(i.Unknown, func(why string) string { return fmt.Sprintf("unknown: %.500s", why) })...)
 }
 
 // Text is the label with the rules behind it, as in "suspect: probing"; "" of nil.

@@ -113,7 +113,7 @@ func format(detail string, args []any) string {
 const maxCandidates, maxSimilar = 1000, 100
 
 // Nearest returns the candidate most similar to name, or "" if none is similar
-// enough for a typo. Of equally similar candidates, the first wins.
+// enough for a typo. Of equally similar candidates, the first wins that begins as name does.
 func Nearest(name string, candidates []string) string {
 	best, bestDist := "", 1+len(name)/3
 	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
@@ -124,7 +124,7 @@ func Nearest(name string, candidates []string) string {
 		if d >= len(name) {
 			continue // nothing in common
 		}
-		if d < bestDist || (d == bestDist && best == "") {
+		if d < bestDist || d == bestDist && (best == "" || best[0] != name[0] && c != "" && c[0] == name[0]) {
 			best, bestDist = c, d
 		}
 	}

@@ -39,8 +39,8 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			{Name: "inputs", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The held-out inputs with their sample submission, without labels, a tree in the layout of the public files."},
 			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The labels of the held-out rows, a tree in the layout of the private files."},
 			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files without the held-out rows and their files, a tree. The test inputs are unchanged."},
-			{Name: "task", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files with the held-out inputs in place of those of the test, a tree: with private, a task of its own for a draw step."},
 			{Name: "split", Type: step.TypeOf[Split](), Secrecy: step.Public, Doc: "The kind of the split, the number of held-out rows, their share of the training data, and the training data that equal held-out rows or files."},
+			{Name: "task", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files with the held-out inputs in place of those of the test, a tree: with private, a task of its own for a draw step."},
 		},
 		New: func(args step.Args) (step.Step, error) { return newSplitting(args, catalog) },
 	}
