@@ -73,7 +73,7 @@ func giniOf(truth, by []float64) float64 {
 		sorted[i] = sum
 	}
 	n := float64(len(truth))
-	return (Sum(sorted)/total - (n+1)/2) / n
+	return (Sum(sorted)/total - float64((n+1)/2)) / n
 }
 
 var ndcg = Metric{

@@ -76,5 +76,5 @@ func concordance(times, pred []float64, event []bool) (float64, error) {
 	if pairs == 0 {
 		return 0, fmt.Errorf("answers: no two rows can be compared: no event is earlier than another time")
 	}
-	return (float64(right) + float64(tied)/2) / float64(pairs), nil
+	return (float64(right) + float64(float64(tied)/2)) / float64(pairs), nil
 }
