@@ -34,7 +34,7 @@ class Tags(HTMLParser):
 
 
 ALLOWED = {"div", "p", "b", "table", "thead", "tbody", "tr", "th", "td"}
-DRAWN = ALLOWED | set("style section header article h1 h2 h3 ul li span strong code br svg path text circle rect bdi pre".split())
+DRAWN = ALLOWED | set("style section header article h1 h2 h3 ul li span strong code br svg path text circle rect bdi pre details summary".split())
 
 
 def test_demo(demo: mleflow.Run) -> None:
