@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/signal"
 	"slices"
 	"strconv"
 	"syscall"
@@ -196,29 +195,33 @@ type sigaction [4]uint64
 // handler is the address of a handler that does nothing.
 var handler uint64
 
+// faults are the signals that look like faults of this process if the command sends them
+// with sigqueue. Go would end the process.
+var faults = []syscall.Signal{syscall.SIGILL, syscall.SIGTRAP, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGSTKFLT, syscall.SIGSYS}
+
 // withstandSignals ensures that no signal from the command ends this process, which may
 // belong to the same user.
+//
+// The kernel drops signals without a handler for a first process, except while its main
+// thread blocks signals, as it does to start another thread. Package os/signal gives
+// handlers too, but switches threads twice for each signal. The command does not inherit
+// a handler; Go resets ignored signals in it.
 func withstandSignals() error {
-	signal.Notify(make(chan os.Signal, 1))
-	var own sigaction
-	if err := sigactionCall(syscall.SIGURG, nil, &own); err != nil {
+	var action sigaction // Go preempts with SIGURG, which keeps its handler
+	if err := sigactionCall(syscall.SIGURG, nil, &action); err != nil {
 		return err
 	}
-	// Go leaves two signals to C libraries. The kernel drops them for a first process,
-	// except while its main thread blocks signals, as it does to start another thread.
-	// They get a handler, because the command would inherit it if they were ignored.
-	own[0] = handler
-	for _, sig := range []syscall.Signal{32, 34} {
-		if err := sigactionCall(sig, &own, nil); err != nil {
-			return err
+	action[0] = handler
+	ignore := sigaction{1} // SIG_IGN; a real fault still ends the process
+	for sig := syscall.Signal(1); sig <= 64; sig++ {
+		set := &action
+		switch {
+		case sig == syscall.SIGKILL || sig == syscall.SIGSTOP || sig == syscall.SIGURG:
+			continue
+		case slices.Contains(faults, sig):
+			set = &ignore
 		}
-	}
-	// If the command sends these with sigqueue, they look like faults of this process,
-	// and Go would end it. Ignoring them prevents that; a real fault still ends the
-	// process. Go resets them in the command.
-	ignore := sigaction{1} // SIG_IGN
-	for _, sig := range []syscall.Signal{syscall.SIGILL, syscall.SIGTRAP, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGSEGV, syscall.SIGSTKFLT, syscall.SIGSYS} {
-		if err := sigactionCall(sig, &ignore, nil); err != nil {
+		if err := sigactionCall(sig, set, nil); err != nil {
 			return err
 		}
 	}
