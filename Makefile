@@ -19,8 +19,19 @@ PARALLEL ?= 4
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
+# Supervisors and the first processes of sandboxes are a small program, which the program
+# contains: see plugins/sandbox/executor/small. $(call small,DIR) builds it for GOOS and
+# GOARCH, and DIR/overlay.json for go build -overlay.
+SMALL_DIR = plugins/sandbox/executor/small
+define small
+@mkdir -p $(1)
+$(GO) build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o $(1)/program ./$(SMALL_DIR)/program
+@echo '{"Replace": {"$(SMALL_DIR)/built/program": "$(1)/program"}}' > $(1)/overlay.json
+endef
+
 build: ## build bin/mleflow, one static binary
-	$(GO) build -ldflags '$(LDFLAGS)' -o $(MLEFLOW) ./cmd/mleflow
+	$(call small,$(OUT)/small)
+	$(GO) build -overlay $(OUT)/small/overlay.json -ldflags '$(LDFLAGS)' -o $(MLEFLOW) ./cmd/mleflow
 
 # What make check leaves out is in .ci/lists/slow; a new package is in it.
 SLOW = $$(grep -v '^\#' .ci/lists/slow | cut -d ' ' -f 1)
@@ -112,13 +123,20 @@ docs: ## write the reference pages, schemas and the map in docs again
 # source and Go give the same bytes.
 PLATFORMS       ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 RELEASE_VERSION ?= $(or $(VERSION),v0.1.0-dev)
-release: ## build archives, wheels, packages for Debian, a formula and sums for PLATFORMS in DIST
-	@set -e; rm -rf $(DIST); for p in $(PLATFORMS); do \
-	  echo "$$p"; GOOS=$${p%/*} GOARCH=$${p#*/} GOAMD64=v1 GOARM64=v8.0 CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false \
-	    -ldflags '-s -w -buildid= -X github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app.version=$(RELEASE_VERSION)' \
-	    -o $(OUT)/release/mleflow-$${p%/*}-$${p#*/} ./cmd/mleflow; \
-	done
+release: $(foreach p,$(PLATFORMS),release-$(subst /,-,$(p))) ## build archives, wheels, packages for Debian, a formula and sums for PLATFORMS in DIST
+	rm -rf $(DIST)
 	$(GO) run ./cmd/mleflow/internal/dev/release -o $(DIST) -version $(RELEASE_VERSION) $(foreach p,$(PLATFORMS),$(OUT)/release/mleflow-$(subst /,-,$(p)))
+
+release-%: export GOOS = $(word 1,$(subst -, ,$*))
+release-%: export GOARCH = $(word 2,$(subst -, ,$*))
+release-%: export GOAMD64 = v1
+release-%: export GOARM64 = v8.0
+release-%: export CGO_ENABLED = 0
+release-%:
+	$(call small,$(OUT)/small/$*)
+	$(GO) build -overlay $(OUT)/small/$*/overlay.json -trimpath -buildvcs=false \
+	  -ldflags '-s -w -buildid= -X github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app.version=$(RELEASE_VERSION)' \
+	  -o $(OUT)/release/mleflow-$(GOOS)-$(GOARCH) ./cmd/mleflow
 
 image: build ## make an OCI image of mleflow with mleflow, in DIST
 	$(MLEFLOW) apply pipelines/image.hcl -var program=$(abspath $(MLEFLOW))

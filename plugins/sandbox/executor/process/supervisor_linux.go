@@ -149,9 +149,9 @@ func (s *supervisor) runs(running bool) {
 
 // converse sends the order, passes on cancellation, and returns the report. free
 // reports whether the supervisor is ready for another command.
-func (s *supervisor) converse(ctx context.Context, o supervise.Order, streams *streams) (rep supervise.Report, free bool, err error) {
-	_, _, sendErr := s.conn.WriteMsgUnix([]byte{supervise.OrderByte}, unix.UnixRights(streams.guest()...), nil)
-	streams.given()
+func (s *supervisor) converse(ctx context.Context, o supervise.Order, streams *executor.Streams) (rep supervise.Report, free bool, err error) {
+	_, _, sendErr := s.conn.WriteMsgUnix([]byte{supervise.OrderByte}, unix.UnixRights(descriptors(streams.Guest())...), nil)
+	streams.Given()
 	if sendErr == nil {
 		sendErr = o.Write(s.conn)
 	}
@@ -164,4 +164,11 @@ func (s *supervisor) converse(ctx context.Context, o supervise.Order, streams *s
 		return rep, false, fmt.Errorf("supervise command: the supervisor ended without a report: %w", err)
 	}
 	return rep, free, nil
+}
+
+func descriptors(files []*os.File) (fds []int) {
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	return fds
 }

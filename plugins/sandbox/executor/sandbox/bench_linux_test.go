@@ -124,22 +124,24 @@ func starters(b *testing.B) []starter {
 	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	for out, what := range map[string]string{idle: source, self: "github.com/mleflow/mleflow/cmd/mleflow"} {
-		cmd := exec.Command("go", "build", "-o", out, what)
+	root := filepath.Join("..", "..", "..", "..")
+	for _, words := range [][]string{{"go", "build", "-o", idle, source}, {"make", "-C", root, "build", "OUT=" + dir}} {
+		cmd := exec.Command(words[0], words[1:]...)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := cmd.CombinedOutput(); err != nil {
-			b.Fatalf("build %s: %v\n%s", what, err, text)
+			b.Fatalf("%q: %v\n%s", words, err, text)
 		}
 	}
+	small := filepath.Join(dir, "small", "program")
 	b.Cleanup(func() { _ = syscall.Unmount(filepath.Join(dir, "podman", "overlay"), 0) })
-	e := sandbox.New(sandbox.Options{Dir: filepath.Join(dir, "sandbox"), Self: self})
+	e := sandbox.New(sandbox.Options{Dir: filepath.Join(dir, "sandbox"), Self: self, Small: small})
 	image, err := e.Runtime().ProgramImage(b.Context(), idle, "idle")
 	if err != nil {
 		b.Fatal(err)
 	}
 	inside := executor.Spec{Image: image, Command: []string{"/usr/bin/idle"}, Dir: "/"}
 	list := []starter{
-		runtimeStarter("process", process.New(self), executor.Spec{Command: []string{idle}, Dir: "/"}, false),
+		runtimeStarter("process", process.New(small), executor.Spec{Command: []string{idle}, Dir: "/"}, false),
 		runtimeStarter("sandbox", e, inside, false),
 	}
 	others := map[string]func(id string) []string{

@@ -13,8 +13,10 @@
 //
 // # How it runs
 //
-// mleflow starts itself again as the first process (see package first) in user, mount, process,
-// network, IPC, UTS and cgroup namespaces. The first process builds the guest's world
+// mleflow starts a launcher, which starts the first process (see package first) in user,
+// mount, process, network, IPC, UTS and cgroup namespaces, as mleflow's child. Both are the
+// small program (see package small). Without it, mleflow starts itself again as the first
+// process. The first process builds the guest's world
 // from inside. It opens the sources of the mounts. It mounts the image below a layer in
 // memory or, if users may not mount overlays, the image's entries one by one. It then
 // moves there, mounts the rest and leaves the host's files. It creates the services'

@@ -9,9 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -58,7 +56,8 @@ type run struct {
 	locks []*os.File
 	// cmd is the first process if it is this process's child; pidfd refers to it if
 	// another process started it. control is the socket to it.
-	cmd     *exec.Cmd
+	process *os.Process
+	streams *executor.Streams
 	pidfd   int
 	control conn
 	// ended is the report of a command that ended before it was resumed.
@@ -193,14 +192,14 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = r.cmd.Process.Kill() })
+	stop := context.AfterFunc(ctx, func() { _ = r.process.Kill() })
 	defer stop()
 	m, files, err := r.control.receive()
 	if err != nil || m.Ready == nil {
 		return r.setupError(m, err)
 	}
 	r.ready = *m.Ready
-	pid := r.cmd.Process.Pid
+	pid := r.process.Pid
 	r.record = record{
 		Run: claim.Run{ID: r.spec.ID, Boot: claim.BootID(), Started: r.ready.Started, Timeout: p.Limits.Timeout, Grace: p.Limits.Grace},
 		PID: pid, Process: claim.ProcessName(pid), Held: r.ready.Held,
@@ -258,15 +257,16 @@ func (r *run) limit(p *plan, above string) (err error) {
 
 // setupError returns the reason why the first process did not start the command.
 func (r *run) setupError(m message, err error) error {
-	_ = r.cmd.Process.Kill()
-	waitErr := r.cmd.Wait()
+	_ = r.process.Kill()
+	status, waitErr := r.wait(r.process)
+	r.process = nil
 	switch {
 	case m.Failed != "" && m.Start:
 		return executor.Unstartable(errors.New(m.Failed))
 	case m.Failed != "":
 		return fmt.Errorf("make sandbox: %s", m.Failed)
 	}
-	return fmt.Errorf("make sandbox: its first process ended without a word: %w", errors.Join(err, waitErr))
+	return fmt.Errorf("make sandbox: its first process ended (%v) without a word: %w", status, errors.Join(err, waitErr))
 }
 
 // startInit starts the first process with the plan.
@@ -282,42 +282,29 @@ func (r *run) startInit(p *plan, logs io.Writer) error {
 	}
 	defer theirs.Close()
 	r.control = conn{ours}
-	cmd := exec.Command(r.e.opts.Self, first.Command)
-	cmd.Args[0] = "mleflow" // visible to the guest, in place of the program's path
-	cmd.Env = []string{first.Variable + "=1", "GOMAXPROCS=1"}
-	cmd.ExtraFiles = []*os.File{first.ControlFD - 3: theirs, first.PlanFD - 3: told, first.ImageFD - 3: r.image.lock}
-	if r.spec.Resume {
+	files := []*os.File{first.ControlFD - 3: theirs, first.PlanFD - 3: told, first.ImageFD - 3: r.image.lock}
+	if r.output = guest.NewOutput(r.spec.Limits.LogBytes); !r.spec.Resume {
+		logs = r.output.Writer(logs)
+	} else {
+		logs = nil
 		kept, err := r.keepFiles()
 		defer closeAll(kept)
 		if err != nil {
 			return err
 		}
-		cmd.ExtraFiles = append(cmd.ExtraFiles, kept...)
+		files = append(files, kept...)
 	}
+	if r.streams, err = executor.OpenStreams(r.spec, logs); err != nil {
+		return fmt.Errorf("open standard streams: %w", err)
+	}
+	files = append(append(r.streams.Guest(), files...), r.locks...) // locked while the process lives
 	r.users.admit(append(p.Sources(), string(p.Base), r.e.opts.Self))
-	cmd.SysProcAttr = r.attributes(p)
-	cmd.WaitDelay = first.OutputDelay
-	cmd.Stdin = r.spec.Stdin
-	if r.output = guest.NewOutput(r.spec.Limits.LogBytes); !r.spec.Resume {
-		cmd.Stderr = r.output.Writer(logs)
-		cmd.Stdout = cmd.Stderr
-	}
-	if r.spec.Stdout != nil {
-		cmd.Stdout = r.spec.Stdout
-	}
-	cmd.ExtraFiles = append(cmd.ExtraFiles, r.locks...) // locked while the process lives
-	if r.group != nil {
-		dir, err := os.Open(r.group.dir)
-		if err != nil {
-			return err
-		}
-		defer dir.Close()
-		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
-	}
-	if err := cmd.Start(); err != nil {
+	r.process, err = r.launch(p, files)
+	r.streams.Given()
+	if err != nil {
+		r.streams.Close()
 		return fmt.Errorf("make sandbox: this user may not have namespaces: %w; mleflow doctor says what refuses them and how to change that", err)
 	}
-	r.cmd = cmd
 	return nil
 }
 
@@ -337,22 +324,6 @@ func planFile(p *plan) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-// attributes returns the namespaces of the first process. Until the command starts, it
-// keeps the capabilities of a user in its own user namespace.
-func (r *run) attributes(p *plan) *syscall.SysProcAttr {
-	flags := unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
-	if !p.HostNetwork {
-		flags |= unix.CLONE_NEWNET
-	}
-	var all []uintptr
-	for n := range uintptr(unix.CAP_LAST_CAP + 1) {
-		all = append(all, n)
-	}
-	a := &syscall.SysProcAttr{Cloneflags: uintptr(flags), AmbientCaps: all, Setsid: true}
-	r.users.mapInto(a)
-	return a
 }
 
 // takeListeners takes over the services' listeners, which the first process passed out.

@@ -292,19 +292,19 @@ func other(guest int) int {
 	return 0
 }
 
-// mapInto adds the mappings of the ids to the attributes of the first process.
-func (u users) mapInto(a *syscall.SysProcAttr) {
+// mapInto adds the mappings of the ids to the launch of the first process.
+func (u users) mapInto(l *first.Launch) {
 	pairs := [][2]first.IDs{{u.first, u.firstHost}}
 	if u.first != u.guest {
 		pairs = append(pairs, [2]first.IDs{u.guest, u.guestHost})
-		a.GidMappingsEnableSetgroups = true
+		l.Setgroups = true
 	}
 	for i, d := range u.doorkeepers {
 		pairs = append(pairs, [2]first.IDs{{UID: doorkeeperID + i, GID: doorkeeperID + i}, d})
 	}
 	for _, p := range pairs {
-		a.UidMappings = also(a.UidMappings, p[0].UID, p[1].UID)
-		a.GidMappings = also(a.GidMappings, p[0].GID, p[1].GID)
+		l.UIDs = also(l.UIDs, p[0].UID, p[1].UID)
+		l.GIDs = also(l.GIDs, p[0].GID, p[1].GID)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/small"
 )
 
 // Options configure the runtime. The zero value is right for an ordinary machine.
@@ -21,6 +22,9 @@ type Options struct {
 	// Self is the program that is started as the first process, and imports this
 	// package; "" is the running program.
 	Self string
+	// Small is a program that imports package first and little else, which starts faster
+	// than Self; "" is the one that is built into the running program, if there is one.
+	Small string
 	// Private are folders that a guest without an image never sees. They add to the
 	// user's home, the folder for temporary files, that of the cache and the working
 	// directory.
@@ -48,5 +52,6 @@ func (o Options) withDefaults() Options {
 	limit, _ := strconv.ParseInt(os.Getenv("MLEFLOW_IMAGE_LIMIT"), 10, 64)
 	o.ImageBytes = cmp.Or(o.ImageBytes, max(limit, 0), image.DefaultMaxBytes)
 	o.Self = cmp.Or(o.Self, "/proc/self/exe")
+	o.Small = cmp.Or(o.Small, small.Path())
 	return o
 }

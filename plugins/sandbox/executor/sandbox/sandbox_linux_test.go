@@ -39,7 +39,7 @@ type bench struct {
 func newBench(t testing.TB) *bench {
 	t.Helper()
 	needNamespaces(t)
-	opts := sandbox.Options{Dir: t.TempDir(), CDIDirs: []string{t.TempDir()}}
+	opts := sandbox.Options{Dir: t.TempDir(), CDIDirs: []string{t.TempDir()}, Small: "/proc/self/exe"}
 	e := sandbox.New(opts)
 	return &bench{executortest.Bench{
 		Runtime: e.Runtime(), Image: containerdtest.Image(t), Program: containerdtest.Program,
@@ -63,6 +63,20 @@ func TestConformance(t *testing.T) {
 	t.Run("suite", func(t *testing.T) {
 		executortest.Run(t, executortest.Target{Runtime: b.Runtime, Program: b.Program, Image: b.Image, Extra: []string{"HOME"}})
 	})
+	b.empty(t)
+}
+
+// TestUnlaunched starts first processes as a program does that was built without a small
+// one.
+func TestUnlaunched(t *testing.T) {
+	b := newBench(t)
+	for _, refused := range []string{"", "/dev/null"} {
+		b.opts.Small = refused
+		e := sandbox.New(b.opts)
+		t.Run("program "+refused, func(t *testing.T) {
+			executortest.Run(t, executortest.Target{Runtime: e.Runtime(), Program: b.Program, Image: b.Image, Extra: []string{"HOME"}})
+		})
+	}
 	b.empty(t)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os/exec"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,13 +51,12 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	if rep.Exit.Resumed = r.resumed; !r.spec.Resume {
 		rep.Exit.LogDropped = r.output.Dropped()
 	}
-	var status *exec.ExitError
 	switch {
 	case errors.Is(waitErr, executor.ErrStuck):
 		return rep.Exit, executor.ErrStuck
 	case ctx.Err() != nil:
 		return rep.Exit, context.Cause(ctx)
-	case waitErr != nil && !errors.As(waitErr, &status):
+	case waitErr != nil:
 		return rep.Exit, fmt.Errorf("pass on standard streams: %w", waitErr)
 	}
 	return rep.Exit, serving.Close()
@@ -108,13 +106,16 @@ func (r *run) countGroup(exit *executor.Exit) {
 
 // reap waits for the end of the first process and of all others in its sandbox.
 func (r *run) reap() error {
-	if r.cmd == nil {
+	if r.process == nil {
 		return r.awaitProcess()
 	}
 	done := make(chan error, 1)
-	cmd := r.cmd
-	r.cmd = nil
-	go func() { done <- cmd.Wait() }()
+	process := r.process
+	r.process = nil
+	go func() {
+		_, err := r.wait(process)
+		done <- err
+	}()
 	select {
 	case err := <-done:
 		return err
@@ -144,8 +145,8 @@ func (r *run) await() (report, error) {
 
 // remove removes everything of the run from the machine.
 func (r *run) remove() error {
-	if r.cmd != nil && r.cmd.Process != nil {
-		_ = r.cmd.Process.Kill()
+	if r.process != nil {
+		_ = r.process.Kill()
 		_ = r.reap()
 	}
 	r.close()

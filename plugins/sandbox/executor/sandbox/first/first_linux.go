@@ -21,8 +21,12 @@ import (
 // before the other packages of the program are initialised, which would take longer than
 // everything that it does until the command starts.
 func init() {
-	if len(os.Args) == 2 && os.Args[1] == Command && os.Getenv(Variable) != "" && os.Getpid() == 1 {
+	switch {
+	case len(os.Args) < 2 || os.Getenv(Variable) == "":
+	case len(os.Args) == 2 && os.Args[1] == Command && os.Getpid() == 1:
 		os.Exit(run())
+	case len(os.Args) == 3 && os.Args[1] == LaunchCommand:
+		os.Exit(launch(os.Args[2]))
 	}
 }
 

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package small
+
+// Path returns "".
+func Path() string { return "" }
