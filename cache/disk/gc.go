@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk/index"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
@@ -183,10 +184,8 @@ func (g *collector) markAll() error {
 		for _, id := range p.Actions {
 			g.pinned[id] = true
 		}
-		for _, ref := range p.Refs {
-			if err := g.marks.add(ref); err != nil {
-				return err
-			}
+		if err := lists.Each(p.Refs, g.marks.add); err != nil {
+			return err
 		}
 	}
 	return g.c.records.eachRecord(g.ctx, func(rec *cache.Record, _ index.Entry) error { return outputs(rec, g.marks.add) })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // fetchers is the number of results that are fetched at a time. Their objects share
@@ -77,10 +78,8 @@ func (t *fetcher) Pull(ctx context.Context, rec *cache.Record) error {
 
 func (t *fetcher) pull(ctx context.Context, rec *cache.Record) error {
 	var bad damages
-	for _, ref := range refsOf(rec) {
-		if err := bad.add(t.fetch(ctx, ref)); err != nil {
-			return err
-		}
+	if err := lists.Each(refsOf(rec), func(ref cache.Ref) error { return bad.add(t.fetch(ctx, ref)) }); err != nil {
+		return err
 	}
 	if err := bad.err(); err != nil {
 		t.finder.doubt(rec)

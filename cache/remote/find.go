@@ -93,10 +93,7 @@ func (t *finder) listed(ctx context.Context, ids []digest.ActionID, ask []int) [
 	if err != nil {
 		return ask // cheaper one by one
 	}
-	all := make(map[digest.ActionID]bool, len(there))
-	for _, id := range there {
-		all[id] = true
-	}
+	all := lists.Set(there)
 	return lists.Where(ask, func(i int) bool { return all[ids[i]] })
 }
 
@@ -127,11 +124,7 @@ func (t *finder) List(ctx context.Context) ([]digest.ActionID, error) {
 func (t *finder) find(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	rec, data, err := t.readRecord(ctx, id)
 	if err == nil {
-		for _, ref := range refsOf(rec) {
-			if err = t.present(ctx, ref); err != nil {
-				break
-			}
-		}
+		err = lists.Each(refsOf(rec), func(ref cache.Ref) error { return t.present(ctx, ref) })
 		if isDamage(err) {
 			t.doubt(rec)
 		}
