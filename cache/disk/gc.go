@@ -8,11 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk/index"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
@@ -120,7 +119,7 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 
 // collector begins a collection, which no other process may do until end.
 func (c *Cache) collector(ctx context.Context) (_ *collector, end func(), err error) {
-	unlock, err := c.lockNamed(ctx, "gc", unix.LOCK_EX)
+	unlock, err := c.lockNamed(ctx, "gc", flock.Try)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -319,7 +318,7 @@ func (g *collector) remove(ids []digest.ContentID) error {
 func (g *collector) removeBatch(ids []digest.ContentID) error {
 	// Nobody can touch an object while the lock is held, so one that is old when it
 	// is looked at is still unused when it is removed.
-	return g.c.objects.deleting.hold(unix.LOCK_EX, func() error {
+	return g.c.objects.deleting.hold(flock.Lock, func() error {
 		used := &liveLeases{}
 		if g.c.grouped {
 			var err error

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/internal/pool"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
@@ -223,7 +224,7 @@ func (c *quota) reserve(ctx context.Context, bytes int64) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	unlock, err := c.lockNamed(ctx, "reserve", unix.LOCK_EX)
+	unlock, err := c.lockNamed(ctx, "reserve", flock.Try)
 	if err != nil {
 		return err
 	}

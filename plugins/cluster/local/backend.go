@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
@@ -283,7 +283,7 @@ func (b *Backend) locked(fn func() error) error {
 		return err
 	}
 	defer f.Close()
-	if err := flock(f, syscall.LOCK_EX); err != nil {
+	if err := flock.Lock(f); err != nil {
 		return err
 	}
 	if err := fn(); err != nil && !errors.Is(err, fs.ErrNotExist) {
