@@ -1,4 +1,4 @@
-// Package lists makes lists from other lists.
+// Package lists makes lists, maps and sums from lists.
 //
 // It is a leaf package: it imports only the standard library.
 package lists
