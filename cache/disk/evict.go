@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -324,12 +325,7 @@ func (g *collector) prune(drafts map[digest.ContentID]bool, keep []cache.Ref) (g
 			return nil, err
 		}
 	}
-	var ids []digest.ContentID
-	for id := range drafts {
-		if !g.marks.marked(id) {
-			ids = append(ids, id)
-		}
-	}
+	ids := slices.DeleteFunc(slices.Collect(maps.Keys(drafts)), g.marks.marked)
 	err, gone = g.remove(ids), map[digest.ContentID]bool{}
 	for _, id := range ids {
 		if _, bad := g.c.objects.stat(id, false); bad != nil && ignoreMissing(bad) == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 )
 
 const (
@@ -65,24 +66,18 @@ func (t *finder) Find(ctx context.Context, ids []digest.ActionID) []*cache.Recor
 	if len(ask) > manyRecords {
 		ask = t.listed(ctx, ids, ask)
 	}
-	var group errgroup.Group
-	group.SetLimit(askers)
-	for _, i := range ask {
-		group.Go(func() error {
-			rec, err := t.find(ctx, ids[i])
-			if err != nil && !errors.Is(err, cache.ErrNotFound) {
-				t.trouble(ctx, "looking results up", err)
-			}
-			if rec == nil {
-				t.stats.misses.Add(1)
-				return nil
-			}
-			found[i] = rec
-			t.stats.hits.Add(1)
-			return nil
-		})
-	}
-	_ = group.Wait()
+	parallel.Do(len(ask), askers, func(n int) {
+		rec, err := t.find(ctx, ids[ask[n]])
+		if err != nil && !errors.Is(err, cache.ErrNotFound) {
+			t.trouble(ctx, "looking results up", err)
+		}
+		if rec == nil {
+			t.stats.misses.Add(1)
+			return
+		}
+		found[ask[n]] = rec
+		t.stats.hits.Add(1)
+	})
 	return found
 }
 
