@@ -3,9 +3,8 @@ package engine
 import (
 	"context"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/mleflow/mleflow/cache/leaf/crash"
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
 	"github.com/mleflow/mleflow/engine/step"
@@ -27,16 +26,10 @@ type probe struct {
 // reasons why some of them cannot. Sizes that it learns replace the estimates.
 func (r *run) preflight(ctx context.Context) {
 	probes := r.probes()
-	var group errgroup.Group
-	group.SetLimit(preflights)
-	for i := range probes {
+	parallel.Do(len(probes), preflights, func(i int) {
 		p := &probes[i]
-		group.Go(func() error {
-			p.err = crash.Do(func() (err error) { p.found, err = p.asked.Preflight(ctx); return err })
-			return nil
-		})
-	}
-	_ = group.Wait()
+		p.err = crash.Do(func() (err error) { p.found, err = p.asked.Preflight(ctx); return err })
+	})
 	if len(probes) == 0 || ctx.Err() != nil {
 		return
 	}

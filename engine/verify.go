@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
@@ -117,12 +116,7 @@ func (v *verifier) run(jobs []func()) {
 	if n <= 0 {
 		n = max(1, int(v.e.opts.Capacity.CPUs))
 	}
-	var group errgroup.Group
-	group.SetLimit(n)
-	for _, job := range jobs {
-		group.Go(func() error { job(); return nil })
-	}
-	_ = group.Wait()
+	parallel.Do(len(jobs), n, func(i int) { jobs[i]() })
 }
 
 func (v *verifier) report(verdict Verified) {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -165,7 +166,7 @@ func linkRefused(err error) bool {
 
 func (t trial) locks() error {
 	for _, try := range []func(f *os.File) (bool, error){
-		func(f *os.File) (bool, error) { return tryFlock(f, unix.LOCK_EX) },
+		flock.Try,
 		func(f *os.File) (bool, error) { return tryPlace(f, 1<<61) },
 	} {
 		if _, err := try(t.a); err != nil {
@@ -177,7 +178,7 @@ func (t trial) locks() error {
 		if got, err := try(t.b); err != nil || got {
 			return errors.Join(err, errors.New("two get the same lock"))
 		}
-		if err := flock(t.a, unix.LOCK_UN); err != nil {
+		if err := flock.Unlock(t.a); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache/disk/index"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
@@ -54,7 +55,7 @@ func (c *Cache) recoverBoot() error {
 		return err
 	}
 	defer lock.Close()
-	if err := flock(lock, unix.LOCK_EX); err != nil {
+	if err := flock.Lock(lock); err != nil {
 		return err
 	}
 	// Without a readable marker, everything is suspect.
@@ -184,7 +185,7 @@ func extend(f *os.File) error {
 	if err != nil || info.Size() >= stateSize {
 		return err
 	}
-	if err := flock(f, unix.LOCK_EX); err != nil {
+	if err := flock.Lock(f); err != nil {
 		return fmt.Errorf("lock it: %w", err)
 	}
 	if info, err = f.Stat(); err != nil || info.Size() >= stateSize {

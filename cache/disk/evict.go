@@ -5,12 +5,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk/index"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // victim is a record that may be evicted.
@@ -58,10 +60,8 @@ func (g *collector) evictRound() error {
 		g.gone[v.ID] = true
 		g.res.Evicted = append(g.res.Evicted, g.c.item(v.rec, v.Entry))
 	}
-	for _, id := range g.free {
-		if err := g.keepIfUsed(id); err != nil {
-			return err
-		}
+	if err := lists.Each(g.free, g.keepIfUsed); err != nil {
+		return err
 	}
 	before := g.freeObjects
 	g.freeObjects += int64(len(g.free))
@@ -185,10 +185,7 @@ func (g *collector) dropVictims(victims []victim) ([]victim, error) {
 		return nil, err
 	}
 	g.c.hooks.at("dropped")
-	gone := make(map[digest.ActionID]bool, len(dropped))
-	for _, id := range dropped {
-		gone[id] = true
-	}
+	gone := lists.Set(dropped)
 	// A process marks the content of a record right after it looked the record up.
 	// So any process that saw the record before it was dropped has marked the
 	// content by now, and later ones do not find the record.
@@ -312,10 +309,8 @@ func (g *collector) prune(drafts map[digest.ContentID]bool, keep []cache.Ref) (g
 	if err != nil {
 		return nil, err
 	}
-	for _, ref := range keep {
-		if err := g.marks.add(ref); err != nil {
-			return nil, err
-		}
+	if err := lists.Each(keep, g.marks.add); err != nil {
+		return nil, err
 	}
 	// What a draft in use leads to is marked before anything is removed.
 	for id, shared := range drafts {
@@ -330,12 +325,7 @@ func (g *collector) prune(drafts map[digest.ContentID]bool, keep []cache.Ref) (g
 			return nil, err
 		}
 	}
-	var ids []digest.ContentID
-	for id := range drafts {
-		if !g.marks.marked(id) {
-			ids = append(ids, id)
-		}
-	}
+	ids := slices.DeleteFunc(slices.Collect(maps.Keys(drafts)), g.marks.marked)
 	err, gone = g.remove(ids), map[digest.ContentID]bool{}
 	for _, id := range ids {
 		if _, bad := g.c.objects.stat(id, false); bad != nil && ignoreMissing(bad) == nil {

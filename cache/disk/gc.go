@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk/index"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 )
 
@@ -119,7 +119,7 @@ func (c *Cache) collect(ctx context.Context, opts GCOptions, reason string, to g
 
 // collector begins a collection, which no other process may do until end.
 func (c *Cache) collector(ctx context.Context) (_ *collector, end func(), err error) {
-	unlock, err := c.lockNamed(ctx, "gc", unix.LOCK_EX)
+	unlock, err := c.lockNamed(ctx, "gc", flock.Try)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -183,10 +183,8 @@ func (g *collector) markAll() error {
 		for _, id := range p.Actions {
 			g.pinned[id] = true
 		}
-		for _, ref := range p.Refs {
-			if err := g.marks.add(ref); err != nil {
-				return err
-			}
+		if err := lists.Each(p.Refs, g.marks.add); err != nil {
+			return err
 		}
 	}
 	return g.c.records.eachRecord(g.ctx, func(rec *cache.Record, _ index.Entry) error { return outputs(rec, g.marks.add) })
@@ -320,7 +318,7 @@ func (g *collector) remove(ids []digest.ContentID) error {
 func (g *collector) removeBatch(ids []digest.ContentID) error {
 	// Nobody can touch an object while the lock is held, so one that is old when it
 	// is looked at is still unused when it is removed.
-	return g.c.objects.deleting.hold(unix.LOCK_EX, func() error {
+	return g.c.objects.deleting.hold(flock.Lock, func() error {
 		used := &liveLeases{}
 		if g.c.grouped {
 			var err error

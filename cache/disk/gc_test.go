@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 )
 
 func TestGCRemovesGarbage(t *testing.T) {
@@ -252,14 +252,14 @@ func TestHolderGoesOn(t *testing.T) {
 		defer f.Close()
 		locks[i] = f
 	}
-	must(t, flock(locks[0], unix.LOCK_SH))
-	must(t, flock(locks[1], unix.LOCK_SH))
+	must(t, flock.LockShared(locks[0]))
+	must(t, flock.LockShared(locks[1]))
 	c.leases.lease.hold = locks[0]
 	defer func() { c.leases.lease.hold = nil }()
 	_, err := c.leases.lockHold()
 	wantErr(t, err, errHeld)
-	must(t, flock(locks[1], unix.LOCK_UN))
-	if free, err := tryFlock(locks[2], unix.LOCK_EX); free || err != nil {
+	must(t, flock.Unlock(locks[1]))
+	if free, err := flock.Try(locks[2]); free || err != nil {
 		t.Errorf("nobody holds the cache any more: %v, %v", free, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -92,12 +93,7 @@ func (c *folder) joinGroup() error {
 // makeGroupFolders makes the folders that all members write to, before one makes them for
 // itself.
 func (c *folder) makeGroupFolders() error {
-	for _, name := range groupFolders {
-		if err := nolink.MkdirAll(c.path(name), 0o777); err != nil {
-			return err
-		}
-	}
-	return nil
+	return lists.Each(groupFolders, func(name string) error { return nolink.MkdirAll(c.path(name), 0o777) })
 }
 
 // checkGroup returns an error if somebody has taken a folder of a shared cache from its

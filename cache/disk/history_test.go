@@ -20,6 +20,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -347,7 +348,7 @@ func (w *world) kill(i int) {
 		}
 	}
 	// The mapping of a lease would keep its lock.
-	_ = flock(p.c.leases.lease.file, unix.LOCK_UN)
+	_ = flock.Unlock(p.c.leases.lease.file)
 	for _, f := range files {
 		if f != nil {
 			_ = f.Close()

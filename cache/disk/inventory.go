@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // file is one file in the objects folder.
@@ -56,12 +57,7 @@ func (c *objects) eachShard(fn func(b byte, names []string) error) error {
 // eachFile calls fn for every file in the folders of objects.
 func (c *objects) eachFile(fn func(file) error) error {
 	return c.eachShard(func(b byte, names []string) error {
-		for _, name := range names {
-			if err := fn(parseObjectName(b, name)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return lists.Each(names, func(name string) error { return fn(parseObjectName(b, name)) })
 	})
 }
 

@@ -9,10 +9,9 @@ import (
 	"io/fs"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -336,7 +335,7 @@ func (c *ingests) dropKeyed(path string) error {
 		return ignoreMissing(err)
 	}
 	defer f.Close()
-	if free, err := tryFlock(f, unix.LOCK_EX); err != nil || !free {
+	if free, err := flock.Try(f); err != nil || !free {
 		return err
 	}
 	return c.unlinkKeyed(f)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -88,7 +89,7 @@ func (c *leases) holdAll() (*lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flock(f, unix.LOCK_SH); err != nil {
+	if err := flock.LockShared(f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", f.Name(), err)
 	}
@@ -116,7 +117,7 @@ func (c *leases) newLease() (l *lease, err error) {
 		}
 	}()
 	l.file = f
-	if err = flock(f, unix.LOCK_EX); err == nil {
+	if err = flock.Lock(f); err == nil {
 		// A write to a mapped page without a block is a SIGBUS on a full disk, so the
 		// blocks are allocated now.
 		err = reserveBlocks(f, leaseSize)
@@ -280,7 +281,7 @@ func readLease(path string, data []byte) (alive bool, err error) {
 		return false, ignoreMissing(err)
 	}
 	defer f.Close()
-	dead, err := tryFlock(f, unix.LOCK_SH) // NFS refuses LOCK_EX on a file that is open for reading
+	dead, err := flock.TryShared(f) // NFS refuses LOCK_EX on a file that is open for reading
 	if err != nil {
 		return false, err
 	}
@@ -332,7 +333,7 @@ const (
 // lockHold makes sure that no process holds the cache as a whole.
 func (c *leases) lockHold() (unlock func(), err error) {
 	f := c.lease.hold
-	unlock = func() { _ = flock(f, unix.LOCK_SH) }
+	unlock = func() { _ = flock.LockShared(f) }
 	if f == nil {
 		if f, err = c.openLock("hold"); err != nil {
 			return nil, fmt.Errorf("lock cache: %w", err)
@@ -345,7 +346,7 @@ func (c *leases) lockHold() (unlock func(), err error) {
 		if n > 0 {
 			time.Sleep(forkPause)
 		}
-		ok, err = tryFlock(f, unix.LOCK_EX)
+		ok, err = flock.Try(f)
 	}
 	switch {
 	case err != nil:

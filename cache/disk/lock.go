@@ -13,14 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
-
-// flock acquires or releases a lock on a whole file; how is as in flock(2).
-func flock(f *os.File, how int) error {
-	return uninterrupted(func() error { return unix.Flock(int(f.Fd()), how) })
-}
 
 // uninterrupted repeats a system call that a signal interrupts. Calls on files of
 // FUSE and of network file systems are interrupted even if the signal's handler
@@ -33,18 +29,9 @@ func uninterrupted(call func() error) error {
 	}
 }
 
-// tryFlock reports whether it got the lock without waiting.
-func tryFlock(f *os.File, how int) (bool, error) {
-	err := flock(f, how|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// flockContext waits for a lock until ctx ends.
-func flockContext(ctx context.Context, f *os.File, how int) error {
-	return poll(ctx, func() (bool, error) { return tryFlock(f, how) })
+// flockContext waits until ctx ends for a lock that try takes.
+func flockContext(ctx context.Context, f *os.File, try func(*os.File) (bool, error)) error {
+	return poll(ctx, func() (bool, error) { return try(f) })
 }
 
 // poll calls try until it succeeds, at growing intervals.
@@ -71,7 +58,7 @@ func lockFile(ctx context.Context, path string, flags int, mode fs.FileMode) (*o
 			return nil, err
 		}
 		same := false
-		if err = flockContext(ctx, f, unix.LOCK_EX); err == nil {
+		if err = flockContext(ctx, f, flock.Try); err == nil {
 			if same, err = nolink.IsAt(f, path); same {
 				return f, nil
 			}
@@ -106,12 +93,12 @@ func (c *folder) openLock(name string) (*os.File, error) {
 }
 
 // lockNamed waits for a lock in the folder "locks".
-func (c *folder) lockNamed(ctx context.Context, name string, how int) (unlock func(), err error) {
+func (c *folder) lockNamed(ctx context.Context, name string, try func(*os.File) (bool, error)) (unlock func(), err error) {
 	f, err := c.openLock(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := flockContext(ctx, f, how); err != nil {
+	if err := flockContext(ctx, f, try); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("wait for the cache's lock %q: %w", name, err)
 	}
@@ -125,14 +112,14 @@ type sharedLock struct {
 	file *os.File
 }
 
-// hold calls fn while it holds the lock; how is as in flock(2).
-func (l *sharedLock) hold(how int, fn func() error) error {
+// hold calls fn while it holds the lock, which lock takes.
+func (l *sharedLock) hold(lock func(*os.File) error, fn func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := flock(l.file, how); err != nil {
+	if err := lock(l.file); err != nil {
 		return fmt.Errorf("lock %s: %w", l.name, err)
 	}
-	defer func() { _ = flock(l.file, unix.LOCK_UN) }()
+	defer func() { _ = flock.Unlock(l.file) }()
 	return fn()
 }
 

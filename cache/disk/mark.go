@@ -9,6 +9,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk/index"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -60,12 +61,7 @@ func (m *marks) add(ref cache.Ref) error {
 	for _, key := range below.blobs {
 		m.blobs[key]++
 	}
-	for _, id := range below.trees {
-		if err := m.add(cache.Ref{Kind: cache.Tree, ID: id}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return lists.Each(below.trees, func(id digest.ContentID) error { return m.add(cache.Ref{Kind: cache.Tree, ID: id}) })
 }
 
 // below holds the references of a tree, compact enough for folders with millions of

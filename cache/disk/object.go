@@ -17,6 +17,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -87,7 +88,7 @@ func (c *objects) keepPresent(ctx context.Context, id digest.ContentID, size int
 		}
 	}
 	present := false
-	err := c.deleting.hold(unix.LOCK_SH, func() (err error) {
+	err := c.deleting.hold(flock.LockShared, func() (err error) {
 		present, err = c.touchPresent(id, size)
 		return err
 	})

@@ -14,6 +14,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/internal/pool"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -222,7 +224,7 @@ func (c *quota) reserve(ctx context.Context, bytes int64) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	unlock, err := c.lockNamed(ctx, "reserve", unix.LOCK_EX)
+	unlock, err := c.lockNamed(ctx, "reserve", flock.Try)
 	if err != nil {
 		return err
 	}
@@ -253,12 +255,7 @@ func (c *quota) findSpace(ctx context.Context, bytes int64) error {
 	}
 	quota := shortage{cache.ErrQuota, c.overQuota, func(r GCResult) int64 { return r.Bytes }}
 	disk := shortage{cache.ErrSpace, func() (int64, error) { return c.overDisk(bytes) }, func(r GCResult) int64 { return r.DiskBytes }}
-	for _, s := range []shortage{quota, disk} {
-		if err := c.evictFor(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
+	return lists.Each([]shortage{quota, disk}, func(s shortage) error { return c.evictFor(ctx, s) })
 }
 
 // shortage is one of the limits that a reservation may exceed.

@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk/index"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -35,7 +36,7 @@ func (c *records) openIndex() (err error) {
 		if nolink.Mkdir(c.path(recordsName), 0o777) == nil && unix.Stat(c.dir, &owner) == nil {
 			_ = os.Chown(c.path(recordsName), int(owner.Uid), int(owner.Gid))
 		}
-		cfg.Hold = func(fn func() error) error { return c.lock.hold(unix.LOCK_EX, fn) }
+		cfg.Hold = func(fn func() error) error { return c.lock.hold(flock.Lock, fn) }
 	}
 	c.index, err = index.Open(cfg)
 	return err
@@ -228,7 +229,7 @@ func (c *records) Pin(ctx context.Context, p Pin) error {
 		return errors.New("pin: the name is empty")
 	}
 	// No collection may run between the check and the pin.
-	unlock, err := c.lockNamed(ctx, "gc", unix.LOCK_SH)
+	unlock, err := c.lockNamed(ctx, "gc", flock.TryShared)
 	if err != nil {
 		return fmt.Errorf("pin %s: %w", p.Name, err)
 	}

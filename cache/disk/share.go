@@ -12,10 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 )
@@ -165,7 +164,7 @@ func (c *shares) join(ctx context.Context, ref cache.Ref, dir string) (s *share,
 			lock.Close()
 		}
 	}()
-	alone, err := tryFlock(lock, unix.LOCK_EX)
+	alone, err := flock.Try(lock)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +177,7 @@ func (c *shares) join(ctx context.Context, ref cache.Ref, dir string) (s *share,
 		return nil, c.explain(err)
 	}
 	// The folder may be removed before we get its lock.
-	if err := flockContext(ctx, lock, unix.LOCK_SH); err != nil {
+	if err := flockContext(ctx, lock, flock.TryShared); err != nil {
 		return nil, err
 	}
 	there, err := nolink.IsAt(lock, lock.Name())
@@ -274,7 +273,7 @@ func (s *share) finish(ctx context.Context, work string) (err error) {
 	if s.apart {
 		err = touch(work + "/" + badName) // visible to others from here on
 	}
-	return errors.Join(err, flock(s.lock, unix.LOCK_SH))
+	return errors.Join(err, flock.LockShared(s.lock))
 }
 
 // Dir implements cache.Shared.

@@ -9,8 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 )
@@ -71,7 +70,7 @@ func (c *shares) dropShare(dir string) (dropped bool, err error) {
 		return false, err
 	}
 	defer lock.Close()
-	free, err := tryFlock(lock, unix.LOCK_EX)
+	free, err := flock.Try(lock)
 	if err != nil || !free {
 		return false, err
 	}
@@ -156,5 +155,5 @@ func isFree(dir string) (bool, error) {
 		return err != nil, ignoreMissing(err)
 	}
 	defer lock.Close()
-	return tryFlock(lock, unix.LOCK_EX)
+	return flock.Try(lock)
 }

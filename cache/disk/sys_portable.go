@@ -10,6 +10,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 )
 
 // What any Unix system can do. With the tag portable it is used on Linux too,
@@ -68,7 +70,7 @@ func (c *folder) lockPlace(ctx context.Context, at int64) (unlock func(), err er
 		if f, err = c.openLock(name); err != nil {
 			return false, err
 		}
-		ok, err := tryFlock(f, unix.LOCK_EX)
+		ok, err := flock.Try(f)
 		if ok && !isNamed(f) { // its holder removed it before we locked it
 			ok = false
 		}
@@ -86,8 +88,8 @@ func (c *folder) lockPlace(ctx context.Context, at int64) (unlock func(), err er
 	}, nil
 }
 
-// tryPlace is tryFlock: every place has a file.
-func tryPlace(f *os.File, _ int64) (bool, error) { return tryFlock(f, unix.LOCK_EX) }
+// tryPlace is flock.Try: every place has a file.
+func tryPlace(f *os.File, _ int64) (bool, error) { return flock.Try(f) }
 
 // renameNew says that names are always replaced.
 func renameNew(string, string) error { return unix.ENOSYS }

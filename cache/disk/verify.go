@@ -11,11 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk/index"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 )
 
 // Damage is one problem that Verify found.
@@ -81,7 +80,7 @@ func (c *Cache) Verify(ctx context.Context, opts VerifyOptions) (VerifyResult, e
 
 func (v *verifier) run() error {
 	if v.full && !v.c.readOnly {
-		unlock, err := v.c.lockNamed(v.ctx, "verify", unix.LOCK_EX)
+		unlock, err := v.c.lockNamed(v.ctx, "verify", flock.Try)
 		if err != nil {
 			return err
 		}
@@ -92,7 +91,7 @@ func (v *verifier) run() error {
 		return err
 	}
 	if !v.c.readOnly {
-		unlock, err := v.c.lockNamed(v.ctx, "gc", unix.LOCK_EX)
+		unlock, err := v.c.lockNamed(v.ctx, "gc", flock.Try)
 		if err != nil {
 			return err
 		}
@@ -227,7 +226,7 @@ func (c *Cache) Repair(ctx context.Context) (r index.Rebuilt, err error) {
 	if err := c.writing("repair index"); err != nil {
 		return r, err
 	}
-	unlock, err := c.lockNamed(ctx, "gc", unix.LOCK_EX)
+	unlock, err := c.lockNamed(ctx, "gc", flock.Try)
 	if err == nil {
 		defer unlock()
 		r, err = c.records.index.Rebuild(c.whole(ctx), false)

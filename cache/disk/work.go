@@ -18,6 +18,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 )
@@ -157,7 +158,7 @@ func (c *leases) lockDead(id string) *os.File {
 		return nil
 	}
 	if info, err := f.Stat(); err == nil && (!strings.HasPrefix(id, ".") || c.now().Sub(info.ModTime()) > time.Minute) {
-		if ok, err := tryFlock(f, unix.LOCK_EX); ok && err == nil {
+		if ok, err := flock.Try(f); ok && err == nil {
 			return f
 		}
 	}
@@ -351,7 +352,7 @@ func readKept(dir string) (cache.Kept, error) {
 		return k, err
 	}
 	k.Key = string(key)
-	free, err := tryFlock(f, unix.LOCK_SH)
+	free, err := flock.TryShared(f)
 	k.Held = !free
 	return k, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cache/leaf/retry"
 )
 
 // bucket is a connection that retries operations that may succeed later.
@@ -77,7 +78,7 @@ func (b *bucket) do(ctx context.Context, verb, key string, writing bool, op func
 			err = fmt.Errorf("%w: %w", errUnavailable, err)
 			break
 		}
-		if progress.Sleep(ctx, b.patience.wait(n)) != nil {
+		if progress.Sleep(ctx, retry.Pause(n+1, b.patience.base, b.patience.most)) != nil {
 			err = context.Cause(ctx)
 			break
 		}

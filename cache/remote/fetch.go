@@ -13,6 +13,8 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 )
 
 // fetchers is the number of results that are fetched at a time. Their objects share
@@ -38,22 +40,14 @@ func (t *fetcher) fetchRoot(ctx context.Context, id digest.ContentID) bool {
 // the local cache costs nothing.
 func (t *fetcher) Fetch(ctx context.Context, recs []*cache.Record) (lost []digest.ActionID) {
 	var mu sync.Mutex
-	var group errgroup.Group
-	group.SetLimit(fetchers)
-	for _, rec := range recs {
-		group.Go(func() error {
-			err := t.Pull(ctx, rec)
-			if err == nil {
-				return nil
-			}
+	parallel.Do(len(recs), fetchers, func(i int) {
+		if err := t.Pull(ctx, recs[i]); err != nil {
 			t.trouble(ctx, "fetching results", err)
 			mu.Lock()
 			defer mu.Unlock()
-			lost = append(lost, rec.Action)
-			return nil
-		})
-	}
-	_ = group.Wait()
+			lost = append(lost, recs[i].Action)
+		}
+	})
 	return lost
 }
 
@@ -77,10 +71,8 @@ func (t *fetcher) Pull(ctx context.Context, rec *cache.Record) error {
 
 func (t *fetcher) pull(ctx context.Context, rec *cache.Record) error {
 	var bad damages
-	for _, ref := range refsOf(rec) {
-		if err := bad.add(t.fetch(ctx, ref)); err != nil {
-			return err
-		}
+	if err := lists.Each(refsOf(rec), func(ref cache.Ref) error { return bad.add(t.fetch(ctx, ref)) }); err != nil {
+		return err
 	}
 	if err := bad.err(); err != nil {
 		t.finder.doubt(rec)

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 )
 
 const (
@@ -65,24 +66,18 @@ func (t *finder) Find(ctx context.Context, ids []digest.ActionID) []*cache.Recor
 	if len(ask) > manyRecords {
 		ask = t.listed(ctx, ids, ask)
 	}
-	var group errgroup.Group
-	group.SetLimit(askers)
-	for _, i := range ask {
-		group.Go(func() error {
-			rec, err := t.find(ctx, ids[i])
-			if err != nil && !errors.Is(err, cache.ErrNotFound) {
-				t.trouble(ctx, "looking results up", err)
-			}
-			if rec == nil {
-				t.stats.misses.Add(1)
-				return nil
-			}
-			found[i] = rec
-			t.stats.hits.Add(1)
-			return nil
-		})
-	}
-	_ = group.Wait()
+	parallel.Do(len(ask), askers, func(n int) {
+		rec, err := t.find(ctx, ids[ask[n]])
+		if err != nil && !errors.Is(err, cache.ErrNotFound) {
+			t.trouble(ctx, "looking results up", err)
+		}
+		if rec == nil {
+			t.stats.misses.Add(1)
+			return
+		}
+		found[ask[n]] = rec
+		t.stats.hits.Add(1)
+	})
 	return found
 }
 
@@ -93,10 +88,7 @@ func (t *finder) listed(ctx context.Context, ids []digest.ActionID, ask []int) [
 	if err != nil {
 		return ask // cheaper one by one
 	}
-	all := make(map[digest.ActionID]bool, len(there))
-	for _, id := range there {
-		all[id] = true
-	}
+	all := lists.Set(there)
 	return lists.Where(ask, func(i int) bool { return all[ids[i]] })
 }
 
@@ -127,11 +119,7 @@ func (t *finder) List(ctx context.Context) ([]digest.ActionID, error) {
 func (t *finder) find(ctx context.Context, id digest.ActionID) (*cache.Record, error) {
 	rec, data, err := t.readRecord(ctx, id)
 	if err == nil {
-		for _, ref := range refsOf(rec) {
-			if err = t.present(ctx, ref); err != nil {
-				break
-			}
-		}
+		err = lists.Each(refsOf(rec), func(ref cache.Ref) error { return t.present(ctx, ref) })
 		if isDamage(err) {
 			t.doubt(rec)
 		}

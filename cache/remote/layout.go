@@ -15,6 +15,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // The folders of a remote cache.
@@ -94,11 +95,7 @@ type packRef struct {
 
 // bytes returns what fetching the whole closure transfers.
 func (c *closure) bytes() int64 {
-	n := c.largeBytes
-	for _, p := range c.packs {
-		n += p.bytes
-	}
-	return n
+	return c.largeBytes + lists.Sum(c.packs, func(p packRef) int64 { return p.bytes })
 }
 
 func (c *closure) encode() []byte {

@@ -13,6 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cache/tree"
 )
@@ -272,9 +273,6 @@ func (p *portion) moved(n int64) {
 }
 
 // Size returns the bytes of content that a record leads to.
-func Size(rec *cache.Record) (n int64) {
-	for _, ref := range refsOf(rec) {
-		n += ref.Size
-	}
-	return n
+func Size(rec *cache.Record) int64 {
+	return lists.Sum(refsOf(rec), func(ref cache.Ref) int64 { return ref.Size })
 }

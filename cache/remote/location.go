@@ -171,10 +171,7 @@ type objects interface {
 
 // Objects reads single objects of a Location, each with one attempt. It is safe
 // for concurrent use.
-type Objects struct {
-	loc  Location
-	conn objects
-}
+type Objects struct{ conn objects }
 
 // OpenObjects connects to a location.
 func OpenObjects(ctx context.Context, loc Location) (*Objects, error) {
@@ -182,7 +179,7 @@ func OpenObjects(ctx context.Context, loc Location) (*Objects, error) {
 	if err != nil {
 		return nil, masked(err)
 	}
-	return &Objects{loc, conn}, nil
+	return &Objects{conn}, nil
 }
 
 // Size returns the length of an object; a missing one is fs.ErrNotExist.

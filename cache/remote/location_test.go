@@ -25,7 +25,7 @@ func TestParseLocation(t *testing.T) {
 		{"s3://bucket?use_path_style=perhaps", "", "must be true or false"},
 		{"s3://bucket?role=me", "", "is not an ARN"},
 		{"s3://bucket?endpoint=https://host/path", "", "without a path"},
-		{"s3://bucket?endpoint=host:9000&disable_https=true&use_path_style=true&request_checksum_calculation=when_required", "s3://bucket", ""},
+		{"s3://bucket?endpoint=host:9000&disable_https=true&use_path_style=true", "s3://bucket", ""},
 		{"http://bucket", "", "not one of s3"},
 		{"s3://user:hush@bucket", "", "must not contain a user or password"},
 		{"s3://bucket?aws_secret_key=hush", "", "looks like a secret"},

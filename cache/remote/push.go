@@ -13,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 )
 
@@ -50,10 +51,8 @@ func (t *pusher) pushAll(ctx context.Context, rec *cache.Record) error {
 	if err := t.bucket.checkFormat(ctx, true); err != nil {
 		return err
 	}
-	for _, ref := range refsOf(rec) {
-		if err := t.pushRef(ctx, ref); err != nil {
-			return err
-		}
+	if err := lists.Each(refsOf(rec), func(ref cache.Ref) error { return t.pushRef(ctx, ref) }); err != nil {
+		return err
 	}
 	return t.pushRecord(ctx, rec)
 }

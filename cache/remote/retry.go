@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -20,9 +19,7 @@ import (
 type patience struct {
 	// attempts is the number of attempts of an operation.
 	attempts int
-	// base is the wait after the first failure. It doubles up to most. Each wait
-	// is drawn at random between half of that and all of it, so that clients do
-	// not retry in step.
+	// base is the wait after the first failure. It doubles up to most; see retry.Pause.
 	base, most time.Duration
 	// stall is how long an attempt may take without receiving a byte.
 	stall time.Duration
@@ -39,15 +36,6 @@ type patience struct {
 var defaultPatience = patience{
 	attempts: 5, base: 200 * time.Millisecond, most: 8 * time.Second,
 	stall: 2 * time.Minute, strikes: 3, pause: 30 * time.Second,
-}
-
-// wait returns how long to wait after attempt n, counted from 0.
-func (p patience) wait(n int) time.Duration {
-	d := p.most
-	if n < 20 {
-		d = min(p.most, p.base<<n)
-	}
-	return d/2 + rand.N(d/2+1)
 }
 
 // breaker stops requests to a store that is down.

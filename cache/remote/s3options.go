@@ -41,15 +41,10 @@ func (o *s3Options) text() map[string]*string {
 
 func (o *s3Options) flags() map[string]*bool {
 	return map[string]*bool{
-		"anonymous": &o.anonymous, "use_path_style": &o.pathStyle, "s3ForcePathStyle": &o.pathStyle, "hostname_immutable": &o.pathStyle,
-		"disable_https": &o.plain, "dualstack": &o.dualstack, "fips": &o.fips, "accelerate": &o.accelerate,
+		"anonymous": &o.anonymous, "use_path_style": &o.pathStyle, "disable_https": &o.plain,
+		"dualstack": &o.dualstack, "fips": &o.fips, "accelerate": &o.accelerate,
 	}
 }
-
-// withoutEffect are options of earlier versions that are still accepted.
-// No checksums newer than SHA-256 are sent, so there are none to turn off. Retries
-// are decided in this package.
-var withoutEffect = []string{"request_checksum_calculation", "response_checksum_validation", "rate_limiter_capacity", "awssdk"}
 
 // parseOptions reads the options of a URL with a scheme.
 func parseOptions(scheme string, q url.Values) (s3Options, error) {
@@ -70,7 +65,7 @@ func parseOptions(scheme string, q url.Values) (s3Options, error) {
 				return o, fmt.Errorf("option %s: %q must be true or false", name, value)
 			}
 			*flags[name] = *flags[name] || v
-		case !slices.Contains(withoutEffect, name):
+		default:
 			return o, fmt.Errorf("there is no option %s; the options are mode, region, endpoint, use_path_style, profile, role, anonymous, "+
 				"ssetype, kmskeyid, dualstack, fips, accelerate, disable_https", name)
 		}

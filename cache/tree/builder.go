@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/spill"
 )
 
@@ -235,10 +236,8 @@ func (d *dirWriter) write(ctx context.Context, store cache.Store) (err error) {
 		}
 		d.enc = NewEncoder(d.in)
 	}
-	for _, e := range d.held {
-		if err := d.enc.Write(e); err != nil {
-			return fmt.Errorf("store tree: %w", err)
-		}
+	if err := lists.Each(d.held, d.enc.Write); err != nil {
+		return fmt.Errorf("store tree: %w", err)
 	}
 	d.held = d.held[:0]
 	return nil

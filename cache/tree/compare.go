@@ -14,6 +14,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // Compare reads the folder dir and describes the first difference from the tree
@@ -133,10 +134,8 @@ func (s *stamper) below(dir int, name string) error {
 		return err
 	}
 	slices.Sort(list)
-	for _, name := range list {
-		if err := s.entry(fd, name, name); err != nil {
-			return err
-		}
+	if err := lists.Each(list, func(name string) error { return s.entry(fd, name, name) }); err != nil {
+		return err
 	}
 	_, err = s.hash.Write([]byte("/"))
 	return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // header starts every encoding and carries its version.
@@ -34,10 +35,8 @@ func Encode(entries []Entry) ([]byte, cache.Ref, error) {
 	sortEntries(entries)
 	buf := bytes.NewBuffer(make([]byte, 0, len(header)+len(entries)*112))
 	enc := NewEncoder(buf)
-	for _, e := range entries {
-		if err := enc.Write(e); err != nil {
-			return nil, cache.Ref{}, err
-		}
+	if err := lists.Each(entries, enc.Write); err != nil {
+		return nil, cache.Ref{}, err
 	}
 	ref, err := enc.Finish()
 	return buf.Bytes(), ref, err

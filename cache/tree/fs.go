@@ -20,11 +20,10 @@ import (
 // keepEntries limits how many directory entries an FS keeps in memory.
 const keepEntries = 1 << 19
 
-// FS is a tree of a store as a read-only file system. It implements fs.ReadDirFS,
-// fs.ReadFileFS and fs.StatFS, and is safe for concurrent use. Content is verified
-// when a file is read to its end. Open files also implement io.ReaderAt and
-// io.Seeker; bytes that are read that way are not verified. Modification times are
-// zero.
+// FS is a tree of a store as a read-only file system. It implements fs.StatFS, and is
+// safe for concurrent use. Content is verified when a file is read to its end. Open
+// files also implement io.ReaderAt and io.Seeker; bytes that are read that way are not
+// verified. Modification times are zero.
 type FS struct {
 	ctx   context.Context // of every read, since fs.FS has no place for one
 	store cache.Files
@@ -52,22 +51,6 @@ func (f *FS) find(op, name string) (Entry, error) {
 		}
 		return entries[i], nil
 	})
-}
-
-// list returns the entries of the directory of that name.
-func (f *FS) list(op, name string) (Entry, []Entry, error) {
-	e, err := f.find(op, name)
-	if err != nil {
-		return e, nil, err
-	}
-	var entries []Entry
-	if err = errors.New("not a directory"); e.IsDir() {
-		entries, err = f.read(e.Ref())
-	}
-	if err != nil {
-		err = &fs.PathError{Op: op, Path: name, Err: err}
-	}
-	return e, entries, err
 }
 
 // read returns a directory, from memory if it was read recently.
@@ -102,36 +85,11 @@ func (f *FS) Open(name string) (fs.File, error) {
 	if !e.IsDir() {
 		return f.openFile(name, e)
 	}
-	e, entries, err := f.list("open", name)
+	entries, err := f.read(e.Ref())
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return OpenDir(e, entries), nil
-}
-
-// ReadDir implements fs.ReadDirFS.
-func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
-	_, entries, err := f.list("readdir", name)
-	if err != nil {
-		return nil, err
-	}
-	return DirEntries(entries), nil
-}
-
-// ReadFile implements fs.ReadFileFS.
-func (f *FS) ReadFile(name string) ([]byte, error) {
-	e, err := f.find("readfile", name)
-	if err != nil {
-		return nil, err
-	}
-	if e.IsDir() {
-		return nil, &fs.PathError{Op: "readfile", Path: name, Err: errors.New("is a directory")}
-	}
-	data, err := cache.Get(f.ctx, f.store, e.ID, e.Size)
-	if err != nil {
-		return nil, &fs.PathError{Op: "readfile", Path: name, Err: err}
-	}
-	return data, nil
 }
 
 // Stat implements fs.StatFS.
@@ -183,11 +141,6 @@ func (i info) Mode() fs.FileMode {
 	return 0o444
 }
 
-// DirEntries returns the entries as fs.DirEntry.
-func DirEntries(entries []Entry) []fs.DirEntry {
-	return lists.Of(entries, func(e Entry) fs.DirEntry { return info{e} })
-}
-
 // openDir lists a directory.
 type openDir struct {
 	info info
@@ -209,7 +162,7 @@ func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
 		}
 		n = len(d.rest)
 	}
-	list := DirEntries(d.rest[:n])
+	list := lists.Of(d.rest[:n], func(e Entry) fs.DirEntry { return info{e} })
 	d.rest = d.rest[n:]
 	return list, nil
 }

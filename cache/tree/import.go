@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
 )
 
@@ -133,10 +134,8 @@ func eachIn(dir string, fn func(fs.DirEntry) error) error {
 	for {
 		list, err := handle.ReadDir(listedAtOnce)
 		slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-		for _, d := range list {
-			if err := fn(d); err != nil {
-				return err
-			}
+		if err := lists.Each(list, fn); err != nil {
+			return err
 		}
 		if errors.Is(err, io.EOF) {
 			return nil

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 )
@@ -172,12 +173,7 @@ func (m *materialiser) fill(ctx context.Context, ref cache.Ref, root string) err
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	err := m.files(ctx, ref, root, "", func(dir string, entries []Entry) error {
 		group.Go(func() error {
-			for _, e := range entries {
-				if err := m.file(ctx, e, dir+"/"+e.Name); err != nil {
-					return err
-				}
-			}
-			return nil
+			return lists.Each(entries, func(e Entry) error { return m.file(ctx, e, dir+"/"+e.Name) })
 		})
 		return ctx.Err()
 	})

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // descent walks a tree of folders down and up again, by names relative to open
@@ -199,11 +201,7 @@ func (m *measure) read(top *level) {
 		if err != nil || len(names) == 0 {
 			return
 		}
-		for _, name := range names {
-			if m.add(name) {
-				top.folders = append(top.folders, name)
-			}
-		}
+		top.folders = append(top.folders, lists.Where(names, m.add)...)
 	}
 }
 

@@ -16,8 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -203,20 +202,14 @@ type Batch struct {
 func (b Batch) GradeAll(ctx context.Context, entries []Entry, failures []Failure) (Summary, error) {
 	results := make([]result, len(entries))
 	var lock sync.Mutex
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, e := range entries {
-		group.Go(func() error {
-			results[i] = b.gradeEntry(ctx, e)
-			if b.Done != nil && results[i].failure == nil {
-				lock.Lock()
-				defer lock.Unlock()
-				b.Done(results[i].report.Report)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait()
+	parallel.Do(len(entries), runtime.GOMAXPROCS(0), func(i int) {
+		results[i] = b.gradeEntry(ctx, entries[i])
+		if b.Done != nil && results[i].failure == nil {
+			lock.Lock()
+			defer lock.Unlock()
+			b.Done(results[i].report.Report)
+		}
+	})
 	if err := ctx.Err(); err != nil {
 		return Summary{}, fmt.Errorf("grade submissions: %w", err)
 	}

@@ -2,6 +2,7 @@ package mask
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -262,11 +263,7 @@ func (m *masker) write(ctx context.Context, half string, files fs.FS, out prep.S
 		}
 		return nil
 	})
-	if err != nil {
-		_ = group.Wait()
-		return err
-	}
-	return group.Wait()
+	return cmp.Or(err, group.Wait())
 }
 
 // file masks one file.

@@ -24,9 +24,9 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
@@ -104,16 +104,12 @@ func check(rates []Rates, seeds int) error {
 // for each number of seeds from a first one on; it is 0 below.
 func (t Test) found(rates []Rates, seeds, from int) []float64 {
 	counts := make([][]int, runtime.GOMAXPROCS(0))
-	var group sync.WaitGroup
-	for w := range counts {
+	parallel.Do(len(counts), len(counts), func(w int) {
 		counts[w] = make([]int, seeds)
-		group.Go(func() {
-			for i := w; i < t.Simulations; i += len(counts) {
-				t.compare(random.NewGenerator(uint64(i)), rates, from, counts[w])
-			}
-		})
-	}
-	group.Wait()
+		for i := w; i < t.Simulations; i += len(counts) {
+			t.compare(random.NewGenerator(uint64(i)), rates, from, counts[w])
+		}
+	})
 	shares := make([]float64, seeds)
 	for i := range shares {
 		n := 0

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/sandbox/proxy"
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
@@ -40,9 +41,7 @@ func (c *check) code(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read code: %w", err)
 	}
-	for _, s := range skipped {
-		c.unread = append(c.unread, clip("code/"+s.Name+": "+s.Reason))
-	}
+	c.unread = append(c.unread, lists.Of(skipped, func(s pysource.Skipped) string { return clip("code/" + s.Name + ": " + s.Reason) })...)
 	for _, s := range sources {
 		c.python(s)
 	}

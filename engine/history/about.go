@@ -15,10 +15,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/nolink"
-	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
 // About holds a user's name, tags and note for a run. It can change after the

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
-	"github.com/mleflow/mleflow/engine/internal/flock"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 

@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/event"
-	"github.com/mleflow/mleflow/engine/internal/flock"
 	"github.com/mleflow/mleflow/engine/plan"
 )
 

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
-	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
 // ErrLive means that a run has not ended, or that another process removes it.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/nolink"
-	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
 // Memory is the remembered state of an instance.

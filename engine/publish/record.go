@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
-	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
 // record is the record of one path.

@@ -16,9 +16,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/nolink"
-	"github.com/mleflow/mleflow/engine/internal/flock"
 )
 
 // GPUs returns the names of the machine's GPUs, in order. They are the numbered

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/engine/event"
@@ -193,10 +194,7 @@ func (s *stream) end(ctx context.Context) error {
 // reportMoved reports progress once a second while move fetches or stores the content of
 // refs, and completion if there was no error.
 func reportMoved(ctx context.Context, address, what string, refs []cache.Ref, emit func(event.Event), move func(context.Context, ...cache.Ref) error) error {
-	var total int64
-	for _, ref := range refs {
-		total += ref.Size
-	}
+	total := lists.Sum(refs, func(ref cache.Ref) int64 { return ref.Size })
 	if total == 0 {
 		return move(ctx, refs...)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -81,10 +82,7 @@ func Place(ctx context.Context, c *remote.Tier, p Placement) (t *Task, adopted b
 		}
 		adopted = len(others) > 0
 	}
-	refs := slices.Clone(p.Refs)
-	for _, f := range o.Folders {
-		refs = append(refs, f.Content)
-	}
+	refs := slices.Concat(p.Refs, lists.Of(o.Folders, func(f Folder) cache.Ref { return f.Content }))
 	if err = reportMoved(ctx, o.Address, "inputs to the remote cache", refs, p.Emit, c.PushRefs); err != nil {
 		return nil, false, err
 	}

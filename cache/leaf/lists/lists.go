@@ -1,4 +1,4 @@
-// Package lists makes lists from other lists.
+// Package lists makes lists, maps and sums from lists.
 //
 // It is a leaf package: it imports only the standard library.
 package lists
@@ -31,6 +31,33 @@ func Where[T any](list []T, holds func(T) bool) (some []T) {
 		}
 	}
 	return some
+}
+
+// Each calls a function with each element until it fails, and returns its error.
+func Each[T any](list []T, do func(T) error) error {
+	for _, element := range list {
+		if err := do(element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sum adds the results of a function for each element.
+func Sum[T any, N ~int | ~int64](list []T, of func(T) N) (sum N) {
+	for _, element := range list {
+		sum += of(element)
+	}
+	return sum
+}
+
+// Set returns the elements as the keys of a map.
+func Set[T comparable](list []T) map[T]bool {
+	set := make(map[T]bool, len(list))
+	for _, element := range list {
+		set[element] = true
+	}
+	return set
 }
 
 // Grouped returns the items with equal keys, in the order of the first of them.

@@ -1,6 +1,7 @@
 package lists_test
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"testing"
@@ -43,5 +44,35 @@ func TestGroups(t *testing.T) {
 	}
 	if got := lists.By(list, kind); len(got) != 2 || !slices.Equal(got["a"], want[1]) {
 		t.Errorf("lists.By = %q", got)
+	}
+}
+
+func TestEach(t *testing.T) {
+	var seen []int
+	failure := errors.New("three")
+	err := lists.Each([]int{2, 3, 4}, func(n int) error {
+		seen = append(seen, n)
+		if n == 3 {
+			return failure
+		}
+		return nil
+	})
+	if err != failure || !slices.Equal(seen, []int{2, 3}) {
+		t.Errorf("lists.Each = %v after %v", err, seen)
+	}
+	if err := lists.Each(seen, func(int) error { return nil }); err != nil {
+		t.Errorf("lists.Each = %v", err)
+	}
+}
+
+func TestSum(t *testing.T) {
+	if got := lists.Sum([]string{"a", "", "bcd"}, func(s string) int { return len(s) }); got != 4 {
+		t.Errorf("lists.Sum = %d, want 4", got)
+	}
+}
+
+func TestSet(t *testing.T) {
+	if got := lists.Set([]string{"a", "b", "a"}); len(got) != 2 || !got["a"] || !got["b"] || got["c"] {
+		t.Errorf("lists.Set = %v", got)
 	}
 }

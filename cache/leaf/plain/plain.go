@@ -18,6 +18,20 @@ func Control(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
+// Unfinished returns how many bytes at the end of a text are the beginning of a
+// character that may go on.
+func Unfinished(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
+			if utf8.FullRune(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
 // Line returns a string on one line, with a space for every control character
 // and U+FFFD for invalid UTF-8.
 func Line(s string) string {

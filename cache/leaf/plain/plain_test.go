@@ -28,3 +28,11 @@ func TestPlain(t *testing.T) {
 		t.Errorf("a line: %q", got)
 	}
 }
+
+func TestUnfinished(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "a": 0, "aé": 0, "a\xc3": 1, "€\xe2\x82": 2, "\xf0\x9f\x8e": 3, "\xff": 0, "\x80\x80\x80\x80": 0} {
+		if got := plain.Unfinished([]byte(text)); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/pysource"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
@@ -32,6 +33,8 @@ type part struct {
 	// shown is the part of the text that the model gets.
 	shown string
 }
+
+func (p part) size() int { return len(p.text) }
 
 // Material is the part of an attempt that is shown to a model.
 type Material struct {
@@ -84,9 +87,7 @@ func divide(limit int, groups [][]part) []int {
 	given, spare := make([]int, len(groups)), limit
 	sizes := make([]int, len(groups))
 	for i, g := range groups {
-		for _, p := range g {
-			sizes[i] += len(p.text)
-		}
+		sizes[i] = lists.Sum(g, part.size)
 		given[i] = min(sizes[i], limit*shares[i]/100)
 		spare -= given[i]
 	}
@@ -100,10 +101,7 @@ func divide(limit int, groups [][]part) []int {
 // show takes n bytes of the parts of a group: the same of each, but of small ones no
 // more than they have.
 func (m *Material) show(parts []part, n int) {
-	total := 0
-	for _, p := range parts {
-		total += len(p.text)
-	}
+	total := lists.Sum(parts, part.size)
 	if most := n / leastShown; total > n && len(parts) > most {
 		m.omit("%d of %d parts from %s on", len(parts)-most, len(parts), parts[most].name)
 		parts = parts[:most]

@@ -3,8 +3,8 @@ package parallel
 
 import (
 	"runtime"
-	"sync"
-	"sync/atomic"
+
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 )
 
 // chunk is the number of calls that a worker takes at a time. It is large
@@ -15,27 +15,9 @@ const chunk = 64
 // For calls do(0) … do(n-1) concurrently and returns when all calls have
 // returned. For at most one chunk, it calls them in place.
 func For(n int, do func(i int)) {
-	workers := min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk)
-	if workers <= 1 {
-		for i := range n {
+	parallel.Do((n+chunk-1)/chunk, runtime.GOMAXPROCS(0), func(c int) {
+		for i := c * chunk; i < min(c*chunk+chunk, n); i++ {
 			do(i)
 		}
-		return
-	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for {
-				from := int(next.Add(chunk)) - chunk
-				if from >= n {
-					return
-				}
-				for i := from; i < min(from+chunk, n); i++ {
-					do(i)
-				}
-			}
-		})
-	}
-	wg.Wait()
+	})
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
@@ -163,10 +164,7 @@ func (b *Backend) Examine(ctx context.Context, jobs ...cluster.Job) []cluster.Ch
 	nodes := cluster.ExamineNodes(ctx, b, "node_selector and toleration of the block leave no node that is ready: compare kubectl get nodes --show-labels")
 	nodes.Optional = nodes.Optional || b.Autoscaling
 	checks := []cluster.Check{server, b.may(ctx), nodes}
-	for _, j := range jobs {
-		checks = append(checks, b.accepts(ctx, j))
-	}
-	return checks
+	return append(checks, lists.Of(jobs, func(j cluster.Job) cluster.Check { return b.accepts(ctx, j) })...)
 }
 
 // reach asks the API server for its version.

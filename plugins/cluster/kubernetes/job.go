@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/cluster"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 )
@@ -49,13 +50,8 @@ func (o object) add(name string, value any, empty bool) {
 	}
 }
 
-// named returns a reference to an object of the namespace for each name.
-func named(names []string) (all []object) {
-	for _, name := range names {
-		all = append(all, object{"name": name})
-	}
-	return all
-}
+// named returns a reference to an object of the namespace.
+func named(name string) object { return object{"name": name} }
 
 // manifest returns the Job of a job. nodes are the nodes that it may prefer.
 func (s settings) manifest(j cluster.Job, nodes []string) object {
@@ -111,7 +107,7 @@ func (s settings) podSpec(j cluster.Job, nodes []string) object {
 	spec.add("nodeSelector", s.NodeSelector, len(s.NodeSelector) == 0)
 	spec.add("activeDeadlineSeconds", seconds(j.Deadline), j.Deadline <= 0)
 	spec.add("runtimeClassName", s.RuntimeClass, s.RuntimeClass == "")
-	spec.add("imagePullSecrets", named(s.ImagePullSecrets), len(s.ImagePullSecrets) == 0)
+	spec.add("imagePullSecrets", lists.Of(s.ImagePullSecrets, named), len(s.ImagePullSecrets) == 0)
 	spec.add("hostUsers", false, s.PodSecurity != Nested)
 	if s.patch != nil {
 		spec = merged(*recoded[any](spec), s.patch).(map[string]any)
@@ -173,10 +169,7 @@ func (s settings) container(j cluster.Job, security object) object {
 		"terminationMessagePolicy": "FallbackToLogsOnError",
 	}
 	c.add("resources", object{"limits": reserved, "requests": reserved}, len(reserved) == 0)
-	var sources []object
-	for _, secret := range named(s.Secrets) {
-		sources = append(sources, object{"secretRef": secret})
-	}
+	sources := lists.Of(s.Secrets, func(name string) object { return object{"secretRef": named(name)} })
 	c.add("envFrom", sources, len(sources) == 0)
 	return c
 }

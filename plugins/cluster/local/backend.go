@@ -14,9 +14,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/flock"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
 
@@ -89,19 +90,15 @@ func New(c Config) (*Backend, error) {
 
 // Nodes implements cluster.Backend.
 func (b *Backend) Nodes(context.Context) ([]cluster.Node, error) {
-	var list []cluster.Node
 	used := map[string]float64{}
 	for _, j := range b.jobs() {
 		if j.alive {
 			used[j.Node] += j.cpus()
 		}
 	}
-	for _, name := range b.c.Nodes {
-		list = append(list, cluster.Node{
-			Name: name, Ready: true, Has: cluster.Needs{CPUs: b.c.CPUs}, Free: cluster.Needs{CPUs: b.c.CPUs - used[name]},
-		})
-	}
-	return list, nil
+	return lists.Of(b.c.Nodes, func(name string) cluster.Node {
+		return cluster.Node{Name: name, Ready: true, Has: cluster.Needs{CPUs: b.c.CPUs}, Free: cluster.Needs{CPUs: b.c.CPUs - used[name]}}
+	}), nil
 }
 
 // Start implements cluster.Backend.
@@ -124,11 +121,16 @@ func (b *Backend) Start(_ context.Context, spec cluster.Job) error {
 
 // Cancel implements cluster.Backend.
 func (b *Backend) Cancel(_ context.Context, names ...string) error {
+	return b.each(names, false, func(j *job) error { return j.cancel(time.Now()) })
+}
+
+// each changes those of the named jobs that have ended, or those that have not.
+func (b *Backend) each(names []string, ended bool, do func(*job) error) error {
 	return b.change(func() error {
 		var errs []error
 		for _, name := range names {
-			if j := b.load(name); j != nil && !j.ended() {
-				errs = append(errs, j.cancel(time.Now()))
+			if j := b.load(name); j != nil && j.ended() == ended {
+				errs = append(errs, do(j))
 			}
 		}
 		return errors.Join(errs...)
@@ -149,15 +151,7 @@ func (b *Backend) Extend(_ context.Context, name string, deadline time.Duration)
 
 // Remove implements cluster.Backend.
 func (b *Backend) Remove(_ context.Context, names ...string) error {
-	return b.change(func() error {
-		var errs []error
-		for _, name := range names {
-			if j := b.load(name); j != nil && j.ended() {
-				errs = append(errs, os.RemoveAll(j.dir))
-			}
-		}
-		return errors.Join(errs...)
-	})
+	return b.each(names, true, func(j *job) error { return os.RemoveAll(j.dir) })
 }
 
 // Watch implements cluster.Backend. It also starts waiting jobs that fit and restarts
@@ -283,7 +277,7 @@ func (b *Backend) locked(fn func() error) error {
 		return err
 	}
 	defer f.Close()
-	if err := flock(f, syscall.LOCK_EX); err != nil {
+	if err := flock.Lock(f); err != nil {
 		return err
 	}
 	if err := fn(); err != nil && !errors.Is(err, fs.ErrNotExist) {

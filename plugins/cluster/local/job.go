@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/flock"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
@@ -54,7 +55,8 @@ func (j *job) look() {
 		return
 	}
 	defer f.Close()
-	if j.alive = flock(f, syscall.LOCK_SH|syscall.LOCK_NB) != nil; j.alive {
+	free, err := flock.TryShared(f)
+	if j.alive = !free || err != nil; j.alive {
 		return
 	}
 	if text, err := os.ReadFile(j.file(fmt.Sprintf("exit-%d", j.Starts))); err == nil {
@@ -144,7 +146,7 @@ func (j *job) run(argv, env []string) error {
 		return err
 	}
 	defer alive.Close()
-	if err := flock(alive, syscall.LOCK_EX); err != nil { // look holds it for a moment
+	if err := flock.Lock(alive); err != nil { // look holds it for a moment
 		return err
 	}
 	out, err := os.OpenFile(j.file(fmt.Sprintf("log-%d", j.Starts)), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -215,13 +217,4 @@ func (j *job) curb(now time.Time) (err error) {
 		return nil
 	}
 	return err
-}
-
-// flock locks a file for this process and those that inherit it.
-func flock(f *os.File, how int) error {
-	for {
-		if err := syscall.Flock(int(f.Fd()), how); err != syscall.EINTR {
-			return err
-		}
-	}
 }

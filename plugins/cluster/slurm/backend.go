@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
@@ -253,10 +254,7 @@ func (b *Backend) Examine(ctx context.Context, jobs ...cluster.Job) []cluster.Ch
 		return checks // nothing else can be asked
 	}
 	checks = append(checks, cluster.ExamineNodes(ctx, b, "partition and constraint name no such nodes: sinfo lists those that there are"))
-	for _, job := range jobs {
-		checks = append(checks, b.accepts(ctx, job))
-	}
-	return checks
+	return append(checks, lists.Of(jobs, func(j cluster.Job) cluster.Check { return b.accepts(ctx, j) })...)
 }
 
 func (b *Backend) canWrite() cluster.Check {
@@ -312,11 +310,7 @@ func (b *Backend) accepts(ctx context.Context, job cluster.Job) cluster.Check {
 		c.Fix = "jobs wait until there is room; max_jobs in the cluster file keeps their number below"
 		return c
 	}
-	var sets [][]string
-	for _, l := range cluster.Limits {
-		sets = append(sets, []string{l})
-	}
-	for _, l := range append(sets, cluster.Limits) {
+	for _, l := range append(slices.Collect(slices.Chunk(cluster.Limits, 1)), cluster.Limits) {
 		without := job.Without(l...)
 		if len(b.limits(without)) < len(b.limits(job)) && b.test(ctx, without) == nil {
 			c.Fix = fmt.Sprintf(`without %s it takes one: ask for less in the step, or leave it to the site in the `+

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
@@ -94,12 +95,9 @@ func meets(constraint string, features []string) bool {
 }
 
 func (b *Backend) node(line string) (n cluster.Node, of listed, err error) {
-	f := strings.Split(line, "|")
+	f := lists.Of(strings.Split(line, "|"), strings.TrimSpace)
 	if len(f) < 11 {
 		return n, of, fmt.Errorf("sinfo printed %q, which is not what --Format=%s gives", line, nodeFields)
-	}
-	for i := range f {
-		f[i] = strings.TrimSpace(f[i])
 	}
 	cpus := strings.Split(f[1], "/") // allocated, idle, other, total
 	if len(cpus) != 4 {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
@@ -90,12 +91,9 @@ func queue(ctx context.Context) (map[string]entry, error) {
 }
 
 func parse(line string) (e entry, err error) {
-	f := strings.Split(line, "|")
+	f := lists.Of(strings.Split(line, "|"), strings.TrimSpace)
 	if len(f) < 9 {
 		return e, fmt.Errorf("squeue printed %q, which is not what --Format=%s gives", line, fields)
-	}
-	for i := range f {
-		f[i] = strings.TrimSpace(f[i])
 	}
 	e = entry{id: f[0], name: f[1], state: f[2], node: f[3], reason: f[4], required: f[7], partition: f[8]}
 	e.restarts, _ = strconv.Atoi(f[5])

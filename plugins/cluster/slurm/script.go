@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/cluster"
 )
@@ -53,10 +54,7 @@ func (s *settings) script(job cluster.Job) string {
 
 // worker defines the shell function that becomes the worker of a job.
 func (s *settings) worker(job cluster.Job) string {
-	words := []string{quote(s.Binary)}
-	for _, arg := range job.Args {
-		words = append(words, quote(arg))
-	}
+	words := lists.Of(slices.Concat([]string{s.Binary}, job.Args), quote)
 	return "worker() { exec " + strings.Join(words, " ") + "; }\n"
 }
 

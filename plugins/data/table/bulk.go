@@ -150,10 +150,7 @@ func FromBools(name string, v, valid []bool) *Column {
 // FromTexts returns a Text column with copies of the strings; valid tells which
 // cells are there, nil means all.
 func FromTexts(name string, v []string, valid []bool) *Column {
-	size := 0
-	for _, s := range v {
-		size += len(s)
-	}
+	size := lists.Sum(v, func(s string) int { return len(s) })
 	ends, text := make([]int, 0, len(v)), make([]byte, 0, size)
 	for i, s := range v {
 		if valid == nil || valid[i] {

@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // InOrder makes a result of each job, on all cores, and passes the results on in the order
@@ -89,10 +91,7 @@ func (s *schema) each(sp *splitter, give func(*chunk) error) error {
 
 // assemble makes the table of the chunks' vectors.
 func (s *schema) assemble(chunks []*chunk) (*Table, error) {
-	n := 0
-	for _, c := range chunks {
-		n += c.rows
-	}
+	n := lists.Sum(chunks, func(c *chunk) int { return c.rows })
 	shift := uint8(bits.Len(uint(s.rows - 1)))
 	if len(chunks) == 1 {
 		shift = oneVector

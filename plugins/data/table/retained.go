@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
-	"golang.org/x/sync/errgroup"
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 )
 
 // retainedLines are the records of a chunk as WriteCSV writes them by default. A
@@ -109,7 +109,7 @@ func (k *retained) fill(only int) {
 			k.columns[i] = make([]*vector, len(k.chunks))
 		}
 	}
-	onAllCores(len(k.chunks), func(n int) {
+	parallel.Do(len(k.chunks), runtime.GOMAXPROCS(0), func(n int) {
 		for i, v := range k.chunks[n].vectors(k.kinds, fields, k.keepNA) {
 			k.columns[fields[i]][n] = v
 		}
@@ -220,7 +220,7 @@ func (s *schema) lines(chunks []*chunk) *retained {
 			differ = append(differ, i)
 		}
 	}
-	onAllCores(len(chunks), func(n int) {
+	parallel.Do(len(chunks), runtime.GOMAXPROCS(0), func(n int) {
 		if c := chunks[n]; c.lines != nil && len(differ) > 0 {
 			c.make(differ, s.keepNA)
 		}
@@ -240,17 +240,4 @@ func (c *chunk) make(fields []int, keepNA bool) {
 	for i, v := range c.lines.vectors(kinds, fields, keepNA) {
 		c.cols[fields[i]] = v
 	}
-}
-
-// onAllCores calls do with the numbers below n.
-func onAllCores(n int, do func(int)) {
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		group.Go(func() error {
-			do(i)
-			return nil
-		})
-	}
-	_ = group.Wait()
 }

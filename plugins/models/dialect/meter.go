@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // report describes where the responses of an operation report their usage. Its
@@ -108,14 +110,8 @@ func (m *meter) reach(p phase) { m.phase = max(m.phase, p) }
 
 func newMeter(r *report, asked *Request) *meter {
 	m := &meter{report: r, stream: asked.Stream, tools: asked.Tools, got: map[string]string{}, items: map[string]int64{}, queries: map[uint64]bool{}, most: map[string]int64{}}
-	wanted, cut := map[string]bool{}, map[string]bool{}
-	for _, p := range slices.Concat(failurePaths, modelPaths, tierPaths, r.Paths, r.usage(), r.Items, r.Queries) {
-		wanted[p] = true
-	}
-	for _, p := range r.Queries {
-		cut[p] = true
-	}
-	m.json = scanner{wanted: wanted, found: m.found, cut: cut, texts: r.Texts}
+	wanted := lists.Set(slices.Concat(failurePaths, modelPaths, tierPaths, r.Paths, r.usage(), r.Items, r.Queries))
+	m.json = scanner{wanted: wanted, found: m.found, cut: lists.Set(r.Queries), texts: r.Texts}
 	m.json.reset()
 	m.events = events{data: m.data, done: m.event}
 	return m
@@ -310,11 +306,8 @@ func tokens(text string) int64 {
 }
 
 // counts returns the sum of the greatest numbers at these paths.
-func (m *meter) counts(paths ...string) (sum int64) {
-	for _, p := range paths {
-		sum += m.most[p]
-	}
-	return sum
+func (m *meter) counts(paths ...string) int64 {
+	return lists.Sum(paths, func(p string) int64 { return m.most[p] })
 }
 
 // failurePaths are the paths at which providers and compatible servers report

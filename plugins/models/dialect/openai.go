@@ -7,10 +7,8 @@ const (
 	ChatCompletions Operation = "chat.completions"
 	Completions     Operation = "completions"
 	Responses       Operation = "responses"
-	Compact         Operation = "responses.compact"
 	Embeddings      Operation = "embeddings"
 	Models          Operation = "models"
-	Raw             Operation = "raw"
 )
 
 // openAIModels are substrings of the names of models that search the web

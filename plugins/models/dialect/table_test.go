@@ -30,7 +30,7 @@ func TestTables(t *testing.T) {
 			values = append(values, doc.text(i)) // "" of what is no string
 		}
 		for _, e := range d.Guarded {
-			if !abilities[string(e.Ability)] || e.Ability == "" || e.Operation != Raw {
+			if !abilities[string(e.Ability)] || e.Ability == "" || e.Operation != "raw" {
 				t.Errorf("%s: endpoint %+v", d.name, e)
 			}
 		}

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,10 +34,8 @@ type Sample struct {
 // TokenServers returns the kinds of servers of a provider that can be asked for token ids or
 // log-probabilities.
 func TokenServers(provider string) []string {
-	for _, d := range dialects() {
-		if d.name == provider {
-			return slices.Sorted(maps.Keys(d.Tokens))
-		}
+	if d, ok := Named(provider).(*protocol); ok {
+		return slices.Sorted(maps.Keys(d.Tokens))
 	}
 	return nil
 }
@@ -123,9 +122,7 @@ func (r *TokenReader) skip(problem string) {
 
 // problem notes the first problem.
 func (r *TokenReader) problem(text string) {
-	if r.tokens.Problem == "" {
-		r.tokens.Problem = text
-	}
+	r.tokens.Problem = cmp.Or(r.tokens.Problem, text)
 }
 
 // Read implements io.Reader.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cache/leaf/retry"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
 )
@@ -93,7 +94,7 @@ func (x *exchange) try(path string) (err error) {
 		return x.failed(err)
 	}
 	defer answer.Body.Close()
-	if asked, ok := retryAfter(answer.Header); ok && answer.Status >= http.StatusBadRequest && answer.Recorded == nil {
+	if asked, ok := retry.Asked(answer.Header); ok && answer.Status >= http.StatusBadRequest && answer.Recorded == nil {
 		x.gateway.calls.wait(asked)
 	}
 	x.event.Attempts, x.event.Diverged = answer.Attempts, answer.Diverged

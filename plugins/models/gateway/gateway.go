@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
@@ -199,11 +200,7 @@ func (g *Gateway) Close() error { return g.ledger.close() }
 
 // Summary returns the attempt's use of each model block, in their order.
 func (g *Gateway) Summary() []Summary {
-	out := make([]Summary, 0, len(g.names))
-	for _, name := range g.names {
-		out = append(out, g.blocks[name].summary())
-	}
-	return out
+	return lists.Of(g.names, func(name string) Summary { return g.blocks[name].summary() })
 }
 
 // Extend adds to the attempt's budget of money of each block that has one. It reports
@@ -342,11 +339,7 @@ func (w *waits) total() time.Duration {
 	for _, from := range w.open {
 		all = append(all, span{from, now})
 	}
-	var sum time.Duration
-	for _, s := range union(all) {
-		sum += s.to.Sub(s.from)
-	}
-	return sum
+	return lists.Sum(union(all), func(s span) time.Duration { return s.to.Sub(s.from) })
 }
 
 // union merges overlapping spans.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 )
 
@@ -311,9 +312,5 @@ func (b *block) budget() budgetOf {
 }
 
 func (g *Gateway) budgets() map[string][]budgetOf {
-	all := []budgetOf{}
-	for _, name := range g.names {
-		all = append(all, g.blocks[name].budget())
-	}
-	return map[string][]budgetOf{"models": all}
+	return map[string][]budgetOf{"models": lists.Of(g.names, func(name string) budgetOf { return g.blocks[name].budget() })}
 }

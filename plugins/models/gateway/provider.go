@@ -11,13 +11,13 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/progress"
+	"github.com/mleflow/mleflow/cache/leaf/retry"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
@@ -210,15 +210,15 @@ func (p *provider) again(n int, t *try) (time.Duration, bool) {
 	}
 	if t.err != nil {
 		var cert *tls.CertificateVerificationError
-		return backoff(n, longest), !t.sent && !errors.As(t.err, &cert)
+		return retry.Pause(n, firstPause, longest), !t.sent && !errors.As(t.err, &cert)
 	}
 	if !t.transient() {
 		return 0, false
 	}
-	if asked, ok := retryAfter(t.resp.Header); ok && asked > 0 {
+	if asked, ok := retry.Asked(t.resp.Header); ok && asked > 0 {
 		return asked + rand.N(min(asked/10, time.Second)+1), asked <= longest
 	}
-	return backoff(n, longest), true
+	return retry.Pause(n, firstPause, longest), true
 }
 
 // transient reports whether a failure may pass by itself. The provider's own
@@ -237,40 +237,4 @@ func (t *try) transient() bool {
 		return false
 	}
 	return t.status >= 500
-}
-
-func backoff(n int, longest time.Duration) time.Duration {
-	pause := firstPause << min(n-1, 16)
-	pause = min(pause, longest)
-	return pause - rand.N(pause/2+1)
-}
-
-// retryAfter returns the wait that a provider asks for. A date is compared with
-// the response's own date, because clocks differ.
-func retryAfter(h http.Header) (time.Duration, bool) {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		return duration(ms / 1000)
-	}
-	text := strings.TrimSpace(h.Get("Retry-After"))
-	if s, err := strconv.ParseFloat(text, 64); err == nil {
-		return duration(s)
-	}
-	at, err := http.ParseTime(text)
-	if err != nil {
-		return 0, false
-	}
-	now, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		now = time.Now()
-	}
-	return max(0, at.Sub(now)), true
-}
-
-// duration rejects implausible waits: negative, not a number, or a year and
-// more.
-func duration(seconds float64) (time.Duration, bool) {
-	if !(seconds >= 0 && seconds < 365*24*3600) {
-		return 0, false
-	}
-	return time.Duration(seconds * float64(time.Second)), true
 }

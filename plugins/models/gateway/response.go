@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,10 +72,8 @@ func (x *exchange) pass(answer *Reply) error {
 // repeatsKey reports whether a header has the key.
 func (x *exchange) repeatsKey(header http.Header) bool {
 	for _, values := range header {
-		for _, v := range values {
-			if x.Secrets.Mask(v) != v {
-				return true
-			}
+		if slices.ContainsFunc(values, func(v string) bool { return x.Secrets.Mask(v) != v }) {
+			return true
 		}
 	}
 	return false

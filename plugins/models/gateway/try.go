@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/retry"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
 	"github.com/mleflow/mleflow/plugins/models/transcript"
@@ -163,7 +164,7 @@ func (t *try) failed(hide *secret.Set, start time.Time) transcript.Attempt {
 		return one
 	}
 	one.Status = t.resp.StatusCode
-	if asked, ok := retryAfter(t.resp.Header); ok {
+	if asked, ok := retry.Asked(t.resp.Header); ok {
 		one.RetryAfter = asked.Seconds()
 	}
 	if t.within == "" {

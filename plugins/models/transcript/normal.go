@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -172,10 +173,7 @@ var (
 
 // isNamed reports whether a date with a month name is near the run.
 func (n *normaliser) isNamed(match string) bool {
-	year := yearShown.Regexp().FindString(match)
-	if year == "" {
-		year = strconv.Itoa(n.now.Year())
-	}
+	year := cmp.Or(yearShown.Regexp().FindString(match), strconv.Itoa(n.now.Year()))
 	t, err := time.Parse("2006 Jan 2", year+" "+monthName.Regexp().FindString(match)+" "+dayNumber.Regexp().FindStringSubmatch(match)[1])
 	return err == nil && n.near(t)
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/models/dialect"
@@ -359,9 +360,5 @@ type Body struct {
 
 // Size returns the number of bytes that were kept.
 func (b Body) Size() int64 {
-	var sum int64
-	for _, p := range b.Pieces {
-		sum += p[1]
-	}
-	return sum
+	return lists.Sum(b.Pieces, func(p [2]int64) int64 { return p[1] })
 }

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 )
 
 // Command is the hidden sub-command that looks for breaches.
@@ -46,20 +48,13 @@ const (
 // Look tries each target from inside the sandbox and returns the sorted breaches.
 func Look(t *Targets) (found []string) {
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
-	for _, a := range t.Addresses {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			if a.reach() == nil {
-				mu.Lock()
-				defer mu.Unlock()
-				found = append(found, fmt.Sprintf("%s (%s %s)", a.What, a.Network, a.Address))
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Do(len(t.Addresses), atOnce, func(i int) {
+		if a := t.Addresses[i]; a.reach() == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, fmt.Sprintf("%s (%s %s)", a.What, a.Network, a.Address))
+		}
+	})
 	found = append(found, t.readable()...)
 	found = append(found, t.variables()...)
 	slices.Sort(found)

@@ -16,6 +16,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 )
 
 const (
@@ -42,22 +45,13 @@ func (a Address) isNames() bool    { return a.What == aNameServer }
 
 // addressed connects to the addresses that are meant, all at once.
 func addressed(means func(Address) bool) func(*thief) []try {
-	return func(t *thief) (tries []try) {
-		for _, a := range t.Addresses {
-			if means(a) {
-				tries = append(tries, try{fmt.Sprintf("%s (%s %s)", a.What, a.Network, a.Address), nil})
-			}
-		}
-		var wg sync.WaitGroup
-		i := 0
-		for _, a := range t.Addresses {
-			if means(a) {
-				at := &tries[i].err
-				wg.Go(func() { *at = a.reach() })
-				i++
-			}
-		}
-		wg.Wait()
+	return func(t *thief) []try {
+		meant := lists.Where(t.Addresses, means)
+		tries := make([]try, len(meant))
+		parallel.Do(len(meant), len(meant), func(i int) {
+			a := meant[i]
+			tries[i] = try{fmt.Sprintf("%s (%s %s)", a.What, a.Network, a.Address), a.reach()}
+		})
 		return tries
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 )
@@ -72,10 +73,7 @@ func (o *Overlay) Mount(ctx context.Context, name, folder, work string) error {
 
 // Close closes the mounted archives.
 func (o *Overlay) Close() error {
-	var errs []error
-	for _, c := range o.closers {
-		errs = append(errs, c())
-	}
+	errs := lists.Of(o.closers, func(c func() error) error { return c() })
 	o.closers = nil
 	return errors.Join(errs...)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zip"
 	"github.com/klauspost/compress/zstd"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 )
 
 // PackOptions configure a Packer.
@@ -266,11 +267,8 @@ func (p *sevenZipPacker) header(packed int64) []byte {
 		h = append(appendNumber(append(h, idPackInfo), 0), 1, idSize)
 		h = append(appendNumber(h, uint64(packed)), idEnd)
 		h = append(h, idUnpackInfo, idFolder, 1, 0, 1, 3, 4, 1, 8, idCodersSize)
-		total := uint64(0)
-		for _, f := range full {
-			total += uint64(f.size)
-		}
-		h = append(appendNumber(h, total), idEnd, idSubStreams, idNumStreams)
+		total := lists.Sum(full, func(f packedFile) int64 { return f.size })
+		h = append(appendNumber(h, uint64(total)), idEnd, idSubStreams, idNumStreams)
 		h = appendNumber(h, uint64(len(full)))
 		if len(full) > 1 {
 			h = append(h, idSize)

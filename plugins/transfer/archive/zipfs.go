@@ -84,15 +84,6 @@ func (z *zipFS) Stat(name string) (fs.FileInfo, error) {
 	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 }
 
-// ReadDir implements fs.ReadDirFS.
-func (z *zipFS) ReadDir(name string) ([]fs.DirEntry, error) {
-	children, ok := z.folders[name]
-	if !ok {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
-	}
-	return tree.DirEntries(children), nil
-}
-
 // entry describes a file.
 func (f *zipHeader) entry() tree.Entry {
 	e := tree.Entry{Name: path.Base(f.Name), Type: tree.File, Size: f.Size}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 )
 
@@ -93,11 +94,7 @@ func (p *location) fingerprint(memo string) (sum digest.ContentID, small bool, e
 	if err != nil {
 		return sum, false, err
 	}
-	var total int64
-	for _, f := range files {
-		total += f.info.Size()
-	}
-	small = total <= hashedBytes
+	small = lists.Sum(files, func(f found) int64 { return f.info.Size() }) <= hashedBytes
 	known := newRecollection(memo, p, files, started)
 	if small {
 		if sum, ok := known.recall(); ok {

@@ -132,17 +132,14 @@ func (t *transfer) fetchPart(ctx context.Context, p *part) error {
 func (t *transfer) condition(first, end int64) http.Header {
 	h := http.Header{}
 	h.Set("Range", fmt.Sprintf("bytes=%d-%d", first, end-1))
-	switch {
-	// A server that has another version then sends no body.
-	case t.version.etag != "":
-		h.Set("If-Range", t.version.etag)
-		if !t.unconditional {
-			h.Set("If-Match", t.version.etag)
-		}
-	case t.version.modified != "":
-		h.Set("If-Range", t.version.modified)
-		if !t.unconditional {
-			h.Set("If-Unmodified-Since", t.version.modified)
+	version, same := t.version.etag, "If-Match"
+	if version == "" {
+		version, same = t.version.modified, "If-Unmodified-Since"
+	}
+	if version != "" {
+		h.Set("If-Range", version)
+		if !t.unconditional { // a server that has another version then sends no body
+			h.Set(same, version)
 		}
 	}
 	return h

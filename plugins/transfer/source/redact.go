@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 )
@@ -103,11 +104,7 @@ func inAddress(address string) []string {
 		list = append(list, name)
 	}
 	for _, values := range u.Query() {
-		for _, v := range values {
-			if len(v) >= shortestParameter {
-				list = append(list, v)
-			}
-		}
+		list = append(list, lists.Where(values, func(v string) bool { return len(v) >= shortestParameter })...)
 	}
 	if len(u.Fragment) >= shortestParameter {
 		list = append(list, u.Fragment)

@@ -49,15 +49,9 @@ func (Reference) Check(spec Spec) error {
 
 // look finds what can be taken.
 func (Reference) look(spec Spec) (shape, string, error) {
-	var zips []string
-	entries, _ := os.ReadDir(spec.Path) // one that is missing has none
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) == ".zip" {
-			zips = append(zips, filepath.Join(spec.Path, e.Name()))
-		}
-	}
+	zips, _ := fs.Glob(os.DirFS(spec.Path), "*.zip") // a folder that is missing has none
 	if len(zips) == 1 {
-		return archived, zips[0], nil
+		return archived, filepath.Join(spec.Path, zips[0]), nil
 	}
 	if own := filepath.Join(spec.Path, filepath.Base(spec.Path)+".zip"); len(zips) > 1 && isFile(own) {
 		return archived, own, nil

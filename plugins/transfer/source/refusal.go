@@ -14,12 +14,12 @@ import (
 	"net/url"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/leaf/plain"
+	"github.com/mleflow/mleflow/cache/leaf/retry"
 )
 
 // statusError is an answer without the data.
@@ -71,7 +71,8 @@ func (o *origin) refusal(resp *http.Response) error {
 	switch {
 	case passes, status.elsewhere && expired(resp.StatusCode):
 		// A refused signature may be accepted once it is renewed.
-		return laterError(err, retryAfter(resp, time.Now()), !passes)
+		after, _ := retry.Asked(resp.Header)
+		return laterError(err, after, !passes)
 	case resp.StatusCode == http.StatusUnauthorized:
 		return fmt.Errorf("%w: it requires a login: %w", err, ErrCredential)
 	case resp.StatusCode == http.StatusForbidden:
@@ -93,18 +94,6 @@ func laterError(err error, after time.Duration, brief bool) error {
 		return fmt.Errorf("%w; run it again then", err)
 	}
 	return &TemporaryError{Err: err, After: after, brief: brief}
-}
-
-// retryAfter reads the header of that name: seconds or a date.
-func retryAfter(resp *http.Response, now time.Time) time.Duration {
-	text := resp.Header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
-		return time.Duration(min(seconds, 1<<20)) * time.Second
-	}
-	if at, err := http.ParseTime(text); err == nil && at.After(now) {
-		return at.Sub(now)
-	}
-	return 0
 }
 
 // pageError is a web page where data were expected.

@@ -59,14 +59,7 @@ func newResult(status int, messages []byte) Result {
 func (u *Untrusted) take(page *window) {
 	text := page.kept
 	if page.from+len(text) < page.total { // not within a character
-		for n := 1; n <= min(utf8.UTFMax-1, len(text)); n++ {
-			if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
-				if !utf8.FullRune(tail) {
-					text = text[:len(text)-n]
-				}
-				break
-			}
-		}
+		text = text[:len(text)-plain.Unfinished(text)]
 		u.NextOffset = page.from + len(text)
 	}
 	u.Text, u.Total = visible(string(text)), page.total

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"unicode/utf8"
 
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/plugins/data/table"
 )
 
@@ -70,7 +70,7 @@ func (w *window) more(keep int) bool {
 func (w *window) check() {
 	end := len(w.data)
 	if w.src != nil {
-		end -= cut(w.data)
+		end -= plain.Unfinished(w.data)
 	}
 	if w.checked >= end {
 		return
@@ -85,19 +85,6 @@ func (w *window) check() {
 		w.fault = fmt.Errorf("byte 0x%02x is not UTF-8", w.data[w.checked])
 	}
 	w.src, w.data = nil, w.data[:w.checked]
-}
-
-// cut returns how many bytes at the end are the beginning of a character.
-func cut(data []byte) int {
-	for n := 1; n < utf8.UTFMax && n <= len(data); n++ {
-		if last := data[len(data)-n:]; utf8.RuneStart(last[0]) {
-			if utf8.FullRune(last) {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
 }
 
 // short reports whether too little can be seen from where the parser is, and

@@ -141,9 +141,9 @@ func appendFloat(b []byte, f float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// plain are the characters that Python writes as they are, plainButSlash those of
+// asIs are the characters that Python writes as they are, asIsButSlash those of
 // pandas.
-var plain, plainButSlash = func() (set, but [256]bool) {
+var asIs, asIsButSlash = func() (set, but [256]bool) {
 	for c := ' '; c < 0x7f; c++ {
 		set[c] = c != '"' && c != '\\'
 		but[c] = set[c] && c != '/'
@@ -154,9 +154,9 @@ var plain, plainButSlash = func() (set, but [256]bool) {
 
 // AppendText appends a string in quotes and in ASCII. Slashes are escaped if asked.
 func AppendText(b []byte, text string, slashes bool) []byte {
-	set := &plain
+	set := &asIs
 	if slashes {
-		set = &plainButSlash
+		set = &asIsButSlash
 	}
 	b = append(b, '"')
 	for i := 0; i < len(text); {

@@ -94,7 +94,7 @@ func (r *Reader) offered(b body) []Tool {
 
 // remembered returns what was read of a text of a kind, or reads it now.
 func remembered[T any](r *Reader, known map[uint64]T, kind string, raw []byte, read func() T) T {
-	key := r.key(kind, raw)
+	key := maphash.String(r.seed, kind) ^ maphash.Bytes(r.seed, raw)
 	found, ok := known[key]
 	if !ok {
 		found = read()
@@ -102,15 +102,6 @@ func remembered[T any](r *Reader, known map[uint64]T, kind string, raw []byte, r
 		known[key] = found
 	}
 	return found
-}
-
-func (r *Reader) key(kind string, raw []byte) uint64 {
-	var h maphash.Hash
-	h.SetSeed(r.seed)
-	_, _ = h.WriteString(kind)
-	_ = h.WriteByte(0)
-	_, _ = h.Write(raw)
-	return h.Sum64()
 }
 
 // remember makes space for an entry of this size.

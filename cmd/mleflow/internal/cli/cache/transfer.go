@@ -9,12 +9,12 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 	"github.com/mleflow/mleflow/cache/remote"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -121,28 +121,22 @@ func (tr *transfer) all(ctx context.Context, recs []*cache.Record) error {
 	var mu sync.Mutex
 	var worst error
 	stop := tr.app.Meter(tr.verb, tr.work(recs, func() int { mu.Lock(); defer mu.Unlock(); return out.Results }))
-	var group errgroup.Group
-	group.SetLimit(transfers)
-	for _, rec := range recs {
-		group.Go(func() error {
-			err := context.Cause(ctx)
-			if err == nil {
-				err = tr.one(ctx, rec)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				out.Results++
-				return nil
-			}
-			out.Failed = append(out.Failed, failureJSON{rec.Address, err.Error()})
-			if worst == nil || errors.Is(err, cache.ErrCorrupt) {
-				worst = err
-			}
-			return nil
-		})
-	}
-	_ = group.Wait()
+	parallel.Do(len(recs), transfers, func(i int) {
+		err := context.Cause(ctx)
+		if err == nil {
+			err = tr.one(ctx, recs[i])
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			out.Results++
+			return
+		}
+		out.Failed = append(out.Failed, failureJSON{recs[i].Address, err.Error()})
+		if worst == nil || errors.Is(err, cache.ErrCorrupt) {
+			worst = err
+		}
+	})
 	stop()
 	s := tr.tier.Stats()
 	if out.Bytes = s.BytesOut; tr.verb == "pull" {

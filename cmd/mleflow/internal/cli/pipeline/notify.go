@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/notify"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -110,16 +110,12 @@ func NewNotify(a *app.App) *cobra.Command {
 
 func testReceivers(cmd *cobra.Command, a *app.App, list notify.Receivers) error {
 	out, failed := NotifiedJSON{make([]NotifiedEntry, len(list))}, false
-	var all sync.WaitGroup
-	for i, r := range list {
-		all.Go(func() {
-			out.Receivers[i] = NotifiedEntry{Receiver: r.Name, Sent: true}
-			if err := r.Send(cmd.Context(), notify.Test); err != nil {
-				out.Receivers[i] = NotifiedEntry{r.Name, false, err.Error()}
-			}
-		})
-	}
-	all.Wait()
+	parallel.Do(len(list), len(list), func(i int) {
+		out.Receivers[i] = NotifiedEntry{Receiver: list[i].Name, Sent: true}
+		if err := list[i].Send(cmd.Context(), notify.Test); err != nil {
+			out.Receivers[i] = NotifiedEntry{list[i].Name, false, err.Error()}
+		}
+	})
 	t := view.NewTable("Receiver", "Message")
 	for _, e := range out.Receivers {
 		failed = failed || !e.Sent

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
@@ -152,15 +152,10 @@ func printLog(w io.Writer, r io.Reader, raw bool) error {
 // unfinished is how many bytes at the end of a text are the beginning of a
 // character or of an escape sequence that may go on.
 func unfinished(text []byte) int {
-	for n := 1; n <= min(utf8.UTFMax-1, len(text)); n++ {
-		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
-			if !utf8.FullRune(tail) || tail[0] == '\x1b' {
-				return n
-			}
-			break
-		}
+	if bytes.HasSuffix(text, []byte{'\x1b'}) {
+		return 1
 	}
-	return 0
+	return plain.Unfinished(text)
 }
 
 // followEvery is how often a log is looked at that is followed.

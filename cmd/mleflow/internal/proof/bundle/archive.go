@@ -110,11 +110,8 @@ func pack(w io.Writer, run string, items []item, work *progress.Work) (digest.Co
 
 // bundleSize is the size of a bundle of items after entries of other sizes.
 func bundleSize(items []item, others ...int64) int64 {
-	var n int64 = 2 * block
-	for _, size := range append(others, lists.Of(items, func(it item) int64 { return it.Size })...) {
-		n += block + size + padding(size)
-	}
-	return n
+	sizes := append(others, lists.Of(items, func(it item) int64 { return it.Size })...)
+	return 2*block + lists.Sum(sizes, func(size int64) int64 { return block + size + padding(size) })
 }
 
 // once returns the items in the order of digests, each digest once.

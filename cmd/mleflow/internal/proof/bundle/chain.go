@@ -321,12 +321,9 @@ func (c *Chain) declared(x *Examined) {
 
 // lacks compares the chain with the earlier runs that the run history remembers.
 func (c *Chain) lacks(earlier []EarlierRun) {
-	n := 0
-	for _, run := range earlier {
-		if run.Attempts > 0 && !slices.ContainsFunc(c.links, func(l history.Link) bool { return l.Run == run.Run }) {
-			n++
-		}
-	}
+	n := len(lists.Where(earlier, func(run EarlierRun) bool {
+		return run.Attempts > 0 && !slices.ContainsFunc(c.links, func(l history.Link) bool { return l.Run == run.Run })
+	}))
 	if n > 0 {
 		c.none(fmt.Sprintf("%s with attempts are not in the chain, which begins at %s", view.Plural(n, "earlier run"), c.First.Format(time.DateTime)))
 	}

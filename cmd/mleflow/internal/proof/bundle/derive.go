@@ -13,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -127,10 +128,7 @@ var logName = pattern.New(`^logs/(.*)\.\d+\.log$`)
 
 // checkLogs checks that each log belongs to a step of the pipeline.
 func checkLogs(b *Bundle, g *config.Graph) error {
-	known := map[string]bool{}
-	for _, inst := range g.Instances {
-		known[folder(inst.Addr.String())] = true
-	}
+	known := lists.Set(lists.Of(g.Instances, func(inst *config.Instance) string { return folder(inst.Addr.String()) }))
 	for _, f := range b.Files {
 		if !strings.HasPrefix(f.Path, "logs/") {
 			continue

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/engine/event"
@@ -259,10 +260,9 @@ func (x *Examined) checkActs() error {
 			done[history.Mark(e.Request.Address)+string(e.Request.Act)] = true
 		}
 	}
-	var steered []history.Link
-	for _, r := range x.records {
-		steered = append(steered, history.Link{Run: r.Run, Step: history.Mark(r.Address), Steered: r.Steered})
-	}
+	steered := lists.Of(x.records, func(r record) history.Link {
+		return history.Link{Run: r.Run, Step: history.Mark(r.Address), Steered: r.Steered}
+	})
 	for _, l := range append(steered, x.Chain.Links()...) {
 		for word := range strings.FieldsSeq(l.Steered) {
 			if act := step.ActOf(word); l.Run == x.Run.ID && !done[l.Step+string(act)] {

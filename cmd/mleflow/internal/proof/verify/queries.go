@@ -15,6 +15,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache"
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/competitions"
@@ -263,12 +264,7 @@ func (a *verifier) requery(ctx context.Context, l chain, q *Queries) error {
 	if _, err := tree.Materialise(ctx, a.store, labels.Ref(), at, tree.Options{Mode: tree.Copy}); err != nil {
 		return err
 	}
-	for _, one := range q.list {
-		if err := a.ask(ctx, def, at, one, q); err != nil {
-			return err
-		}
-	}
-	return nil
+	return lists.Each(q.list, func(one validity.Query) error { return a.ask(ctx, def, at, one, q) })
 }
 
 // ask grades a query again.

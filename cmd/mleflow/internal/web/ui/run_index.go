@@ -7,8 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/mleflow/mleflow/cache/leaf/parallel"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -62,23 +61,10 @@ func (x *runIndex) failure(id string) string {
 	return ""
 }
 
-// chunk is the number of runs that one goroutine reads.
-const chunk = 64
-
 // entries returns runs as they are in a list, in the order of the ids.
 func (x *runIndex) entries(ids []string) []history.Entry {
 	out := make([]history.Entry, len(ids))
-	var all errgroup.Group
-	all.SetLimit(4)
-	for from := 0; from < len(ids); from += chunk {
-		all.Go(func() error {
-			for i := from; i < min(from+chunk, len(ids)); i++ {
-				out[i] = x.entry(ids[i])
-			}
-			return nil
-		})
-	}
-	_ = all.Wait() // what cannot be read is an entry, too
+	parallel.Do(len(ids), 4, func(i int) { out[i] = x.entry(ids[i]) }) // what cannot be read is an entry, too
 	return out
 }
 
