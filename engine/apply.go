@@ -276,6 +276,9 @@ func (r *run) announce() {
 	r.sink.Emit(event.RunStarted{At: event.Now(), Run: r.result.RunID, Pipeline: r.p.Pipeline.Path, Steps: len(r.pl.Steps),
 		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected.Milliseconds(), Blocks: blocksOf(&r.pl.Plan)})
 	r.expected.report()
+	for _, one := range r.pl.Renamed {
+		r.sink.Emit(event.Warning{At: event.Now(), Message: fmt.Sprintf("%s, which this run does not use: to use them, add a moved block from %s to %s", one, one.From, one.To)})
+	}
 	r.warnChosen()
 	if rs := r.pl.rounds; rs != nil {
 		// Other runs may have extended the chain since the plan.
@@ -360,8 +363,7 @@ func (e *Engine) Explain(ctx context.Context, p *Program, a addr.Instance) (*Exp
 		return nil, diags
 	}
 	x := &Explanation{Plan: *pl.byIndex[i].plan}
-	known, _ := pl.memory.Last(a.String())
-	last := known.Action
+	last := pl.last(i).Action
 	if !last.IsZero() {
 		x.Last = last.String()
 	}

@@ -147,6 +147,7 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 		found = append(found, planner.startRounds(ctx, opts.Rounds)...)
 	}
 	pl.SumRepeats()
+	planner.renames(ctx)
 	return pl, append(diags, found...)
 }
 
@@ -234,7 +235,7 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 // settle applies the decision on a step to the plan.
 func (b *planner) settle(ctx context.Context, n *node) {
 	s, d := n.plan, n.decision
-	last, _ := b.pl.memory.Last(s.Name)
+	last := b.pl.last(n.index)
 	s.ExpectedMillis = last.Duration.Milliseconds()
 	if d == nil {
 		s.Action = plan.Deferred

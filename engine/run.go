@@ -265,18 +265,14 @@ func (r *run) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries) {
 	if c, ok := s.(step.Conditioned); !ok || len(c.Conditions()) == 0 || !n.Step.Kind.Varies {
 		return t
 	}
-	id := n.decision.id
-	last, _ := e.lookup(ctx, id) // if it is unknown, counting starts here
-	if last == nil && e.opts.Remote != nil {
-		last = e.opts.Remote.Find(ctx, []digest.ActionID{id})[0]
-	}
+	last, evicted := e.lastTry(ctx, r.p, n)
 	if again := n.plan.Repeats; last == nil && again != nil {
 		if was, err := digest.ParseActionID(again.Action); err == nil {
 			last, _ = e.lookup(ctx, was)
 		}
 	}
-	switch gone, err := e.opts.Cache.Evicted(ctx, id); {
-	case last == nil && err == nil && gone.Reason != corrupt:
+	switch {
+	case last == nil && evicted:
 		t.Earlier = 1
 	case last == nil:
 	case last.Final() == nil:
@@ -285,8 +281,7 @@ func (r *run) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries) {
 		t.Earlier = last.Count()
 	}
 	if kind := n.Step.Kind; kind.Counted != nil && e.opts.History != nil {
-		before, _ := e.opts.History.Begun(kind.Counted(n.decision.fields)[1]) // the attempt itself reports a broken chain
-		t.Begun = before + 1
+		t.Begun = e.begun(r.p, kind, n.decision.fields) + 1
 	}
 	return t
 }

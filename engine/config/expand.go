@@ -55,6 +55,7 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 				diags = append(diags, checkOutput(o, v)...)
 			}
 		}
+		diags = append(diags, g.checkMovedKeys()...)
 		diags = append(diags, evaluation(g)...)
 		diags = append(diags, publications(g)...)
 	}

@@ -45,8 +45,11 @@ type Pipeline struct {
 	Outputs []*Output
 	Notify  []Notify
 
-	// folders are the values of path.module, by root.
+	// folders are the values of path.module, by root, and modules where the modules are
+	// declared. moves are the moved blocks.
 	folders map[string]string
+	modules map[string]hcl.Range
+	moves   []move
 	// named are the local values, models, agents and outputs by root and name, and the
 	// variables of modules.
 	named  map[string]map[string]*node

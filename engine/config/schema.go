@@ -123,6 +123,10 @@ var Blocks = []BlockDoc{
 		required("source", "The folder with the files *.hcl of the module, or one file, by a path relative to this file, such as \"../common\"."),
 		optional("NAME", "The value of the variable of that name in the module."),
 	}},
+	{Type: "moved", Doc: "Says that an agent, a model, a step or a module had another name: what was at from is at to. Its results are kept; see [renaming](#renaming).", Args: []ArgDoc{
+		required("from", "The former address: agent.NAME, model.NAME, step.KIND.NAME or module.NAME. With [\"KEY\"] it is one agent of a sweep, or one instance of a step."),
+		required("to", "The address of today, of the same kind, or one that another moved block names as from."),
+	}},
 	{Type: "evaluate", Labels: []string{"name"}, Doc: "A comparison of two agents that runs only the attempts that its answer needs; see [the cheapest answer](#the-cheapest-answer). A pipeline has at most one.", Args: []ArgDoc{
 		required("agents", "The names of two agents, as in the label agent of the graded attempts: [\"mine\", \"baseline\"]."),
 		required("over", "The step block that grades the attempts, such as step.grade.score, with for_each over agents, competitions and seeds."),

@@ -90,6 +90,9 @@ func planObserved(w io.Writer, p *plan.Plan, style Style) {
 	for _, same := range lists.Grouped(used, func(s *plan.Step) string { return s.Kind + s.Observed.String() }) {
 		fmt.Fprintf(w, "%s %s of kind %s %s.\n", style.Bold("Observed:"), Plural(len(same), "step"), same[0].Kind, OneLine(same[0].Observed.String()))
 	}
+	for _, r := range p.Renamed {
+		fmt.Fprintf(w, "%s %s. To use them, add:\n  moved {\n    from = %s\n    to   = %s\n  }\n", style.Warn("Renamed:"), OneLine(r.String()), OneLine(r.From), OneLine(r.To))
+	}
 	if p.Repeats != nil {
 		fmt.Fprintf(w, "%s %s, although nothing that you wrote differs: apply asks on a terminal and refuses elsewhere; --rerun repeats them, --rerun=false uses the results.\n", style.Warn("Repeats:"), p.Repeats)
 	}

@@ -300,7 +300,7 @@ func (a *verifier) keys(context.Context) error {
 		}
 		was := lockfile.Step{Addr: a.Program.Instances[i].Addr, Inputs: lockfile.Inputs(rec.Fields)}
 		kind := a.Program.Instances[i].Step.Kind
-		then, _ := kind.As(rec.Field("kind version"), h.Fields())
+		then := a.Program.Recorded(kind, h.Fields(), rec).Fields
 		list := slices.DeleteFunc(was.CheckInputs(lockfile.Inputs(then)), func(d lockfile.Deviation) bool {
 			return slices.Contains(machineFields, d.Field) || kind.ByProgram(d.Field)
 		})
