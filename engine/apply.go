@@ -36,6 +36,10 @@ type ApplyOptions struct {
 	// AskRepeats, if set, is asked what becomes of results that the run would repeat
 	// although nothing that a person wrote differs. Without it, they are refused.
 	AskRepeats func(*plan.Repeats) Repeats
+	// Planned, if set, is called with the plan before anything runs. Its error refuses the
+	// apply. Saved is the digest of the saved plan that is applied, for the run history.
+	Planned func(*plan.Plan) error
+	Saved   string
 	// Lock, if set, is a lock that the run must match.
 	Lock *lockfile.File
 	// Sink receives the events of the run; it may be nil.
@@ -94,6 +98,11 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 	}
 	if diags = append(diags, checkPlan(opts.Lock, e.opts.Version, pl, len(opts.Targets) == 0)...); diags.HasErrors() {
 		return nil, diags
+	}
+	if opts.Planned != nil {
+		if err := opts.Planned(&pl.Plan); err != nil {
+			return nil, append(diags, diag.Failure("Not as planned", err))
+		}
 	}
 	if opts.RequireCached {
 		if diags = append(diags, requireCached(&pl.Plan)...); diags.HasErrors() {

@@ -90,6 +90,7 @@ func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
 }
 
 func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
+	r.e.forgo(ctx, r.p, n, r.opts.Done)
 	d, diags := r.e.decide(ctx, r.p, n.index, n.fresh())
 	if diags.HasErrors() {
 		return nil, asError(diags)
@@ -131,7 +132,7 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 // retries reports whether Retry chooses a deferred step, whose result was found only
 // now: by this result, or by one that was made of it. The plan chose what was named.
 func (r *run) retries(ctx context.Context, n *node, d *decision) bool {
-	if r.opts.Retry == nil || n.retried || d.record == nil || d.record.Run == r.result.RunID {
+	if r.opts.Retry == nil || n.retried || d.record == nil || d.record.Run == r.result.RunID || r.opts.Done != nil && r.opts.Done(d.record.Run) {
 		return false
 	}
 	known(r.p, n.index, d.record)

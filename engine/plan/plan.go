@@ -27,6 +27,8 @@ const (
 	Deferred Action = "deferred"
 	// Unneeded: the pipeline's evaluation ended without it, so it does not run.
 	Unneeded Action = "unneeded"
+	// Skip: its condition when is false, or it depends only on such steps.
+	Skip Action = "skip"
 )
 
 // Reason explains why an instance runs or is deferred. Field, From and To are
@@ -54,6 +56,10 @@ type Step struct {
 	Reasons []Reason `json:"reasons"`
 	// ActionID is the key in hexadecimal, or "" while it is undecided.
 	ActionID string `json:"action_id,omitempty"`
+	// Settled is the digest of what is known of its key while it is deferred, if
+	// the plan is to be saved. Made is the run that made the result of a cached step.
+	Settled string `json:"-"`
+	Made    string `json:"-"`
 	// After has the indexes in Plan.Steps of the instances on which this one
 	// depends, in ascending order.
 	After []int `json:"after,omitempty"`
