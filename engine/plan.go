@@ -213,6 +213,13 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	if diags := b.e.checkPlace(p, i); diags.HasErrors() {
 		return diags
 	}
+	why, diags := p.Skip(i, false)
+	if diags.HasErrors() {
+		return diags
+	}
+	if n.skipped = why; why != "" {
+		return nil
+	}
 	n.place = b.e.place(n.Instance)
 	defer func() {
 		p.Expect(i, n.estimate.CacheBytes)
@@ -245,6 +252,10 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 // settle applies the decision on a step to the plan.
 func (b *planner) settle(ctx context.Context, n *node) {
 	s, d := n.plan, n.decision
+	if n.skipped != "" {
+		s.Action, s.Reasons = plan.Unneeded, []plan.Reason{{Text: n.skipped}}
+		return
+	}
 	last := b.pl.last(n.index)
 	s.ExpectedMillis = last.Duration.Milliseconds()
 	if d == nil {
@@ -297,7 +308,7 @@ func undecided(n *node) []plan.Reason {
 	var reasons []plan.Reason
 	more := 0
 	for _, dep := range n.after {
-		if dep.cached() {
+		if dep.idle() {
 			continue
 		}
 		if len(reasons) == 3 {

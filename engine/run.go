@@ -71,6 +71,10 @@ func newRun(e *Engine, pl *planned, opts ApplyOptions) *run {
 func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
 	d := n.decision
 	if d == nil {
+		why, diags := r.p.Skip(n.index, true)
+		if n.skipped = why; why != "" || diags.HasErrors() {
+			return sched.Resolution{Done: true}, asError(diags)
+		}
 		var err error
 		if d, err = r.decideDeferred(ctx, n); err != nil {
 			return sched.Resolution{}, err
@@ -333,8 +337,11 @@ var statuses = map[sched.Status]event.Status{
 func (r *run) onEnd(task int, res sched.Result) {
 	n := r.scheduled[task]
 	status := statuses[res.Status]
-	if status == event.Ran && n.found {
+	switch {
+	case status == event.Ran && n.found:
 		status = event.Cached
+	case status == event.Cached && n.skipped != "":
+		status = event.Unneeded
 	}
 	r.ended(n, status, res)
 	took := time.Duration(0)
@@ -374,6 +381,7 @@ func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	case event.Skipped:
 		ev.Error = r.scheduled[res.Cause].plan.Name
 	case event.Unneeded:
+		ev.Reason = n.skipped
 		r.expected.end(n, 0)
 	}
 	if d != nil && d.record != nil && status.Succeeded() {

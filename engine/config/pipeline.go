@@ -168,9 +168,13 @@ type Step struct {
 	DependsOn hcl.Expression
 	On        hcl.Expression
 	Timeout   hcl.Expression
+	// When is the condition under which it runs, or nil.
+	When hcl.Expression
 	// Before are its preconditions, and After its postconditions.
 	Before, After []Validation
 
+	// short has the shortcuts of its expressions, if instances of the pipeline may be skipped.
+	short *shared
 	// argNames are the names of arguments and blocks, once the step is expanded.
 	argNames []string
 }

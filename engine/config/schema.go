@@ -149,6 +149,7 @@ var Blocks = []BlockDoc{
 var metaArgs = []ArgDoc{
 	optional("for_each", "Set, list or map. The step has one instance for each element, with each.key and each.value. The keys must be known before anything runs."),
 	optional("depends_on", "List of references to steps that must run first and that no argument refers to."),
+	optional("when", "Condition: the step runs only if it is true. It may read values of other steps, and is decided when they are known. See [steps that run only if](#steps-that-run-only-if). Not in the key."),
 	optional("on", "Where the step runs if --on names a cluster file: the name of one of its backends, or \"local\" for this machine. Not in the key. Without --on it is ignored."),
 	optional("timeout", "Wall-clock limit of one attempt, such as \"90s\", \"24h\" or \"2d\"."),
 	nested("precondition", ruleSchema, "Block with condition and error_message, which is checked for each instance before it runs; may be repeated. See [conditions](#conditions)."),

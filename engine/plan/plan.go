@@ -25,10 +25,9 @@ const (
 	// Deferred: it depends on a step that will run. The result of that step
 	// decides whether this one runs or is cached.
 	Deferred Action = "deferred"
-	// Unneeded: the pipeline's evaluation ended without it, so it does not run.
+	// Unneeded: it does not run, because the pipeline's evaluation ended without it, or
+	// because a condition left it out.
 	Unneeded Action = "unneeded"
-	// Skip: its condition when is false, or it depends only on such steps.
-	Skip Action = "skip"
 )
 
 // Reason explains why an instance runs or is deferred. Field, From and To are

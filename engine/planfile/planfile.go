@@ -218,7 +218,7 @@ type comparison struct {
 }
 
 // verbs are what a plan says of a step.
-var verbs = map[plan.Action]string{plan.Run: "to run", plan.Cached: "cached", plan.Deferred: "deferred", plan.Unneeded: "not needed", plan.Skip: "to be skipped"}
+var verbs = map[plan.Action]string{plan.Run: "to run", plan.Cached: "cached", plan.Deferred: "deferred", plan.Unneeded: "not needed"}
 
 // step says how a step differs. Steps come after those that they depend on.
 func (c *comparison) step(was Step, at int) string {

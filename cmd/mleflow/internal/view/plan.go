@@ -167,7 +167,7 @@ func writeGroup(w io.Writer, steps []*plan.Step, style Style, verbose bool) {
 	a := actions[steps[0].Action]
 	mark := a.paint(style, a.mark)
 	switch {
-	case verbose || (len(steps) <= rowsPerGroup && !a.calm):
+	case verbose || len(steps) <= rowsPerGroup && (!a.calm || steps[0].Action == plan.Unneeded):
 		for _, s := range steps {
 			writeStep(w, mark, s, style)
 		}
@@ -191,7 +191,7 @@ var actions = map[plan.Action]struct {
 	plan.Run:      {"+", Style.Good, "to run", "It would run:", false},
 	plan.Deferred: {"~", Style.Warn, "deferred", "It is decided later:", false},
 	plan.Cached:   {"=", Style.Dim, "cached", "It is cached.", true},
-	plan.Unneeded: {"-", Style.Dim, "not needed", "It is cached.", true},
+	plan.Unneeded: {"-", Style.Dim, "not needed", "It is not needed:", true},
 }
 
 func writeStep(w io.Writer, mark string, s *plan.Step, style Style) {
