@@ -134,7 +134,7 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 	}
 	if !diags.HasErrors() {
 		failed, _ := g.eval.preconditions(inst, func() *hcl.EvalContext { return inst.context(scope) })
-		diags = append(append(diags, inst.checkKnown(found)...), failed...)
+		diags = append(append(diags, g.expanded.Instances[i].checkKnown(found)...), failed...)
 	}
 	return g.eval.arguments(inst, args), diags
 }

@@ -126,7 +126,7 @@ func (g *Graph) Skip(i int, done bool) (why string, diags diag.List) {
 		}
 	}
 	if k := &g.eval.known[i]; k.skipped != (why != "") {
-		k.skipped, g.eval.stale[inst.Step.Addr.String()] = why != "", true
+		k.skipped, k.conditions, g.eval.stale[inst.Step.Addr.String()] = why != "", nil, true
 	}
 	return why, diags
 }
