@@ -36,6 +36,10 @@ type ApplyOptions struct {
 	// AskRepeats, if set, is asked what becomes of results that the run would repeat
 	// although nothing that a person wrote differs. Without it, they are refused.
 	AskRepeats func(*plan.Repeats) Repeats
+	// Planned, if set, is called with the plan before anything runs. Its error refuses the
+	// apply. Saved is the digest of the saved plan that is applied, for the run history.
+	Planned func(*plan.Plan) error
+	Saved   string
 	// Lock, if set, is a lock that the run must match.
 	Lock *lockfile.File
 	// Sink receives the events of the run; it may be nil.
@@ -94,6 +98,11 @@ func (e *Engine) Apply(ctx context.Context, p *Program, opts ApplyOptions) (*Res
 	}
 	if diags = append(diags, checkPlan(opts.Lock, e.opts.Version, pl, len(opts.Targets) == 0)...); diags.HasErrors() {
 		return nil, diags
+	}
+	if opts.Planned != nil {
+		if err := opts.Planned(&pl.Plan); err != nil {
+			return nil, append(diags, diag.Failure("Not as planned", err))
+		}
 	}
 	if opts.RequireCached {
 		if diags = append(diags, requireCached(&pl.Plan)...); diags.HasErrors() {
@@ -276,6 +285,9 @@ func (r *run) announce() {
 	r.sink.Emit(event.RunStarted{At: event.Now(), Run: r.result.RunID, Pipeline: r.p.Pipeline.Path, Steps: len(r.pl.Steps),
 		ToRun: c.Run, Cached: c.Cached, Deferred: c.Deferred, Resumed: r.resumed, ExpectedMillis: expected.Milliseconds(), Blocks: blocksOf(&r.pl.Plan)})
 	r.expected.report()
+	for _, one := range r.pl.Renamed {
+		r.sink.Emit(event.Warning{At: event.Now(), Message: fmt.Sprintf("%s, which this run does not use: to use them, add a moved block from %s to %s", one, one.From, one.To)})
+	}
 	r.warnChosen()
 	if rs := r.pl.rounds; rs != nil {
 		// Other runs may have extended the chain since the plan.
@@ -360,8 +372,7 @@ func (e *Engine) Explain(ctx context.Context, p *Program, a addr.Instance) (*Exp
 		return nil, diags
 	}
 	x := &Explanation{Plan: *pl.byIndex[i].plan}
-	known, _ := pl.memory.Last(a.String())
-	last := known.Action
+	last := pl.last(i).Action
 	if !last.IsZero() {
 		x.Last = last.String()
 	}

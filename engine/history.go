@@ -59,6 +59,7 @@ func (r *run) open() error {
 	c := r.e.opts.Capacity
 	o.Info.Argv, o.Info.Version, o.Info.Started, o.Info.Resumed = r.p.Pipeline.HideSensitive(r.opts.Args), r.e.opts.Version, r.started, r.resumed
 	o.Info.CPUs, o.Info.MemoryBytes, o.Info.GPUs, o.About = c.CPUs, c.MemoryBytes, c.Devices, r.opts.About
+	o.Info.SavedPlan = r.opts.Saved
 	r.journal, err = r.e.opts.History.Begin(o)
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {

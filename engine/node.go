@@ -37,6 +37,8 @@ type node struct {
 	// copies are the copies that it makes first, unless it is cached.
 	copies []step.Copy
 
+	// skipped is the reason why a condition leaves it out, or "".
+	skipped string
 	// refused is the reason why an apply does not start it, or nil.
 	refused error
 	// task is its index in the schedule, or -1 if it is not scheduled.

@@ -116,9 +116,14 @@ func (p *Program) keys(k *step.Kind, made []candidate) (list []keyed) {
 		return list
 	}
 	for _, c := range made {
-		for _, v := range k.Observation.Earlier {
-			then, lacked := k.As(v.Version, c.key.Fields())
-			list = append(list, keyed{digest.KeyOf(then), c.choices, &plan.Observed{Version: v.Version, NotRecorded: lacked}})
+		for _, as := range p.renamed(k, c.key.Fields()) {
+			if as.Names != nil {
+				list = append(list, keyed{digest.KeyOf(as.Fields), c.choices, &plan.Observed{Version: k.Version, Names: as.Names}})
+			}
+			for _, v := range k.Observation.Earlier {
+				then, lacked := k.As(v.Version, as.Fields)
+				list = append(list, keyed{digest.KeyOf(then), c.choices, &plan.Observed{Version: v.Version, NotRecorded: lacked, Names: as.Names}})
+			}
 		}
 	}
 	return list
@@ -185,8 +190,9 @@ func (e *Engine) index(ctx context.Context, p *Program) *neighbours {
 			at := rec.Kind + "\n" + rec.Address
 			p.near.by[at] = append(p.near.by[at], rec.Action)
 			if k := e.opts.Kinds.Kind(rec.Kind); k != nil && k.Observation != nil {
-				at = named(k, rec.Fields)
-				p.near.by[at] = append(p.near.by[at], rec.Action)
+				for _, at := range []string{named(k, rec.Fields), nameless(k, rec.Fields)} {
+					p.near.by[at] = append(p.near.by[at], rec.Action)
+				}
 			}
 			for ref := range rec.Outputs.Refs() {
 				p.near.maker[made{rec.Kind, ref.ID}] = rec.Action
@@ -204,7 +210,10 @@ const maxNear = 64
 // same address and those of the same observation, and how the key differs from it.
 func (e *Engine) nearest(ctx context.Context, p *Program, i int, fields []digest.Field) (*cache.Record, []plan.Reason) {
 	k, ix := p.Instances[i].Step.Kind, e.index(ctx, p)
-	ids := slices.Clone(ix.by[k.Name+"\n"+p.Instances[i].Addr.String()])
+	var ids []digest.ActionID
+	for _, a := range p.addresses(i) {
+		ids = append(ids, ix.by[k.Name+"\n"+a.String()]...)
+	}
 	if k.Observation != nil {
 		ids = append(ids, ix.by[named(k, fields)]...)
 	}
@@ -232,8 +241,14 @@ func (e *Engine) repeats(ctx context.Context, pl *planned, i int, d *decision) (
 	if !k.Observes(d.made.Step) {
 		return nil, nil
 	}
-	ids := e.index(ctx, pl.p).by[named(k, d.fields)]
-	return e.nearestOf(ctx, ids, d.fields, func(list []plan.Reason) bool { return e.unwritten(ctx, pl, i, d.made, list) })
+	for _, as := range pl.p.renamed(k, d.fields) {
+		ids := e.index(ctx, pl.p).by[named(k, as.Fields)]
+		rec, differs := e.nearestOf(ctx, ids, as.Fields, func(list []plan.Reason) bool { return e.unwritten(ctx, pl, i, d.made, list) })
+		if rec != nil {
+			return rec, differs
+		}
+	}
+	return nil, nil
 }
 
 // unwritten reports whether nothing that a person wrote is among the differences between
@@ -314,11 +329,12 @@ func (e *Engine) repeat(ctx context.Context, pl *planned, n *node, d *decision, 
 		return false
 	}
 	k, version := n.Step.Kind, rec.Field("kind version")
-	then, lacked := k.As(version, d.fields)
-	today := diff(rec.Fields, then)
+	_, lacked := k.As(version, d.fields)
+	as := pl.p.Recorded(k, d.fields, rec)
+	today := diff(rec.Fields, as.Fields)
 	valid := !slices.ContainsFunc(today, func(r plan.Reason) bool { return !k.ByProgram(r.Field) })
 	if fine, _ := fit(k, rec); fine != nil && (valid || what == KeepRepeats) {
-		d.use(pl.p, n.index, keyed{id: rec.Action, observed: &plan.Observed{Version: version, NotRecorded: lacked, Differs: today}}, rec)
+		d.use(pl.p, n.index, keyed{id: rec.Action, observed: &plan.Observed{Version: version, NotRecorded: lacked, Names: as.Names, Differs: today}}, rec)
 		return false
 	}
 	n.plan.Reasons = differs

@@ -34,6 +34,12 @@ type PlanOptions struct {
 	// Rounds, if set, starts the pipeline's evaluation. A plan with targets has
 	// none: what is named runs.
 	Rounds func() Rounds
+	// Exact plans as Apply does, which asks the remote cache, and settles what is known of
+	// deferred steps, for a plan that is saved and compared.
+	Exact bool
+	// Done, if set, reports whether a run did a part of the same plan: what it made is
+	// neither forced nor tried again.
+	Done func(run string) bool
 	// Repeats says what becomes of results that nothing written makes stale.
 	Repeats Repeats
 	// pins restrict the choices that are left to the machine.
@@ -87,7 +93,7 @@ func (pl *planned) chosen(p *Program, r *Retry) (map[int]bool, diag.List) {
 // no network, unless a preflight is requested. A kind may look at the machine
 // to settle a choice; see step.Kind.Choose.
 func (e *Engine) Plan(ctx context.Context, p *Program, opts PlanOptions) (*plan.Plan, diag.List) {
-	opts.askRemote = opts.Preflight != nil && e.opts.Remote != nil
+	opts.askRemote = (opts.Preflight != nil || opts.Exact) && e.opts.Remote != nil
 	ctx = p.within(ctx)
 	pl, diags := e.plan(ctx, p, opts)
 	if pl == nil {
@@ -131,7 +137,7 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 	for _, n := range pl.nodes {
 		n.retried = opts.again[n.index]
 	}
-	planner := &planner{e: e, p: p, pl: pl, askRemote: opts.askRemote, repeats: opts.Repeats, first: map[digest.ActionID]*node{}}
+	planner := &planner{e: e, p: p, pl: pl, askRemote: opts.askRemote, opts: opts, first: map[digest.ActionID]*node{}}
 	found := planner.run(ctx, pl.nodes)
 	if opts.Retry != nil && !found.HasErrors() {
 		if opts.again, more = pl.chosen(p, opts.Retry); len(opts.again) > 0 && !more.HasErrors() {
@@ -147,6 +153,7 @@ func (e *Engine) plan(ctx context.Context, p *Program, opts PlanOptions) (*plann
 		found = append(found, planner.startRounds(ctx, opts.Rounds)...)
 	}
 	pl.SumRepeats()
+	planner.renames(ctx)
 	return pl, append(diags, found...)
 }
 
@@ -156,7 +163,7 @@ type planner struct {
 	p         *Program
 	pl        *planned
 	askRemote bool
-	repeats   Repeats
+	opts      PlanOptions
 	// first has the first step that runs for each action.
 	first map[digest.ActionID]*node
 }
@@ -206,6 +213,13 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	if diags := b.e.checkPlace(p, i); diags.HasErrors() {
 		return diags
 	}
+	why, diags := p.Skip(i, false)
+	if diags.HasErrors() {
+		return diags
+	}
+	if n.skipped = why; why != "" {
+		return nil
+	}
 	n.place = b.e.place(n.Instance)
 	defer func() {
 		p.Expect(i, n.estimate.CacheBytes)
@@ -213,6 +227,7 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	}()
 	n.plan.Reasons = undecided(n)
 	if len(n.plan.Reasons) == 0 {
+		b.e.forgo(ctx, p, n, b.opts.Done)
 		d, diags := b.e.decide(ctx, p, i, n.fresh())
 		if d != nil {
 			n.decide(d)
@@ -223,6 +238,9 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 	if p.Known(i) {
 		made, diags = construct(p, i, b.e.settling(n.Instance)) // finds mistakes early
 		p.SetConditions(i, step.Conditions(made.args, made.Step))
+		if b.opts.Exact && !diags.HasErrors() {
+			n.plan.Settled = settled(n.Step.Kind, made)
+		}
 	} else {
 		p.SetConditions(i, p.Consumed(i))
 	}
@@ -234,7 +252,11 @@ func (b *planner) decide(ctx context.Context, n *node) (diags diag.List) {
 // settle applies the decision on a step to the plan.
 func (b *planner) settle(ctx context.Context, n *node) {
 	s, d := n.plan, n.decision
-	last, _ := b.pl.memory.Last(s.Name)
+	if n.skipped != "" {
+		s.Action, s.Reasons = plan.Unneeded, []plan.Reason{{Text: n.skipped}}
+		return
+	}
+	last := b.pl.last(n.index)
 	s.ExpectedMillis = last.Duration.Milliseconds()
 	if d == nil {
 		s.Action = plan.Deferred
@@ -242,7 +264,7 @@ func (b *planner) settle(ctx context.Context, n *node) {
 	}
 	s.ActionID = d.id.String()
 	if n.mayRepeat(d) && b.first[d.id] == nil {
-		b.e.repeat(ctx, b.pl, n, d, b.repeats)
+		b.e.repeat(ctx, b.pl, n, d, b.opts.Repeats)
 		s.ActionID, s.Observed, s.Choices = d.id.String(), d.observed, d.choices
 	}
 	earlier := b.first[d.id]
@@ -259,7 +281,7 @@ func (b *planner) settle(ctx context.Context, n *node) {
 		n.same = earlier
 		return
 	case d.record != nil:
-		s.Action, s.Reasons = plan.Cached, []plan.Reason{}
+		s.Action, s.Reasons, s.Made = plan.Cached, []plan.Reason{}, d.record.Run
 		known(b.p, n.index, d.record)
 		s.Conditions = b.p.Conditions(n.index)
 		return
@@ -286,7 +308,7 @@ func undecided(n *node) []plan.Reason {
 	var reasons []plan.Reason
 	more := 0
 	for _, dep := range n.after {
-		if dep.cached() {
+		if dep.idle() {
 			continue
 		}
 		if len(reasons) == 3 {

@@ -71,6 +71,10 @@ func newRun(e *Engine, pl *planned, opts ApplyOptions) *run {
 func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
 	d := n.decision
 	if d == nil {
+		why, diags := r.p.Skip(n.index, true)
+		if n.skipped = why; why != "" || diags.HasErrors() {
+			return sched.Resolution{Done: true}, asError(diags)
+		}
 		var err error
 		if d, err = r.decideDeferred(ctx, n); err != nil {
 			return sched.Resolution{}, err
@@ -90,6 +94,7 @@ func (r *run) resolve(ctx context.Context, n *node) (sched.Resolution, error) {
 }
 
 func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
+	r.e.forgo(ctx, r.p, n, r.opts.Done)
 	d, diags := r.e.decide(ctx, r.p, n.index, n.fresh())
 	if diags.HasErrors() {
 		return nil, asError(diags)
@@ -131,7 +136,7 @@ func (r *run) decideDeferred(ctx context.Context, n *node) (*decision, error) {
 // retries reports whether Retry chooses a deferred step, whose result was found only
 // now: by this result, or by one that was made of it. The plan chose what was named.
 func (r *run) retries(ctx context.Context, n *node, d *decision) bool {
-	if r.opts.Retry == nil || n.retried || d.record == nil || d.record.Run == r.result.RunID {
+	if r.opts.Retry == nil || n.retried || d.record == nil || d.record.Run == r.result.RunID || r.opts.Done != nil && r.opts.Done(d.record.Run) {
 		return false
 	}
 	known(r.p, n.index, d.record)
@@ -265,18 +270,14 @@ func (r *run) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries) {
 	if c, ok := s.(step.Conditioned); !ok || len(c.Conditions()) == 0 || !n.Step.Kind.Varies {
 		return t
 	}
-	id := n.decision.id
-	last, _ := e.lookup(ctx, id) // if it is unknown, counting starts here
-	if last == nil && e.opts.Remote != nil {
-		last = e.opts.Remote.Find(ctx, []digest.ActionID{id})[0]
-	}
+	last, evicted := e.lastTry(ctx, r.p, n)
 	if again := n.plan.Repeats; last == nil && again != nil {
 		if was, err := digest.ParseActionID(again.Action); err == nil {
 			last, _ = e.lookup(ctx, was)
 		}
 	}
-	switch gone, err := e.opts.Cache.Evicted(ctx, id); {
-	case last == nil && err == nil && gone.Reason != corrupt:
+	switch {
+	case last == nil && evicted:
 		t.Earlier = 1
 	case last == nil:
 	case last.Final() == nil:
@@ -285,8 +286,7 @@ func (r *run) tries(ctx context.Context, n *node, s step.Step) (t cache.Tries) {
 		t.Earlier = last.Count()
 	}
 	if kind := n.Step.Kind; kind.Counted != nil && e.opts.History != nil {
-		before, _ := e.opts.History.Begun(kind.Counted(n.decision.fields)[1]) // the attempt itself reports a broken chain
-		t.Begun = before + 1
+		t.Begun = e.begun(r.p, kind, n.decision.fields) + 1
 	}
 	return t
 }
@@ -337,8 +337,11 @@ var statuses = map[sched.Status]event.Status{
 func (r *run) onEnd(task int, res sched.Result) {
 	n := r.scheduled[task]
 	status := statuses[res.Status]
-	if status == event.Ran && n.found {
+	switch {
+	case status == event.Ran && n.found:
 		status = event.Cached
+	case status == event.Cached && n.skipped != "":
+		status = event.Unneeded
 	}
 	r.ended(n, status, res)
 	took := time.Duration(0)
@@ -378,6 +381,7 @@ func (r *run) ended(n *node, status event.Status, res sched.Result) {
 	case event.Skipped:
 		ev.Error = r.scheduled[res.Cause].plan.Name
 	case event.Unneeded:
+		ev.Reason = n.skipped
 		r.expected.end(n, 0)
 	}
 	if d != nil && d.record != nil && status.Succeeded() {

@@ -181,7 +181,7 @@ func (v *verifier) settle(ctx context.Context, out *Verified, kind *step.Kind, r
 		return
 	}
 	was := lockfile.Step{Inputs: lockfile.Inputs(rec.Fields), Outputs: lockfile.Outputs(rec.Outputs)}
-	then, _ := kind.As(rec.Field("kind version"), h.Fields())
+	then := v.p.Recorded(kind, h.Fields(), rec).Fields
 	out.Deviations = slices.DeleteFunc(append(out.Deviations, was.CheckInputs(lockfile.Inputs(then))...),
 		func(d lockfile.Deviation) bool { return kind.ByProgram(d.Field) })
 	var gave cache.Outputs

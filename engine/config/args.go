@@ -249,7 +249,7 @@ func (e *argEval) remedy(a *step.Attr, v cty.Value) string {
 func (e *argEval) value(expr hcl.Expression) (cty.Value, diag.List) {
 	if e.shared != nil {
 		if short, ok := e.shared.shortcuts[expr]; ok {
-			return short.value(e.inst), nil
+			return short.value(e.ev, e.inst), nil
 		}
 	}
 	return e.ev.evaluate(expr, e.ctx())

@@ -55,6 +55,7 @@ func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 				diags = append(diags, checkOutput(o, v)...)
 			}
 		}
+		diags = append(diags, g.checkMovedKeys()...)
 		diags = append(diags, evaluation(g)...)
 		diags = append(diags, publications(g)...)
 	}
@@ -93,12 +94,15 @@ func (x *expander) expandStep(n node) diag.List {
 		return nil
 	}
 	short, alike := x.shortcuts(exprs, instances), alikes(exprs, len(instances))
-	for _, e := range slices.Concat(ruleExprs(s.Before), ruleExprs(s.After)) {
+	for _, e := range slices.Concat(ruleExprs(s.Before), ruleExprs(s.After), written(s.When)) {
 		delete(short, e)
 	}
 	exprs = slices.DeleteFunc(exprs, func(e hcl.Expression) bool { _, ok := short[e]; return ok })
 	block := expansion{expander: x, ctx: x.scope(exprs)}
 	block.shared = &shared{shortcuts: short, alike: alike, each: slices.ContainsFunc(exprs, refersToEach)}
+	if s.short = nil; slices.ContainsFunc(x.pipeline.Steps, func(s *Step) bool { return s.When != nil }) {
+		s.short = &shared{shortcuts: short}
+	}
 	found := make([]diag.List, len(elements))
 	parallel.For(len(elements), func(i int) {
 		found[i] = block.instance(instances[i])
@@ -197,6 +201,9 @@ func (ev *evaluator) evaluateElements(e hcl.Expression) ([]element, diag.List) {
 		return nil, diags
 	}
 	r := e.Range()
+	if t, other := hcl.AbsTraversalForExpr(e); !other.HasErrors() && len(t) == 3 && t.RootName() == "step" {
+		v, _ = v.Unmark() // the keys of a block are known, whichever of them are skipped
+	}
 	shallow, marks := v.Unmark()
 	if diags := checkKeys(r, marks); diags != nil {
 		return nil, diags

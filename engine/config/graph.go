@@ -64,6 +64,12 @@ type Instance struct {
 	Dynamic bool
 
 	index int
+	// decides are the indexes of the instances that its condition reads. maySkip says that
+	// a condition may leave it out.
+	decides []int
+	maySkip bool
+	// steered are the marks of what decides that; see block.steered.
+	steered cty.ValueMarks
 	// consumes are the indexes of the instances whose outputs it consumes: those
 	// of Deps except for which it merely waits.
 	consumes []int
@@ -120,10 +126,15 @@ func (g *Graph) Args(i int) (step.Args, diag.List) {
 	g.Pipeline.budget.Reset()
 	g.eval.refresh()
 	scope := g.eval.scope(inst.Step.expressions())
-	args, found, diags := g.eval.evaluateArgs(inst, nil, func() *hcl.EvalContext { return inst.context(scope) })
+	args, found, diags := g.eval.evaluateArgs(inst, inst.Step.short, func() *hcl.EvalContext { return inst.context(scope) })
+	if diags.HasErrors() && inst.maySkip {
+		for _, d := range diags {
+			d.Detail += " Steps that a condition when left out are not in the map of their block: refer to all that ran, as in values(step.grade.score)."
+		}
+	}
 	if !diags.HasErrors() {
 		failed, _ := g.eval.preconditions(inst, func() *hcl.EvalContext { return inst.context(scope) })
-		diags = append(append(diags, inst.checkKnown(found)...), failed...)
+		diags = append(append(diags, g.expanded.Instances[i].checkKnown(found)...), failed...)
 	}
 	return g.eval.arguments(inst, args), diags
 }
@@ -236,6 +247,8 @@ type knowledge struct {
 	expected int64
 	// held says that it will not run; see Graph.Hold.
 	held bool
+	// skipped says so because of a condition; see Graph.Skip.
+	skipped bool
 }
 
 // fresh returns a copy for a plan, which knows nothing yet of n instances.

@@ -125,7 +125,7 @@ func (p *Pipeline) assignText(all map[string]given, a Assignment) diag.List {
 	if a.Recorded {
 		parse = func() (cty.Value, error) { return p.recorded(v, text), nil }
 	}
-	all[name] = given{parse: parse, source: "-var " + name, byUser: true}
+	all[name] = given{parse: parse, source: "-var " + name, byUser: !a.Recorded}
 	return nil
 }
 

@@ -68,6 +68,10 @@ func (x *expansion) instance(inst *Instance) diag.List {
 			inst.Deps = distinct(slices.Concat(waits, before))
 		}
 	}
+	if inst.Step.When != nil {
+		diags = append(diags, x.when(inst, child)...)
+	}
+	x.steer(inst)
 	if x.edges.Add(int64(len(inst.Deps))) > maxEdges {
 		diags = append(diags, diag.Error(inst.Step.Range, "Too many dependencies", "With those of %s the pipeline has more than %d dependencies between instances. Refer to single instances, or put a step in between.", inst.Addr, maxEdges))
 	}

@@ -113,6 +113,7 @@ func newPipeline(path string, opts Options) *Pipeline {
 		Settings:  map[string]hcl.Expression{},
 		Variables: map[string]*Variable{},
 		folders:   map[string]string{"path": "."},
+		modules:   map[string]hcl.Range{},
 		named:     map[string]map[string]*node{"local": {}, "model": {}, "agent": {}, "output": {}},
 		byAddr:    map[addr.Step]*Step{},
 		budget:    &bounded.Budget{},
@@ -132,6 +133,7 @@ func (l *loader) link() diag.List {
 	l.makeSteps()
 	if !l.unread {
 		l.checkReferences()
+		l.checkMoves()
 	}
 	if !l.diags.HasErrors() {
 		l.sortNodes()
@@ -159,7 +161,7 @@ func explainBlocks(body hcl.Body, diags diag.List) diag.List {
 		if !slices.ContainsFunc(fileSchema.Blocks, func(s hcl.BlockHeaderSchema) bool {
 			return s.Type == b.Type || diag.Nearest(b.Type, []string{s.Type}) != ""
 		}) {
-			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, model, agent, step, module, evaluate, output and notify blocks.")
+			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, model, agent, step, module, moved, evaluate, output and notify blocks.")
 		}
 	}
 	return diags
@@ -195,7 +197,7 @@ type loader struct {
 func readBlock(l *loader, b *hcl.Block) {
 	read := map[string]func(*loader, *hcl.Block){
 		"mleflow": (*loader).settings, "variable": (*loader).variable, "locals": (*loader).locals, "model": (*loader).model, "agent": (*loader).agent, "step": (*loader).step,
-		"module": (*loader).module, "evaluate": (*loader).evaluate, "output": (*loader).output, "notify": (*loader).notify,
+		"module": (*loader).module, "evaluate": (*loader).evaluate, "output": (*loader).output, "notify": (*loader).notify, "moved": (*loader).moved,
 	}
 	if l.in != nil && (b.Type == "evaluate" || b.Type == "notify") {
 		l.fail(b.DefRange, notInModule, "A %s block belongs in the pipeline.", b.Type)

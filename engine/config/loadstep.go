@@ -36,6 +36,7 @@ func (l *loader) step(b *hcl.Block) {
 	l.add(more)
 	s.Args = exprs(content.Attributes)
 	l.checkDependsOn(s.Args["depends_on"])
+	s.When = take(s.Args, "when")
 	s.ForEach, s.DependsOn, s.Timeout, s.On = take(s.Args, "for_each"), take(s.Args, "depends_on"), take(s.Args, "timeout"), take(s.Args, "on")
 	provides := func(b *hcl.Block) bool { a := step.AttrOf(kind.Args, b.Type); return a != nil && a.Block }
 	for _, nested := range lists.Where(content.Blocks, provides) {

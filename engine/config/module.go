@@ -83,7 +83,7 @@ func (l *loader) module(b *hcl.Block) {
 	}
 	delete(attrs, "source")
 	l.modules[m.name] = m
-	l.p.folders[m.root("path")] = filepath.ToSlash(m.dir)
+	l.p.folders[m.root("path")], l.p.modules[m.name] = filepath.ToSlash(m.dir), m.at
 	l.p.named[m.root("output")] = map[string]*node{}
 	texts, ok := l.moduleTexts(m, source)
 	if l.unread = l.unread || !ok; !ok {

@@ -45,8 +45,11 @@ type Pipeline struct {
 	Outputs []*Output
 	Notify  []Notify
 
-	// folders are the values of path.module, by root.
+	// folders are the values of path.module, by root, and modules where the modules are
+	// declared. moves are the moved blocks.
 	folders map[string]string
+	modules map[string]hcl.Range
+	moves   []move
 	// named are the local values, models, agents and outputs by root and name, and the
 	// variables of modules.
 	named  map[string]map[string]*node
@@ -165,9 +168,13 @@ type Step struct {
 	DependsOn hcl.Expression
 	On        hcl.Expression
 	Timeout   hcl.Expression
+	// When is the condition under which it runs, or nil.
+	When hcl.Expression
 	// Before are its preconditions, and After its postconditions.
 	Before, After []Validation
 
+	// short has the shortcuts of its expressions, if instances of the pipeline may be skipped.
+	short *shared
 	// argNames are the names of arguments and blocks, once the step is expanded.
 	argNames []string
 }

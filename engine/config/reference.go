@@ -39,7 +39,7 @@ type node struct {
 func (n node) String() string { return n.root + "." + n.name }
 
 func (s *Step) expressions() []hcl.Expression {
-	return slices.Concat(written(s.ForEach, s.DependsOn, s.Timeout, s.On), s.Block.expressions(), ruleExprs(s.Before), ruleExprs(s.After))
+	return slices.Concat(written(s.ForEach, s.DependsOn, s.Timeout, s.On, s.When), s.Block.expressions(), ruleExprs(s.Before), ruleExprs(s.After))
 }
 
 func ruleExprs(rules []Validation) (all []hcl.Expression) {

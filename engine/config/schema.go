@@ -123,6 +123,10 @@ var Blocks = []BlockDoc{
 		required("source", "The folder with the files *.hcl of the module, or one file, by a path relative to this file, such as \"../common\"."),
 		optional("NAME", "The value of the variable of that name in the module."),
 	}},
+	{Type: "moved", Doc: "Says that an agent, a model, a step or a module had another name: what was at from is at to. Its results are kept; see [renaming](#renaming).", Args: []ArgDoc{
+		required("from", "The former address: agent.NAME, model.NAME, step.KIND.NAME or module.NAME. With [\"KEY\"] it is one agent of a sweep, or one instance of a step."),
+		required("to", "The address of today, of the same kind, or one that another moved block names as from."),
+	}},
 	{Type: "evaluate", Labels: []string{"name"}, Doc: "A comparison of two agents that runs only the attempts that its answer needs; see [the cheapest answer](#the-cheapest-answer). A pipeline has at most one.", Args: []ArgDoc{
 		required("agents", "The names of two agents, as in the label agent of the graded attempts: [\"mine\", \"baseline\"]."),
 		required("over", "The step block that grades the attempts, such as step.grade.score, with for_each over agents, competitions and seeds."),
@@ -145,6 +149,7 @@ var Blocks = []BlockDoc{
 var metaArgs = []ArgDoc{
 	optional("for_each", "Set, list or map. The step has one instance for each element, with each.key and each.value. The keys must be known before anything runs."),
 	optional("depends_on", "List of references to steps that must run first and that no argument refers to."),
+	optional("when", "Condition: the step runs only if it is true. It may read values of other steps, and is decided when they are known. See [steps that run only if](#steps-that-run-only-if). Not in the key."),
 	optional("on", "Where the step runs if --on names a cluster file: the name of one of its backends, or \"local\" for this machine. Not in the key. Without --on it is ignored."),
 	optional("timeout", "Wall-clock limit of one attempt, such as \"90s\", \"24h\" or \"2d\"."),
 	nested("precondition", ruleSchema, "Block with condition and error_message, which is checked for each instance before it runs; may be repeated. See [conditions](#conditions)."),

@@ -189,11 +189,11 @@ func (ev *evaluator) valueOf(s *Step) cty.Value {
 	default:
 		all := make(map[string]cty.Value, len(b.instances))
 		for _, inst := range b.instances {
-			if k := ev.of(inst); !k.held {
+			if k := ev.of(inst); !k.held && !k.skipped {
 				all[inst.Addr.Key] = inst.value(k.outputs)
 			}
 		}
-		b.value = mapOf(outputsType(s.Kind), all)
+		b.value = withMarks(mapOf(outputsType(s.Kind), all), b.steered())
 	}
 	return b.value
 }

@@ -138,12 +138,12 @@ func (s shortcut) output(t hcl.Traversal) (shortcut, bool) {
 }
 
 // value returns the value of the expression for an instance.
-func (s shortcut) value(inst *Instance) cty.Value {
+func (s shortcut) value(ev *evaluator, inst *Instance) cty.Value {
 	switch {
 	case s.fields != nil:
 		values := make(map[string]cty.Value, len(s.fields))
 		for name, field := range s.fields {
-			values[name] = field.value(inst)
+			values[name] = field.value(ev, inst)
 		}
 		return cty.ObjectVal(values)
 	case s.of == nil:
@@ -153,7 +153,7 @@ func (s shortcut) value(inst *Instance) cty.Value {
 		if s.null != cty.NilType {
 			return cty.NullVal(s.null).Mark(origin{inst: s.of.instances[i], out: s.out})
 		}
-		return s.of.instances[i].output(s.out, nil)
+		return s.of.instances[i].output(s.out, ev.of(s.of.instances[i]).outputs)
 	}
 	return cty.ListVal(lists.Of(s.of.instances, func(from *Instance) cty.Value { return from.output(s.out, nil) }))
 }
@@ -177,7 +177,10 @@ func (x *expander) valuesOf(e hcl.Expression) *block {
 	if !ok || call.Name != "values" || len(call.Args) != 1 || call.ExpandFinal {
 		return nil
 	}
-	return x.keyed(call.Args[0])
+	if of := x.keyed(call.Args[0]); of != nil && !of.maySkip() {
+		return of
+	}
+	return nil
 }
 
 // unwrapped returns an expression without parentheses and meters around it.

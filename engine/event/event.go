@@ -67,7 +67,8 @@ const (
 	Skipped Status = "skipped"
 	// Cancelled: interrupted, or not started because the run was stopping.
 	Cancelled Status = "cancelled"
-	// Unneeded: not run, because the pipeline's evaluation ended without it.
+	// Unneeded: not run, because the pipeline's evaluation ended without it, or because a
+	// condition left it out.
 	Unneeded Status = "unneeded"
 )
 
@@ -253,6 +254,8 @@ type StepFinished struct {
 	// Error is the cause of a failure or, if skipped, the address that failed, or says that
 	// a person cancelled it.
 	Error string `json:"error,omitempty"`
+	// Reason is why a step was not needed, if a condition left it out.
+	Reason string `json:"reason,omitempty"`
 	// Outputs maps output names to digests (of content) or JSON (of small
 	// values).
 	Outputs map[string]string `json:"outputs,omitempty"`

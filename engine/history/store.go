@@ -50,6 +50,8 @@ type Info struct {
 	Argv []string `json:"argv,omitempty"`
 	// Variables are the values of non-sensitive variables in JSON.
 	Variables map[string]json.RawMessage `json:"variables,omitempty"`
+	// SavedPlan is the digest of the saved plan that was applied, if any.
+	SavedPlan string `json:"saved_plan,omitempty"`
 	// Version is the version of mleflow.
 	Version string `json:"version,omitempty"`
 

@@ -25,7 +25,8 @@ const (
 	// Deferred: it depends on a step that will run. The result of that step
 	// decides whether this one runs or is cached.
 	Deferred Action = "deferred"
-	// Unneeded: the pipeline's evaluation ended without it, so it does not run.
+	// Unneeded: it does not run, because the pipeline's evaluation ended without it, or
+	// because a condition left it out.
 	Unneeded Action = "unneeded"
 )
 
@@ -54,6 +55,10 @@ type Step struct {
 	Reasons []Reason `json:"reasons"`
 	// ActionID is the key in hexadecimal, or "" while it is undecided.
 	ActionID string `json:"action_id,omitempty"`
+	// Settled is the digest of what is known of its key while it is deferred, if
+	// the plan is to be saved. Made is the run that made the result of a cached step.
+	Settled string `json:"-"`
+	Made    string `json:"-"`
 	// After has the indexes in Plan.Steps of the instances on which this one
 	// depends, in ascending order.
 	After []int `json:"after,omitempty"`
@@ -94,6 +99,8 @@ type Step struct {
 type Observed struct {
 	// Version is the version of the kind that made it.
 	Version string `json:"version"`
+	// Names are the former names under which the result was recorded, such as "agent.old".
+	Names []string `json:"names,omitempty"`
 	// NotRecorded are the labels of the fields that its key did not have.
 	NotRecorded []string `json:"not_recorded,omitempty"`
 	// Differs is how today's key differs, if the result was kept on request.
@@ -103,6 +110,9 @@ type Observed struct {
 // String is half a sentence: "by version 7; not recorded: network, time".
 func (o *Observed) String() string {
 	text := "by version " + o.Version
+	if len(o.Names) > 0 {
+		text += ", as " + strings.Join(o.Names, " and ")
+	}
 	if len(o.NotRecorded) > 0 {
 		names := lists.Of(o.NotRecorded, func(label string) string { return strings.TrimPrefix(label, step.ConditionLabel) })
 		text += "; not recorded: " + strings.Join(names, ", ")
@@ -111,6 +121,24 @@ func (o *Observed) String() string {
 		text += "; today " + strings.Join(lists.Of(o.Differs, func(r Reason) string { return r.Text }), ", ")
 	}
 	return text
+}
+
+// Rename is an agent or a model that differs only in its name from one that the pipeline
+// no longer declares.
+type Rename struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Results is the number of the steps that have a result under the name From.
+	Results int `json:"results"`
+}
+
+// String is "agent.b has the definition of agent.a, which has 12 results".
+func (r Rename) String() string {
+	noun := "results"
+	if r.Results == 1 {
+		noun = "result"
+	}
+	return fmt.Sprintf("%s has the definition of %s, which has %d %s", r.To, r.From, r.Results, noun)
 }
 
 // Repeat is a result that would be made again.
@@ -177,6 +205,8 @@ type Plan struct {
 	// Repeats sums up the results that would be made again although nothing that a person
 	// wrote differs. It is nil if there are none.
 	Repeats *Repeats `json:"repeats,omitempty"`
+	// Renamed are what has only another name than results that exist.
+	Renamed []Rename `json:"renamed,omitempty"`
 	// Publish has the paths to which results are written after the run.
 	Publish []Publication `json:"publish,omitempty"`
 	// Evaluation is the pipeline's evaluation, or nil if it has none.

@@ -191,6 +191,9 @@ func (p *Plain) finishedText(e event.StepFinished) string {
 	case event.Skipped:
 		return p.ifVerbose("skipped " + e.Address + ": " + OneLine(e.Error))
 	case event.Unneeded:
+		if e.Reason != "" {
+			return "not needed " + e.Address + ": " + OneLine(e.Reason)
+		}
 		return p.ifVerbose("not needed " + e.Address)
 	default:
 		return p.ifVerbose("cached " + e.Address)

@@ -90,6 +90,9 @@ func planObserved(w io.Writer, p *plan.Plan, style Style) {
 	for _, same := range lists.Grouped(used, func(s *plan.Step) string { return s.Kind + s.Observed.String() }) {
 		fmt.Fprintf(w, "%s %s of kind %s %s.\n", style.Bold("Observed:"), Plural(len(same), "step"), same[0].Kind, OneLine(same[0].Observed.String()))
 	}
+	for _, r := range p.Renamed {
+		fmt.Fprintf(w, "%s %s. To use them, add:\n  moved {\n    from = %s\n    to   = %s\n  }\n", style.Warn("Renamed:"), OneLine(r.String()), OneLine(r.From), OneLine(r.To))
+	}
 	if p.Repeats != nil {
 		fmt.Fprintf(w, "%s %s, although nothing that you wrote differs: apply asks on a terminal and refuses elsewhere; --rerun repeats them, --rerun=false uses the results.\n", style.Warn("Repeats:"), p.Repeats)
 	}
@@ -164,7 +167,7 @@ func writeGroup(w io.Writer, steps []*plan.Step, style Style, verbose bool) {
 	a := actions[steps[0].Action]
 	mark := a.paint(style, a.mark)
 	switch {
-	case verbose || (len(steps) <= rowsPerGroup && !a.calm):
+	case verbose || len(steps) <= rowsPerGroup && (!a.calm || steps[0].Action == plan.Unneeded):
 		for _, s := range steps {
 			writeStep(w, mark, s, style)
 		}
@@ -188,7 +191,7 @@ var actions = map[plan.Action]struct {
 	plan.Run:      {"+", Style.Good, "to run", "It would run:", false},
 	plan.Deferred: {"~", Style.Warn, "deferred", "It is decided later:", false},
 	plan.Cached:   {"=", Style.Dim, "cached", "It is cached.", true},
-	plan.Unneeded: {"-", Style.Dim, "not needed", "It is cached.", true},
+	plan.Unneeded: {"-", Style.Dim, "not needed", "It is not needed:", true},
 }
 
 func writeStep(w io.Writer, mark string, s *plan.Step, style Style) {

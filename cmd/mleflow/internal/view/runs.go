@@ -136,11 +136,11 @@ func Steps(w io.Writer, sum *history.Summary, style Style, verbose bool) {
 	t := NewTable(heads...)
 	left := 0
 	for _, s := range InOrder(sum.Steps, StepAddress) {
-		if s.Started.IsZero() && !verbose {
+		if s.Started.IsZero() && !verbose && s.Reason == "" {
 			left++
 			continue
 		}
-		row := []string{s.Address, sum.StatusOf(&s)}
+		row := []string{s.Address, sum.StatusOf(&s) + After(": ", OneLine(s.Reason))}
 		if s.Status == "" {
 			s.Duration = sum.Took(&s, time.Now())
 		}

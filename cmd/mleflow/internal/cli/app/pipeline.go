@@ -25,6 +25,7 @@ import (
 	"github.com/mleflow/mleflow/engine/addr"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
+	"github.com/mleflow/mleflow/engine/planfile"
 	"github.com/mleflow/mleflow/pipelines"
 )
 
@@ -102,6 +103,25 @@ func (f *SelectFlags) Submit(to *service.Flags) {
 		run := again == engine.RunRepeats
 		to.Rerun = &run
 	}
+}
+
+// Saved are the flags in a saved plan, and Restore takes them from one.
+func (f *SelectFlags) Saved() (o planfile.Options) {
+	var flags service.Flags
+	f.Submit(&flags)
+	return planfile.Options{Targets: flags.Targets, Force: flags.Force, Retry: flags.Retry, Attempt: flags.Attempt, Rerun: flags.Rerun}
+}
+
+// Restore takes the flags from a saved plan.
+func (f *SelectFlags) Restore(o planfile.Options) {
+	f.targets, f.forced, f.retried, f.attempt = o.Targets, o.Force, o.Retry, o.Attempt
+	again := engine.AskRepeats
+	if o.Rerun != nil && *o.Rerun {
+		again = engine.RunRepeats
+	} else if o.Rerun != nil {
+		again = engine.KeepRepeats
+	}
+	f.rerun = func() engine.Repeats { return again }
 }
 
 // Addresses reads the addresses that a flag was given.

@@ -29,6 +29,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/lockfile"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/planfile"
 )
 
 type applyOptions struct {
@@ -40,17 +41,19 @@ type applyOptions struct {
 	detach                                 bool
 	// rehearsal means that only the report of the rehearsal is the command's result.
 	rehearsal bool
-	on        app.ClusterFlags
-	about     runs.AboutFlags
-	otel      otelFlags
-	notify    notifyFlags
-	at        serverFlags
+	// saved is the saved plan that is applied, or nil.
+	saved  *planfile.File
+	on     app.ClusterFlags
+	about  runs.AboutFlags
+	otel   otelFlags
+	notify notifyFlags
+	at     serverFlags
 }
 
 // NewApply returns the command apply.
 func NewApply(a *app.App) *cobra.Command {
 	var o applyOptions
-	cmd := a.Command("apply [FILE.hcl]", "Run what changed and print the outputs", app.OneFile,
+	cmd := a.Command("apply [FILE]", "Run what changed, or a saved plan, and print the outputs", app.OneFile,
 		func(cmd *cobra.Command, args []string) error {
 			if o.parallelism < 0 {
 				return app.Usagef("--parallelism: %d is negative; 0 runs as many steps as the resources allow", o.parallelism)
@@ -63,6 +66,17 @@ func NewApply(a *app.App) *cobra.Command {
 			}
 			if a.Fork != "" && !cmd.Flags().Changed("attempt") {
 				return app.Usagef("--fork needs --attempt, which says what begins there")
+			}
+			if len(args) == 1 {
+				saved, err := planfile.Read(args[0])
+				if err != nil {
+					return app.Wrong(err)
+				}
+				if saved != nil {
+					if args[0], err = o.usePlan(cmd, a, saved); err != nil {
+						return err
+					}
+				}
 			}
 			if o.at.given() {
 				return o.at.apply(cmd, a, o, args)
@@ -143,6 +157,10 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	if err != nil {
 		return nil, nil, err
 	}
+	asPlanned, err := o.pin(a, p, &planOptions)
+	if err != nil {
+		return nil, nil, err
+	}
 	var lock *lockfile.File
 	if o.locked {
 		var found diag.List
@@ -185,10 +203,14 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	if o.rehearsal && planOptions.Repeats == engine.AskRepeats {
 		planOptions.Repeats = engine.RunRepeats // its data are tiny, and nothing counts
 	}
-	res, diags := b.Engine.Apply(ctx, p, engine.ApplyOptions{
+	opts := engine.ApplyOptions{
 		PlanOptions: planOptions, Parallelism: o.parallelism, KeepGoing: o.keepGoing,
-		RequireCached: o.requireCached, AskRepeats: asking(ctx, a), Lock: lock, Sink: sink, About: about, Args: lists.Of(a.Args, o.notify.hide), Fetching: app.Fetching(a.Terminal, b),
-	})
+		RequireCached: o.requireCached, AskRepeats: asking(ctx, a), Planned: asPlanned, Lock: lock, Sink: sink, About: about, Args: lists.Of(a.Args, o.notify.hide), Fetching: app.Fetching(a.Terminal, b),
+	}
+	if o.saved != nil {
+		opts.Saved = o.saved.Digest
+	}
+	res, diags := b.Engine.Apply(ctx, p, opts)
 	stopGrades()
 	display.Close()
 	endSpans()

@@ -32,6 +32,7 @@ func NewPlan(a *app.App) *cobra.Command {
 	var in app.InputFlags
 	var sel app.SelectFlags
 	var preflight, commit bool
+	var out string
 	var on app.ClusterFlags
 	var compare powerOptions
 	files := func(cmd *cobra.Command, args []string) error {
@@ -41,6 +42,9 @@ func NewPlan(a *app.App) *cobra.Command {
 		return app.OneFile(cmd, args)
 	}
 	cmd := a.Command("plan [FILE.hcl]", "Say what apply would run, and why", files, func(cmd *cobra.Command, args []string) error {
+		if out != "" && (compare.agents != "" || commit) {
+			return app.Usagef("--out saves a plan of a pipeline for apply; leave --power and --commit out")
+		}
 		if compare.agents != "" {
 			return planPower(cmd.Context(), a, compare, args)
 		}
@@ -58,6 +62,11 @@ func NewPlan(a *app.App) *cobra.Command {
 			if err := b.Cache.Intact(); err != nil {
 				a.Warn(err.Error())
 			}
+			if opts.Exact = out != ""; opts.Exact {
+				if err := checkOut(out); err != nil {
+					return err
+				}
+			}
 			pl, diags := b.Engine.Plan(cmd.Context(), p, opts)
 			if err := a.Settle(diags, p); err != nil {
 				return err
@@ -65,10 +74,14 @@ func NewPlan(a *app.App) *cobra.Command {
 			if commit {
 				return showCommitment(a.Terminal, b, p, pl)
 			}
-			return showPlan(a.Terminal, pl, asked)
+			if err := showPlan(a.Terminal, pl, asked); err != nil || out == "" {
+				return err
+			}
+			return savePlan(a, out, &sel, p, pl)
 		})
 	}, &in, &sel, &on, &a.Network, &compare)
 	cmd.Flags().BoolVar(&preflight, "preflight", false, "ask the data's places for credential, rules and size, as apply does first")
+	cmd.Flags().StringVar(&out, "out", "", "save the plan to `FILE`, which mleflow apply FILE runs exactly or refuses")
 	cmd.Flags().BoolVar(&commit, "commit", false, "print only the digest of pipeline, variables, attempts and chain, to be published before apply; see docs/verify.md")
 	return cmd
 }

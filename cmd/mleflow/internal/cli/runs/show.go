@@ -244,6 +244,7 @@ type stepJSON struct {
 	Attempts       int               `json:"attempts"`
 	DurationMillis int64             `json:"duration_ms"`
 	Error          string            `json:"error,omitempty"`
+	Reason         string            `json:"reason,omitempty"`
 	Outputs        map[string]string `json:"outputs,omitempty"`
 	Conditions     []string          `json:"conditions,omitempty"`
 	On             string            `json:"on,omitempty"`
@@ -261,7 +262,7 @@ func showJSON(sum *history.Summary, outcomes view.Outcomes) RunJSON {
 	out := RunJSON{Entry: sum.Entry, Outputs: append([]event.OutputValue{}, sum.Outputs...), Warnings: append([]event.Warning{}, sum.Warnings...), Outcomes: outcomes, Evaluation: sum.Evaluation, Acts: sum.Steered}
 	out.Steps = lists.Of(sum.Steps, func(s history.StepSummary) stepJSON {
 		return stepJSON{Address: s.Address, Kind: s.Kind, Status: s.Status, Action: s.Action, Attempts: s.LastTry,
-			DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node}
+			DurationMillis: s.Duration.Milliseconds(), Error: s.Error, Reason: s.Reason, Outputs: s.Outputs, Conditions: s.Conditions, On: s.On, Node: s.Node}
 	})
 	out.Nodes = lists.Of(sum.Nodes(), func(u history.NodeUse) nodeJSON {
 		return nodeJSON{u, u.GPUTime.Milliseconds(), u.IdleGPUTime.Milliseconds()}

@@ -41,6 +41,9 @@ func languagePage(added map[string]function.Function) []byte {
 	p.extending()
 	p.modules()
 	p.conditions()
+	p.running()
+	p.renaming()
+	p.saving()
 	p.publishing()
 	p.evaluating()
 	p.heading(2, "Functions of mleflow")
@@ -79,6 +82,7 @@ func (p *page) differing() {
 		rows = append(rows, []string{"`" + strings.ReplaceAll(row.names, " ", "`, `") + "`", row.why})
 	}
 	p.table([]string{"Terraform's functions that are left out", "Why, or what to write"}, rows)
+	p.table([]string{"Terraform's workflow", "Here"}, workflow)
 }
 
 // extending documents the argument extends of the block mleflow.

@@ -215,7 +215,27 @@ func (a *verifier) recall(ctx context.Context) error {
 			a.Program.SetConditions(i, step.RecordedConditions(rec.Fields, rec.Tries))
 		}
 	}
+	left, err := a.conditions(left)
+	if err != nil {
+		return err
+	}
 	return a.evaluate(ctx, left)
+}
+
+// conditions decides again which steps their conditions left out, and returns the others
+// that the run left out.
+func (a *verifier) conditions(left []int) ([]int, error) {
+	skipped := map[int]bool{}
+	for i := range a.Program.Instances {
+		why, diags := a.Program.Skip(i, false)
+		if skipped[i] = why != ""; diags.HasErrors() {
+			return nil, diags
+		}
+		if skipped[i] && a.records[i] != nil {
+			return nil, step.Mismatch(fmt.Errorf("%s ran, although %s", a.address(i), why))
+		}
+	}
+	return slices.DeleteFunc(left, func(i int) bool { return skipped[i] }), nil
 }
 
 // evaluate repeats the run's evaluation, and compares its answer with the run's.
@@ -231,7 +251,7 @@ func (a *verifier) evaluate(ctx context.Context, left []int) error {
 	case choose == nil && len(left) == 0:
 		return step.Mismatch(errors.New("the run's journal has an evaluation, and its pipeline has no evaluate block"))
 	case choose == nil:
-		return step.Mismatch(fmt.Errorf("the run left out %d steps, and its pipeline has no evaluate block", len(left)))
+		return step.Mismatch(fmt.Errorf("the run left out %d steps, and its pipeline has neither an evaluate block nor a condition that does", len(left)))
 	}
 	is, asked, err := a.Program.CheckRounds(ctx, choose(), left)
 	if err != nil {
@@ -300,7 +320,7 @@ func (a *verifier) keys(context.Context) error {
 		}
 		was := lockfile.Step{Addr: a.Program.Instances[i].Addr, Inputs: lockfile.Inputs(rec.Fields)}
 		kind := a.Program.Instances[i].Step.Kind
-		then, _ := kind.As(rec.Field("kind version"), h.Fields())
+		then := a.Program.Recorded(kind, h.Fields(), rec).Fields
 		list := slices.DeleteFunc(was.CheckInputs(lockfile.Inputs(then)), func(d lockfile.Deviation) bool {
 			return slices.Contains(machineFields, d.Field) || kind.ByProgram(d.Field)
 		})

@@ -151,7 +151,7 @@ func (m *model) stepColumns(run string) []page.Column[stepRow] {
 
 func (u *UI) stepRow(m *model, sum *history.Summary, address string) stepRow {
 	s := cmp.Or(m.sums.Step(address), &history.StepSummary{})
-	row := stepRow{StepSummary: s, address: address, status: sum.StatusOf(s), took: tookText(s, u.Now(), sum), seconds: math.NaN(), reason: brief(s.Error)}
+	row := stepRow{StepSummary: s, address: address, status: sum.StatusOf(s), took: tookText(s, u.Now(), sum), seconds: math.NaN(), reason: brief(cmp.Or(s.Error, s.Reason))}
 	if row.class = row.status; s.Status != "" && row.took != "" {
 		row.seconds = s.Duration.Seconds()
 	}
