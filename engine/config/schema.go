@@ -167,3 +167,16 @@ var fileSchema, schemas = func() (*hcl.BodySchema, map[string]*hcl.BodySchema) {
 
 // stepSettings are the arguments of the mleflow block that are arguments of steps.
 var stepSettings = []string{"required_isolation"}
+
+// Names are the names of the arguments, and of those of nested blocks as BLOCK.ARGUMENT.
+func (b BlockDoc) Names() (names []string) {
+	for _, a := range b.Args {
+		names = append(names, a.Name)
+		if a.block != nil {
+			for _, inner := range a.block.Attributes {
+				names = append(names, a.Name+"."+inner.Name)
+			}
+		}
+	}
+	return names
+}

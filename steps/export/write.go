@@ -1,12 +1,12 @@
 package export
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
@@ -81,11 +81,11 @@ func (e *exporting) table(ctx context.Context, env *step.Env) (cache.Ref, error)
 	if err != nil {
 		return cache.Ref{}, err
 	}
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(export.Write(w, t, export.Format(e.args.Format))) }()
-	ref, err := cache.Put(ctx, env.Store, r, cache.Ref{})
-	r.CloseWithError(err)
-	return ref, err
+	var out bytes.Buffer
+	if err := export.Write(&out, t, export.Format(e.args.Format)); err != nil {
+		return cache.Ref{}, err
+	}
+	return cache.PutBytes(ctx, env.Store, out.Bytes())
 }
 
 // runGroups writes the run groups. Their time is the Unix epoch.
