@@ -52,7 +52,7 @@ model "n" {
 	}
 	got := p.Secrets()
 	slices.SortFunc(got, func(a, b step.SecretRef) int { return strings.Compare(a.Ref, b.Ref) })
-	want := []step.SecretRef{{"command:./b", "agents"}, {"file:../up", "inner"}, {"file:a", "agents"}, {"file:main", "."}}
+	want := []step.SecretRef{{Ref: "command:./b", Dir: "agents"}, {Ref: "file:../up", Dir: "inner"}, {Ref: "file:a", Dir: "agents"}, {Ref: "file:main", Dir: "."}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
