@@ -137,6 +137,20 @@ variable "gpus" {
   description = "GPUs per attempt. No two attempts share a GPU."
 }
 
+variable "budgets" {
+  type        = map(map(string))
+  default     = {}
+  description = "Limits of an attempt by complexity (low, medium, high) or by competition, which counts before its complexity: timeout, cpus, memory and gpus in place of the variables of these names, and cost in place of the cost in the budget of the agent's model blocks. Such as { high = { timeout = \"48h\", gpus = 1, cost = \"50 USD\" } }."
+  validation {
+    condition     = alltrue([for tier in keys(var.budgets) : can(competitions(tier))])
+    error_message = "Budgets are by complexity (low, medium, high, dev, demo) or by competition, not by ${join(" and ", [for tier in keys(var.budgets) : tier if !can(competitions(tier))])}."
+  }
+  validation {
+    condition     = alltrue([for limit in flatten([for b in values(var.budgets) : keys(b)]) : contains(["timeout", "cpus", "memory", "gpus", "cost"], limit)])
+    error_message = "A budget has timeout, cpus, memory, gpus and cost, not ${join(" and ", [for limit in distinct(flatten([for b in values(var.budgets) : keys(b)])) : limit if !contains(["timeout", "cpus", "memory", "gpus", "cost"], limit)])}."
+  }
+}
+
 variable "usage" {
   type        = bool
   default     = false
@@ -181,6 +195,13 @@ locals {
   chosen  = [for name in local.agents : agents(agent[name])]
   names   = flatten([for block in local.chosen : keys(block)])
   by_name = agents(local.chosen)
+
+  # The limits of the attempts at each competition.
+  budget = { for id in local.ids : id => merge(
+    { timeout = var.timeout, cpus = var.cpus, memory = var.memory, gpus = var.gpus },
+    try(var.budgets[competition(id).complexity], {}),
+    try(var.budgets[id], {}),
+  ) }
 
   # One entry for every attempt. Its key becomes part of the step's address:
   # step.agent-run.solve["dummy/leaf-classification/0"].
@@ -256,22 +277,25 @@ step "sketch" "data" {
 # fetched before, by the steps task.solve: from --adopt, --mirror or the network.
 step "agent-run" "solve" {
   for_each    = local.runs
-  agent       = local.by_name[each.value.agent]
+  agent = merge(local.by_name[each.value.agent], { models = [
+    for m in local.by_name[each.value.agent].models :
+    merge(m, { budget = merge(m.budget, { cost = try(local.budget[each.value.competition].cost, m.budget.cost) }) })
+  ] })
   competition = each.value.competition
   seed        = each.value.seed
   data        = step.checksum.data[each.value.competition].public
   sketch      = step.sketch.data[each.value.competition].sketch
   task        = coalesce(var.task, var.data == "rehearsal" ? "own" : "reference")
   runtime     = var.runtime
-  timeout     = var.timeout
+  timeout     = local.budget[each.value.competition].timeout
   shim        = coalesce(var.shim, contains(local.shimmed, each.value.agent))
 
   snapshot_every = var.snapshot_every
 
   resources {
-    cpus   = var.cpus
-    memory = var.memory
-    gpus   = var.gpus
+    cpus   = local.budget[each.value.competition].cpus
+    memory = local.budget[each.value.competition].memory
+    gpus   = local.budget[each.value.competition].gpus
   }
 }
 

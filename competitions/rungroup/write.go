@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
@@ -26,7 +27,7 @@ func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15-04-05") + 
 // reference's has a resolution of one second: if the group of another run took it,
 // the time gets a number, from _0002.
 func GroupName(dir string, started time.Time, agent, run string) string {
-	stamp := Stamp(started)
+	stamp, agent := Stamp(started), strings.NewReplacer("/", "_", "\\", "_").Replace(agent)
 	for n := 2; ; n++ {
 		name := stamp + "_run-group_" + agent
 		meta, err := readMetadata(filepath.Join(dir, name, metadataName))
@@ -66,9 +67,6 @@ type Export struct {
 
 // leftByAgent are the outputs with what an agent left.
 var leftByAgent = []string{"submission", "logs", "code"}
-
-// Content returns how many files and bytes a run will have.
-func Content(outputs cache.Outputs) (files, bytes int64) { return outputs.Content(leftByAgent...) }
 
 // Write writes the group, all of it or nothing.
 func (g Export) Write(ctx context.Context, c cache.Files, work *progress.Work) (err error) {

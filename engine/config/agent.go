@@ -27,7 +27,7 @@ import (
 // The image may be the output of another step, which then is done first.
 func (ev *evaluator) agentValue(a *Block, name cty.Value, ctx *hcl.EvalContext) (cty.Value, diag.List) {
 	e := blockEval{ev: ev, ctx: ctx, wrong: wrongAgent}
-	attrs := map[string]cty.Value{"name": name, "built": cty.NullVal(step.ArtifactType)}
+	attrs := map[string]cty.Value{"name": name, "built": cty.NullVal(step.ArtifactType), "secrets_in": emptyOf(cty.Map(cty.String))}
 	types := step.AgentType.AttributeTypes()
 	for _, name := range slices.Sorted(maps.Keys(types)) {
 		if _, own := attrs[name]; !own {
@@ -36,6 +36,9 @@ func (ev *evaluator) agentValue(a *Block, name cty.Value, ctx *hcl.EvalContext) 
 	}
 	if image := attrs["image"]; image.Type() == step.ArtifactType {
 		attrs["built"], attrs["image"] = image, emptyOf(types["image"])
+	}
+	if secrets := a.Args["secrets"]; secrets != nil {
+		attrs["secrets_in"] = a.secretDirs(secrets, attrs["secrets"])
 	}
 	written, words := a.Args["command"], attrs["command"]
 	if acp := a.Args["acp"]; acp != nil {
@@ -52,7 +55,7 @@ func (ev *evaluator) agentValue(a *Block, name cty.Value, ctx *hcl.EvalContext) 
 // wrongAgent says what is wrong with the type of an argument of an agent.
 func wrongAgent(name string, _ cty.Value, _ cty.Type, text string) string {
 	if name == "models" {
-		text = "must be a model block, such as model.NAME, in a list: models = [model.NAME]"
+		text = "must be a model block, such as model.NAME, in a list: models = [model.NAME]. One with for_each is a map: write model.NAME[KEY]"
 	}
 	return "of an agent " + text
 }
@@ -185,11 +188,11 @@ func emptyOf(ty cty.Type) cty.Value {
 	}
 }
 
-// maxSweep is the largest number of agents of one block; maxLists that of the lists
+// maxSweep is the largest number of models or agents of one block; maxLists that of the lists
 // of a matrix, and maxMatrixText the bytes of a name or element there.
 const maxSweep, maxLists, maxMatrixText = 10_000, 20, 200
 
-// sweep returns the expression that makes an agent block a sweep, or nil.
+// sweep returns the expression that makes a model or an agent block a sweep, or nil.
 func sweep(a *Block) hcl.Expression {
 	if e := a.Args["for_each"]; e != nil {
 		return e
@@ -197,23 +200,23 @@ func sweep(a *Block) hcl.Expression {
 	return a.Args["matrix"]
 }
 
-// agentsValue evaluates an agent block. That of a sweep is an object with an
-// agent for each key.
-func (ev *evaluator) agentsValue(a *Block) (cty.Value, diag.List) {
-	ctx := ev.scope(a.expressions())
-	e := sweep(a)
+// sweptValue evaluates a model or an agent block. That of a sweep is an object with a model
+// or an agent for each key.
+func (ev *evaluator) sweptValue(b *Block, what string, name func(key string) string, one func(name cty.Value, ctx *hcl.EvalContext) (cty.Value, diag.List)) (cty.Value, diag.List) {
+	ctx := ev.scope(b.expressions())
+	e := sweep(b)
 	if e == nil {
-		return ev.agentValue(a, cty.StringVal(a.Name), ctx)
+		return one(cty.StringVal(b.Name), ctx)
 	}
 	expand := ev.elements
-	if e == a.Args["matrix"] {
+	if e == b.Args["matrix"] {
 		expand = ev.matrix
-	} else if m := a.Args["matrix"]; m != nil {
+	} else if m := b.Args["matrix"]; m != nil {
 		return cty.DynamicVal, diag.List{diag.Error(m.Range(), "Two sweeps", "An agent has for_each or matrix, not both. Remove one of the two.")}
 	}
 	elements, diags := expand(e)
 	if len(elements) > maxSweep {
-		diags = diag.List{diag.Error(e.Range(), "Too many agents", "The sweep %q would have more than %d agents. Split it into several blocks.", a.Name, maxSweep)}
+		diags = diag.List{diag.Error(e.Range(), "Too many "+what+"s", "The sweep %q would have more than %d %ss. Split it into several blocks.", b.Name, maxSweep, what)}
 	}
 	all, marks := make(map[string]cty.Value, len(elements)), cty.ValueMarks{}
 	for _, each := range elements {
@@ -221,11 +224,16 @@ func (ev *evaluator) agentsValue(a *Block) (cty.Value, diag.List) {
 			return cty.DynamicVal, diags // the others would have the same mistakes
 		}
 		var more diag.List
-		all[each.key], more = ev.agentValue(a, withMarks(cty.StringVal(a.Name+"["+each.key+"]"), each.marks), each.context(ctx))
+		all[each.key], more = one(withMarks(cty.StringVal(name(each.key)), each.marks), each.context(ctx))
 		maps.Copy(marks, each.marks)
 		diags = append(diags, more...)
 	}
 	return cty.ObjectVal(all).WithMarks(marks), diags
+}
+
+func (ev *evaluator) agentsValue(a *Block) (cty.Value, diag.List) {
+	return ev.sweptValue(a, "agent", func(key string) string { return a.Name + "[" + key + "]" },
+		func(name cty.Value, ctx *hcl.EvalContext) (cty.Value, diag.List) { return ev.agentValue(a, name, ctx) })
 }
 
 // matrix returns all combinations of the elements of a map of lists.

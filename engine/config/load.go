@@ -300,6 +300,7 @@ func (l *loader) agent(b *hcl.Block) {
 	l.add(wrong)
 	valid := !wrong.HasErrors()
 	a := newBlock(name, b.DefRange, content.Attributes)
+	a.dir = l.dir
 	n := &node{root: "agent", name: name, at: a.Range, block: &a, value: func(ev *evaluator) (cty.Value, diag.List) { return ev.agentsValue(&a) }}
 	if !l.declare("agent", b.LabelRanges[0], n) {
 		return

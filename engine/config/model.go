@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -19,7 +20,8 @@ func (l *loader) model(b *hcl.Block) {
 	name := l.name("model", b)
 	content, _ := l.content(b, schemas[b.Type])
 	m := newBlock(name, b.DefRange, content.Attributes)
-	n := &node{root: "model", name: name, at: m.Range, block: &m, value: func(ev *evaluator) (cty.Value, diag.List) { return ev.modelValue(&m) }}
+	m.dir = l.dir
+	n := &node{root: "model", name: name, at: m.Range, block: &m, value: func(ev *evaluator) (cty.Value, diag.List) { return ev.modelsValue(&m) }}
 	if !l.declare("model", b.LabelRanges[0], n) {
 		return
 	}
@@ -31,7 +33,25 @@ func (l *loader) model(b *hcl.Block) {
 		}
 		return fmt.Sprintf("The model %q has a block %s already. Remove one of them.", name, shown)
 	})
-	n.exprs = m.expressions()
+	n.exprs, n.sweep = m.expressions(), sweep(&m)
+}
+
+// modelKey is a key of a sweep of models: a part of addresses of the gateway, of variables
+// of agents and of names of files.
+var modelKey = pattern.New(`^[A-Za-z0-9_-]{1,60}$`)
+
+// modelsValue evaluates a model block. The models of a sweep are called NAME.KEY, which no
+// block can be called.
+func (ev *evaluator) modelsValue(m *Block) (cty.Value, diag.List) {
+	return ev.sweptValue(m, "model", func(key string) string { return m.Name + "." + key },
+		func(name cty.Value, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+			plain, _ := name.Unmark()
+			if _, key, swept := strings.Cut(plain.AsString(), "."); swept && !modelKey.Regexp().MatchString(key) {
+				return cty.UnknownVal(step.ModelType), diag.List{diag.Error(m.Args["for_each"].Range(), "Invalid key of a model",
+					"The key %q cannot be a part of a model's name: use 1 to 60 letters, digits, underscores and hyphens.", key)}
+			}
+			return ev.modelValue(m, name, ctx)
+		})
 }
 
 // modelValue evaluates a model block:
@@ -49,15 +69,15 @@ func (l *loader) model(b *hcl.Block) {
 //
 // A recording to replay may be the output of another step, which then is done
 // first.
-func (ev *evaluator) modelValue(m *Block) (cty.Value, diag.List) {
-	e := blockEval{ev: ev, ctx: ev.scope(m.expressions()), wrong: wrongModel}
+func (ev *evaluator) modelValue(m *Block, name cty.Value, ctx *hcl.EvalContext) (cty.Value, diag.List) {
+	e, called := blockEval{ev: ev, ctx: ctx, wrong: wrongModel}, name
 	v := objectOf(step.ModelType, func(name string, ty cty.Type) cty.Value {
 		expr := m.Args[name]
 		switch {
 		case name == "name":
-			return cty.StringVal(m.Name)
+			return called
 		case name == "key":
-			return e.arg(expr, noSecret, func(v cty.Value) cty.Value { return e.key(expr, v) })
+			return e.arg(expr, noSecret, func(v cty.Value) cty.Value { return e.key(m, v) })
 		case name == "replay":
 			return e.arg(expr, emptyOf(ty), func(v cty.Value) cty.Value { return e.replay(expr, v) })
 		case name == "prices":
@@ -249,7 +269,8 @@ func isCount(v cty.Value) bool {
 var noSecret = cty.CapsuleVal(step.SecretRefType, &step.SecretRef{})
 
 // key reads a reference to a secret. What is none is not repeated.
-func (e *blockEval) key(expr hcl.Expression, v cty.Value) cty.Value {
+func (e *blockEval) key(m *Block, v cty.Value) cty.Value {
+	expr := m.Args["key"]
 	plain, marks := e.converted("key", expr, v, cty.String).Unmark()
 	if !plain.IsKnown() {
 		return cty.UnknownVal(step.SecretRefType).WithMarks(marks)
@@ -259,7 +280,7 @@ func (e *blockEval) key(expr hcl.Expression, v cty.Value) cty.Value {
 		e.fail(expr, "Secret not by reference", "The key of a model must say where its value is, not contain it: write \"env:NAME\", \"file:PATH\" or \"command:LINE\".")
 		text = ""
 	}
-	return cty.CapsuleVal(step.SecretRefType, &step.SecretRef{Ref: text}).WithMarks(marks)
+	return cty.CapsuleVal(step.SecretRefType, &step.SecretRef{Ref: text, Dir: m.secretDir(expr)}).WithMarks(marks)
 }
 
 // replay reads recordings: the paths of folders of the pipeline, or outputs

@@ -61,16 +61,6 @@ type Pipeline struct {
 	order  []node
 }
 
-// Written returns an argument of all blocks of a type, "model" or "agent", that have it.
-func (p *Pipeline) Written(blockType, arg string) (all []hcl.Expression) {
-	for _, n := range p.nodes() {
-		if n.block != nil && baseOf(n.root) == blockType {
-			all = append(all, written(n.block.Args[arg])...)
-		}
-	}
-	return all
-}
-
 // Names are the names of the blocks of a type, "model" or "agent", sorted.
 func (p *Pipeline) Names(blockType string) []string {
 	return slices.Sorted(maps.Keys(p.named[blockType]))
@@ -122,6 +112,8 @@ type Block struct {
 	// block by block name, or TYPE.LABEL of one with a label.
 	Args   map[string]hcl.Expression
 	Blocks map[string]map[string]hcl.Expression
+	// dir is the folder of the file of a model or an agent, relative to the pipeline's.
+	dir string
 }
 
 func newBlock(name string, r hcl.Range, attrs hcl.Attributes) Block {

@@ -176,7 +176,7 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 		return diags
 	case "each":
 		if !each {
-			return diag.List{diag.Error(r, "each without for_each", "each.key and each.value exist only in the arguments of a step that has for_each, and of an agent that has for_each or matrix.")}
+			return diag.List{diag.Error(r, "each without for_each", "each.key and each.value exist only in the arguments of a step that has for_each, of a model that has for_each, and of an agent that has for_each or matrix.")}
 		}
 		return checkMember(t, "attribute of each", map[string]bool{"key": true, "value": true}, "")
 	}

@@ -89,10 +89,10 @@ var Blocks = []BlockDoc{
 		nested("validation", ruleSchema, "Block with condition and error_message. The condition can use var.name. May be repeated."),
 	}},
 	{Type: "locals", Doc: "Named expressions, used as local.name. May be repeated."},
-	{Type: "model", Labels: []string{"name"}, Doc: "A provider of language models, and what an agent may ask of it: see [models](models.md). Used as model.name or model[expression]. The provider's key stays outside the agent's sandbox.", Args: []ArgDoc{
+	{Type: "model", Labels: []string{"name"}, Doc: "A provider of language models, and what an agent may ask of it: see [models](models.md). Used as model.name or model[expression], and with for_each as model.name[key]. The provider's key stays outside the agent's sandbox.", Args: []ArgDoc{
 		required("provider", "The protocol: \"openai\", also that of compatible servers, \"anthropic\" or \"gemini\"."),
 		optional("base_url", "Address of the server, such as \"http://10.0.0.5:8000/v1\". By default the provider's own."),
-		optional("key", "The provider's key by reference: \"env:NAME\", \"file:PATH\" or \"command:LINE\". It is read when the agent starts and is never stored. Relative paths start at the pipeline's folder. Not in the key of the step."),
+		optional("key", "The provider's key by reference: \"env:NAME\", \"file:PATH\" or \"command:LINE\". It is read when the agent starts and is never stored. Not in the key of the step. See [paths of secrets](#paths-of-secrets)."),
 		required("models", "List of the models that the agent may ask for. A * in a name stands for any characters."),
 		optional("tools", "List of the provider's own abilities that the agent may use, such as \"web_search\"; none by default. See [what is refused](models.md#what-is-refused)."),
 		nested("budget", fieldsOf[step.ModelBudget](), "Block with the limits of one attempt: cost (such as \"20 USD\"), tokens, requests, per_minute (requests) and concurrent (requests at once); also tool_calls_per_request (the calls of the provider's own tools that are reserved for a request that sets no limit of them)."),
@@ -103,6 +103,7 @@ var Blocks = []BlockDoc{
 		optional("replay", "A recording that answers in place of the provider: the path of a folder, the output transcript of a step, or a list of those. Without network and without key."),
 		optional("prices", "The prices of price blocks as a map by name or pattern, for a variable: { my-model = { input = \"0 USD\", output = \"0 USD\" } }. A price block of the same name takes precedence."),
 		optional("on_miss", "What happens to a request that the recording has no answer to: \"fail\", the default, or \"live\", which asks the provider from there on."),
+		optional("for_each", "Set, list or map: one model for each element, with each.key and each.value. model.NAME is then a map from key to model, and the models are called NAME.KEY."),
 		optional("record_tokens", "The kind of server: \"vllm\", \"sglang\", \"tgi\" or \"openai\". It is asked for token ids and log-probabilities, which are recorded with the transcript and which the agent does not see. See [training](training.md#trajectories-with-token-ids)."),
 	}},
 	{Type: "agent", Labels: []string{"name"}, Doc: "Who solves a competition. Used as agent.name or agent[expression].", Args: []ArgDoc{
@@ -113,7 +114,7 @@ var Blocks = []BlockDoc{
 		optional("image", "OCI image: a reference pinned by digest, an archive or a layout folder, or the output of a step that makes one, such as step.image.NAME.image. The runtime process runs no images."),
 		optional("models", "List of the model blocks whose models it may use, the main one first, such as [model.main]. The variables that clients of the provider read (OPENAI_BASE_URL, OPENAI_API_KEY and so on) name a gateway and a key that is valid only there, in this attempt."),
 		optional("env", "Environment variables, a map of strings. They are part of the key and are stored."),
-		optional("secrets", "Environment variables by reference, a map from name to \"env:NAME\", \"file:PATH\" or \"command:LINE\". Values are read when the agent starts and are never stored. Relative paths start at the pipeline's folder, where commands run."),
+		optional("secrets", "Environment variables by reference, a map from name to \"env:NAME\", \"file:PATH\" or \"command:LINE\". Values are read when the agent starts and are never stored. See [paths of secrets](#paths-of-secrets)."),
 		{Name: "python", ofKind: true, Doc: "Block: the Python packages that it needs, which are installed once and shown read-only: requirements = \"requirements.txt\" (or a pyproject.toml), and version, such as \"3.11\"; or venv, a virtual environment of this machine; or environment, the output of a step of kind python. See [packages](agents.md#packages)."},
 		optional("for_each", "Set, list or map: the block is a sweep, one agent for each element, with each.key and each.value. agent.NAME is then a map from key to agent, and the agents are called NAME[KEY]."),
 		optional("matrix", "Map from names to lists of strings, numbers or booleans: a sweep of all combinations, such as { lr = [0.1, 0.01], depth = [3, 5] }, with each.value.lr and each.value.depth. The keys are like \"depth=3,lr=0.1\"."),
@@ -171,3 +172,16 @@ var fileSchema, schemas = func() (*hcl.BodySchema, map[string]*hcl.BodySchema) {
 
 // stepSettings are the arguments of the mleflow block that are arguments of steps.
 var stepSettings = []string{"required_isolation"}
+
+// Names are the names of the arguments, and of those of nested blocks as BLOCK.ARGUMENT.
+func (b BlockDoc) Names() (names []string) {
+	for _, a := range b.Args {
+		names = append(names, a.Name)
+		if a.block != nil {
+			for _, inner := range a.block.Attributes {
+				names = append(names, a.Name+"."+inner.Name)
+			}
+		}
+	}
+	return names
+}

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/gocty"
 )
@@ -178,8 +179,10 @@ type Agent struct {
 	// Models are the model blocks that it may use, the main one first.
 	Models []Model `cty:"models"`
 	// Secrets maps environment variables to the sources of their values:
-	// "env:NAME", "file:PATH" or "command:LINE".
-	Secrets map[string]string `cty:"secrets"`
+	// "env:NAME", "file:PATH" or "command:LINE". SecretsIn has the folders of the files
+	// that name them; see SecretRef.Dir. It is not part of the key.
+	Secrets   map[string]string `cty:"secrets"`
+	SecretsIn map[string]string `cty:"secrets_in"`
 	// Python is the output of another step with the packages of the agent's
 	// Python, or nil if there are none. Venv is the path of this machine's
 	// environment with these packages, if the agent can see it. Venv is not
@@ -265,7 +268,23 @@ type ModelRetry struct {
 
 // SecretRef is the location of a secret's value, such as "env:NAME", or "" for
 // none. It is not part of a key, because the location does not affect results.
-type SecretRef struct{ Ref string }
+type SecretRef struct {
+	Ref string
+	// Dir is the folder of the file that names it, relative to the pipeline's. Relative
+	// paths start there.
+	Dir string `json:",omitempty"`
+}
+
+// Parse returns the reference.
+func (r SecretRef) Parse() (secret.Ref, error) {
+	ref, err := secret.ParseRef(r.Ref)
+	return ref.From(r.Dir), err
+}
+
+// Secret returns the reference to a secret of the agent.
+func (a Agent) Secret(name string) (secret.Ref, error) {
+	return SecretRef{a.Secrets[name], a.SecretsIn[name]}.Parse()
+}
 
 // SecretRefType is the type of a SecretRef in the language.
 var SecretRefType = cty.Capsule("secret reference", reflect.TypeFor[SecretRef]())

@@ -130,7 +130,7 @@ func marshal(v cty.Value) ([]byte, error) {
 // affect results.
 var (
 	late     = map[string]bool{"python": true, "record_tokens": true}
-	unhashed = map[string]bool{"venv": true}
+	unhashed = map[string]bool{"venv": true, "secrets_in": true}
 )
 
 // hashed reports whether an attribute of an object is part of the key.

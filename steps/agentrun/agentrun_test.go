@@ -104,7 +104,7 @@ func who(command []string, changes map[string]cty.Value) cty.Value {
 	attrs := map[string]cty.Value{
 		"name": cty.StringVal("tester"), "image": cty.StringVal(""),
 		"command": cty.ListVal(words), "args": cty.ListValEmpty(cty.String),
-		"env": cty.MapValEmpty(cty.String), "secrets": cty.MapValEmpty(cty.String), "built": cty.NullVal(step.ArtifactType), "python": cty.NullVal(step.ArtifactType), "venv": cty.StringVal(""), "files": cty.MapValEmpty(step.ArtifactType), "models": cty.ListValEmpty(step.ModelType),
+		"env": cty.MapValEmpty(cty.String), "secrets": cty.MapValEmpty(cty.String), "secrets_in": cty.MapValEmpty(cty.String), "built": cty.NullVal(step.ArtifactType), "python": cty.NullVal(step.ArtifactType), "venv": cty.StringVal(""), "files": cty.MapValEmpty(step.ArtifactType), "models": cty.ListValEmpty(step.ModelType),
 	}
 	maps.Copy(attrs, changes)
 	return cty.ObjectVal(attrs)

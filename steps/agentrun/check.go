@@ -129,7 +129,7 @@ func (a *attempt) checkTask() (err error) {
 
 func (a *attempt) checkSecrets() error {
 	for _, name := range slices.Sorted(maps.Keys(a.args.Agent.Secrets)) {
-		if _, err := secret.ParseRef(a.args.Agent.Secrets[name]); err != nil {
+		if _, err := a.args.Agent.Secret(name); err != nil {
 			return fmt.Errorf("secret %s: %w", name, err)
 		}
 	}
@@ -262,17 +262,17 @@ func (a *attempt) noExec() string {
 // is, its reference, and its value if it is among those.
 func (a *attempt) eachSecret(secrets, keys map[string]string, fn func(of string, ref secret.Ref, value string)) {
 	who := a.args.Agent
-	call := func(of, at, value string) {
-		if ref, err := secret.ParseRef(at); err == nil {
+	call := func(of string, at step.SecretRef, value string) {
+		if ref, err := at.Parse(); err == nil {
 			fn(of, ref, value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(who.Secrets)) {
-		call(fmt.Sprintf("secret %s of agent %q", name, who.Name), who.Secrets[name], secrets[name])
+		call(fmt.Sprintf("secret %s of agent %q", name, who.Name), step.SecretRef{Ref: who.Secrets[name], Dir: who.SecretsIn[name]}, secrets[name])
 	}
 	for _, m := range who.Models {
 		if modelblock.Live(m) {
-			call(fmt.Sprintf("key of model %q", m.Name), m.Key.Ref, keys[m.Name])
+			call(fmt.Sprintf("key of model %q", m.Name), *m.Key, keys[m.Name])
 		}
 	}
 }

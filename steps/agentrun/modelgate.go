@@ -221,7 +221,7 @@ func modelEnv(blocks []gateway.Block) map[string]string {
 
 // modelName is the name of a variable for one model.
 func modelName(name, what string) string {
-	return "MLEFLOW_MODEL_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_" + what
+	return "MLEFLOW_MODEL_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name)) + "_" + what
 }
 
 // close closes the gateway's files. The gateway serves no more requests.

@@ -179,7 +179,7 @@ func (r *running) announce() {
 func (a *attempt) secrets(ctx context.Context) (map[string]string, error) {
 	values := make(map[string]string, len(a.args.Agent.Secrets))
 	for _, name := range slices.Sorted(maps.Keys(a.args.Agent.Secrets)) {
-		ref, err := secret.ParseRef(a.args.Agent.Secrets[name])
+		ref, err := a.args.Agent.Secret(name)
 		if err == nil {
 			values[name], err = ref.Resolve(ctx)
 		}

@@ -45,7 +45,7 @@ const (
 
 // Kind returns the step kind "aggregate" over the competitions of a catalog.
 func Kind(catalog *competitions.Catalog) step.Kind {
-	once := sync.OnceValue(func() digest.ContentID { return leaderboards(catalog) })
+	once := sync.OnceValue(func() digest.ContentID { return Leaderboards(catalog) })
 	return step.Kind{
 		Name:    "aggregate",
 		Version: "11",
@@ -128,9 +128,9 @@ func (a *aggregation) several(of func([]string) string) bool {
 	})
 }
 
-// leaderboards is a digest of the human leaderboards of a catalog, which decide
+// Leaderboards is a digest of the human leaderboards of a catalog, which decide
 // places. Definitions that cannot be read are left out.
-func leaderboards(catalog *competitions.Catalog) digest.ContentID {
+func Leaderboards(catalog *competitions.Catalog) digest.ContentID {
 	w := digest.NewWriter()
 	for _, id := range catalog.IDs() {
 		def, err := catalog.Get(id)

@@ -102,20 +102,13 @@ func SortEntries(entries []Entry) { slices.SortStableFunc(entries, compareEntrie
 func (a *aggregation) entries(ctx context.Context, env *step.Env) ([]Entry, error) {
 	var entries []Entry
 	for i, r := range a.args.Reports {
-		data, err := cache.Get(ctx, env.Store, r.Ref.ID, maxReportBytes)
+		report, err := ReadReport(ctx, env.Store, r)
 		if err != nil {
-			return nil, fmt.Errorf("read report of %s: %w", r.From, err)
-		}
-		var report grading.Graded
-		if err := json.Unmarshal(data, &report); err != nil || report.CompetitionID == "" {
-			return nil, fmt.Errorf("read output %q of %s: it is not a grading report", r.Output, r.From)
+			return nil, err
 		}
 		if a.args.Version != nil && report.CompetitionVersion != *a.args.Version {
 			continue
 		}
-		// The engine knows the conditions under which the report was made. The report's
-		// own claim could have been written by anybody.
-		report.MadeUnder(r.Conditions)
 		e := NewEntry(report, a.catalog)
 		e.Agent = cmp.Or(a.args.Labels[e.Agent], e.Agent)
 		if len(a.args.Attempts) > 0 {
@@ -132,6 +125,27 @@ func (a *aggregation) entries(ctx context.Context, env *step.Env) ([]Entry, erro
 	return entries, nil
 }
 
+// ReadReport reads a report. The engine knows the conditions under which it was made; the
+// report's own claim could have been written by anybody.
+func ReadReport(ctx context.Context, store cache.Store, r *step.Artifact) (report grading.Graded, err error) {
+	data, err := cache.Get(ctx, store, r.Ref.ID, maxReportBytes)
+	if err != nil {
+		return report, fmt.Errorf("read report of %s: %w", r.From, err)
+	}
+	if err := json.Unmarshal(data, &report); err != nil || report.CompetitionID == "" {
+		return report, fmt.Errorf("read output %q of %s: it is not a grading report", r.Output, r.From)
+	}
+	report.MadeUnder(r.Conditions)
+	return report, nil
+}
+
+// Reported is the attempt of a report, with what the catalog says of its competition.
+func Reported(g grading.Graded, catalog *competitions.Catalog) *results.Attempt {
+	a := NewEntry(g, catalog).Known()
+	a.Category, a.Complexity = catalog.Category(g.CompetitionID), string(catalog.Complexity(g.CompetitionID))
+	return a
+}
+
 // attempt are the outputs of an agent-run step that are used.
 type attempt struct {
 	Logs    *step.Artifact `cty:"logs"`
@@ -146,20 +160,25 @@ type stats struct {
 	Models      map[string]results.ModelUse `cty:"models" optional:"true"`
 }
 
-// checkAttempts checks that there is one attempt per report and, as far as the
-// keys of their addresses show, that each belongs to its report.
+// checkAttempts checks that each attempt belongs to its report.
 func (a *aggregation) checkAttempts() error {
 	if len(a.args.Attempts) == 0 {
 		return nil
 	}
-	if len(a.args.Attempts) != len(a.args.Reports) {
+	return CheckPairs(a.args.Reports, lists.Of(a.args.Attempts, func(t attempt) *step.Artifact { return t.Logs }))
+}
+
+// CheckPairs checks that there is one attempt per report and, as far as the keys of their
+// addresses show, that each belongs to its report. attempts has an output of each.
+func CheckPairs(reports, attempts []*step.Artifact) error {
+	if len(attempts) != len(reports) {
 		return fmt.Errorf("there are %d attempts and %d reports; list both in the same order, as values(step.agent-run.NAME) and values(step.grade.NAME)[*].report do",
-			len(a.args.Attempts), len(a.args.Reports))
+			len(attempts), len(reports))
 	}
-	for i, r := range a.args.Reports {
-		report, attempt := instanceKey(r), instanceKey(a.args.Attempts[i].Logs)
+	for i, r := range reports {
+		report, attempt := instanceKey(r), instanceKey(attempts[i])
 		if report != "" && attempt != "" && report != attempt {
-			return fmt.Errorf("attempt %d is of %s and report %d of %s; list both in the same order", i+1, a.args.Attempts[i].Logs.From, i+1, r.From)
+			return fmt.Errorf("attempt %d is of %s and report %d of %s; list both in the same order", i+1, attempts[i].From, i+1, r.From)
 		}
 	}
 	return nil

@@ -3,6 +3,11 @@
 package all
 
 import (
+	"io"
+	"os"
+	"sync"
+
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -16,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/steps/download"
 	"github.com/mleflow/mleflow/steps/draw"
 	"github.com/mleflow/mleflow/steps/exec"
+	"github.com/mleflow/mleflow/steps/export"
 	"github.com/mleflow/mleflow/steps/grade"
 	"github.com/mleflow/mleflow/steps/holdout"
 	"github.com/mleflow/mleflow/steps/image"
@@ -60,6 +66,7 @@ func Kinds(d Deps) []step.Kind {
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		draw.Kind(d.Catalog),
 		exec.Kind(d.Commands),
+		export.Kind(export.Deps{Catalog: d.Catalog, Grader: d.Grader, Program: sync.OnceValues(func() (digest.ContentID, error) { return program(d.Self) })}),
 		grade.Kind(grade.Deps{Catalog: d.Catalog, Grader: d.Grader, Offline: d.Offline, Sandbox: isolated}),
 		holdout.Kind(d.Catalog),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
@@ -68,6 +75,23 @@ func Kinds(d Deps) []step.Kind {
 		sketch.Kind(d.Catalog),
 		task.Kind(task.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt, Mirror: d.Mirror}),
 	}
+}
+
+// program returns the digest of a program; "" is the running one.
+func program(path string) (id digest.ContentID, err error) {
+	if path == "" {
+		if path, err = os.Executable(); err != nil {
+			return id, err
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return id, err
+	}
+	defer f.Close()
+	w := digest.NewWriter()
+	_, err = io.Copy(w, f)
+	return w.ID(), err
 }
 
 // Varying returns the kinds of records that cannot be reproduced.

@@ -126,7 +126,7 @@ func agentValue(name string) cty.Value {
 	word := cty.StringVal
 	return cty.ObjectVal(map[string]cty.Value{
 		"name": word(name), "image": word(""), "command": cty.ListVal([]cty.Value{word("mleflow"), word("agent"), word(name)}),
-		"args": cty.ListValEmpty(cty.String), "env": cty.MapValEmpty(cty.String), "secrets": cty.MapValEmpty(cty.String), "python": cty.NullVal(step.ArtifactType), "venv": cty.StringVal(""), "models": cty.ListValEmpty(step.ModelType),
+		"args": cty.ListValEmpty(cty.String), "env": cty.MapValEmpty(cty.String), "secrets": cty.MapValEmpty(cty.String), "secrets_in": cty.MapValEmpty(cty.String), "python": cty.NullVal(step.ArtifactType), "venv": cty.StringVal(""), "models": cty.ListValEmpty(step.ModelType),
 		"built": cty.NullVal(step.ArtifactType), "files": cty.MapValEmpty(step.ArtifactType),
 	})
 }

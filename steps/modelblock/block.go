@@ -85,7 +85,7 @@ func Key(ctx context.Context, m step.Model) (value string, err error) {
 	if m.Key.Ref == "" || !Live(m) {
 		return "", nil
 	}
-	ref, err := secret.ParseRef(m.Key.Ref)
+	ref, err := m.Key.Parse()
 	if err == nil {
 		value, err = ref.Resolve(ctx)
 	}

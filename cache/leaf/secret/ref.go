@@ -25,7 +25,7 @@ const (
 var errSize = fmt.Errorf("it has more than %d bytes, too many for a secret; is it the right file or command?", maxSize)
 
 // Ref says where the value of a secret is: env:NAME, file:PATH or command:LINE.
-type Ref struct{ source, name string }
+type Ref struct{ source, name, dir string }
 
 // ParseRef parses a reference. The error does not quote the string, which may
 // be a secret written there by mistake.
@@ -34,7 +34,7 @@ func ParseRef(s string) (Ref, error) {
 	switch source {
 	case "env", "file", "command":
 		if name != "" {
-			return Ref{source, name}, nil
+			return Ref{source: source, name: name}, nil
 		}
 	}
 	return Ref{}, errors.New(`not a reference; write "env:NAME", "file:PATH" or "command:LINE"`)
@@ -65,10 +65,35 @@ func In(ctx context.Context, dir string) context.Context {
 	return context.WithValue(ctx, folderKey{}, dir)
 }
 
-// path returns the path of the file of a reference.
+// From returns the reference as one of a file in a folder, which is relative to that of In.
+func (r Ref) From(dir string) Ref {
+	r.dir = filepath.FromSlash(dir)
+	return r
+}
+
+// folder returns the folder where relative paths start and commands run.
+func (r Ref) folder(ctx context.Context) string {
+	dir, _ := ctx.Value(folderKey{}).(string)
+	return filepath.Join(dir, r.dir)
+}
+
+// File returns the path of the file that has the value; "" if no file has it.
+func (r Ref) File(ctx context.Context) string {
+	if r.source != "file" {
+		return ""
+	}
+	return r.path(ctx)
+}
+
+// path returns the path of the file of a reference. ~ is the user's folder.
 func (r Ref) path(ctx context.Context) string {
-	if dir, _ := ctx.Value(folderKey{}).(string); !filepath.IsAbs(r.name) {
-		return filepath.Join(dir, r.name)
+	if below, home := strings.CutPrefix(r.name, "~/"); home {
+		if dir, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(dir, below)
+		}
+	}
+	if !filepath.IsAbs(r.name) {
+		return filepath.Join(r.folder(ctx), r.name)
 	}
 	return r.name
 }
@@ -91,7 +116,7 @@ func (r Ref) Resolve(ctx context.Context) (string, error) {
 		data, err := readFile(r.path(ctx))
 		return withoutLineEnd(data), err
 	default:
-		data, err := runCommand(ctx, r.name)
+		data, err := runCommand(ctx, r.folder(ctx), r.name)
 		return withoutLineEnd(data), err
 	}
 }
@@ -155,13 +180,12 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// runCommand returns the output of a command. The command ends with ctx, and
+// runCommand returns the output of a command in a folder. The command ends with ctx, and
 // processes that it leaves in the background are not waited for.
-func runCommand(ctx context.Context, line string) ([]byte, error) {
+func runCommand(ctx context.Context, dir, line string) ([]byte, error) {
 	var out boundedBuffer
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Stdout = &out
-	dir, _ := ctx.Value(folderKey{}).(string)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		cmd.Dir = dir
 	}

@@ -44,6 +44,38 @@ func TestRefResolve(t *testing.T) {
 	}
 }
 
+// TestRefFrom resolves references of a file in another folder than the pipeline's: there
+// too ~ is the user's folder, and an absolute path stays.
+func TestRefFrom(t *testing.T) {
+	lab, home := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	for at, text := range map[string]string{
+		filepath.Join(lab, "key"): "of the lab", filepath.Join(lab, "pipe", "key"): "of the pipeline",
+		filepath.Join(lab, "common", "key"): "of the module", filepath.Join(home, "key"): "of the user",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	within := In(t.Context(), filepath.Join(lab, "pipe"))
+	for ref, want := range map[string]string{
+		"file:key": "of the module", "file:../key": "of the lab", "command:cat key": "of the module",
+		"file:~/key": "of the user", "file:" + filepath.Join(lab, "key"): "of the lab",
+	} {
+		r, err := ParseRef(ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.From("../common").Resolve(within); got != want || err != nil {
+			t.Errorf("%s: got %q, %v", ref, got, err)
+		}
+	}
+	r, _ := ParseRef("file:none")
+	if why := r.From("../common").Missing(within); why != "there is no file "+filepath.Join(lab, "common", "none") {
+		t.Error(why)
+	}
+}
+
 // TestRefIn resolves relative references in the folder of the pipeline, wherever the
 // program was started.
 func TestRefIn(t *testing.T) {

@@ -199,7 +199,7 @@ func (c *collector) graded(ctx context.Context, address string, rec *cache.Recor
 		return nil, err
 	}
 	g.MadeUnder(step.RecordedConditions(rec.Fields, rec.Tries))
-	r := c.about(reported(g, c.Catalog))
+	r := c.about(aggregate.Reported(g, c.Catalog))
 	r.Standing = c.Standing
 	if v := rec.Outputs["curve"]; len(v.JSON) > 0 {
 		if err := json.Unmarshal(v.JSON, &r.Snapshots); err != nil {
@@ -212,13 +212,6 @@ func (c *collector) graded(ctx context.Context, address string, rec *cache.Recor
 		return r, errors.Join(c.attempt(ctx, r, attempt, made), c.log(ctx, r, made))
 	}
 	return r, nil
-}
-
-// reported is the attempt by its report, and by what the catalog says of its competition.
-func reported(g grading.Graded, catalog *competitions.Catalog) *results.Attempt {
-	a := aggregate.NewEntry(g, catalog).Known()
-	a.Category, a.Complexity = catalog.Category(g.CompetitionID), string(catalog.Complexity(g.CompetitionID))
-	return a
 }
 
 func (c *collector) ungraded(ctx context.Context, address string, rec *cache.Record) (*results.Attempt, error) {
@@ -332,7 +325,7 @@ func FromFile(path string, catalog *competitions.Catalog) ([]*results.Attempt, e
 	}
 	list := []*results.Attempt{}
 	add := func(g grading.Graded) *results.Attempt {
-		a := reported(g, catalog)
+		a := aggregate.Reported(g, catalog)
 		a.Standing = Reported
 		list = append(list, a)
 		return a

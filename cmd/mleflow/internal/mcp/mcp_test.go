@@ -83,6 +83,10 @@ func TestOffers(t *testing.T) {
 				t.Errorf("%s: %+v, %d bytes of description", tool.Name, tool.Annotations, len(tool.Description))
 			}
 		}
+		// A client reads the list into each conversation.
+		if text, err := json.Marshal(list); err != nil || len(text) > 42<<10 {
+			t.Errorf("acts %v, files %v: the list has %d bytes, %v", test.acts, test.files, len(text), err)
+		}
 		for _, name := range test.has {
 			if !slices.Contains(names, name) {
 				t.Errorf("acts %v, files %v: no %s in %v", test.acts, test.files, name, names)

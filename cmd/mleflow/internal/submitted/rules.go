@@ -202,7 +202,7 @@ func (r *Rules) check(kind string, args step.Args) error {
 		}
 	}
 	switch kind {
-	case "aggregate", "checksum", "download", "draw", "grade", "prepare", "sketch", "task":
+	case "aggregate", "checksum", "download", "draw", "export", "grade", "prepare", "sketch", "task":
 		return nil
 	case "agent-run":
 		return errors.Join(r.agent(args), r.network(args))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -274,7 +275,7 @@ func Drawn(t *Terminal, b *aggregate.Board, title string, full bool) string {
 	case full:
 		return b.Text(title, aggregate.Layout{Width: BoardWidth(t), Labels: true})
 	}
-	return b.Compact(title, aggregate.Layout{Width: cmp.Or(view.Width(t.Stdout), aggregate.Stored.Width), Labels: true})
+	return b.Compact(title, aggregate.Layout{Width: cmp.Or(t.Width(), aggregate.Stored.Width), Labels: true})
 }
 
 // boardText is the leaderboard of a step with all tables, as the step kept it.
@@ -318,5 +319,15 @@ func (s *Store) next(ran *history.Past) error {
 // maxReport is the largest report that is read.
 const maxReport = 16 << 20
 
+// Width returns the columns of standard output: those of the terminal, or those that
+// COLUMNS names for a pipe or file, or 0.
+func (t *Terminal) Width() int {
+	columns, err := strconv.Atoi(t.Env("COLUMNS"))
+	if err != nil || columns < 40 {
+		columns = 0
+	}
+	return cmp.Or(view.Width(t.Stdout), columns)
+}
+
 // BoardWidth is how wide boards are: as the terminal, or 100 columns.
-func BoardWidth(t *Terminal) int { return cmp.Or(view.Width(t.Stdout), aggregate.StoredFull.Width) }
+func BoardWidth(t *Terminal) int { return cmp.Or(t.Width(), aggregate.StoredFull.Width) }

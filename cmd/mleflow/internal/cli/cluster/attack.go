@@ -405,7 +405,7 @@ func writeAttack(t *app.Terminal, at Attack) {
 		fmt.Fprintf(t.Stdout, "%s\n", style.Warn(fmt.Sprintf("The runtime %s does not isolate: an agent can reach what this user can. Its results are marked untrusted.", at.Runtime)))
 	}
 	table := view.NewTable("Probe", "Result", "What was reached, or what held it")
-	table.Fit(2, view.Width(t.Stdout))
+	table.Fit(2, t.Width())
 	for _, f := range at.Findings {
 		table.Row(f.Probe, string(f.Result), cmp.Or(strings.Join(f.Reached, ", "), f.HeldBy))
 	}

@@ -1,24 +1,19 @@
 package export
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/outputs"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/conditions"
-	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rungroup"
 	"github.com/mleflow/mleflow/engine/history"
 )
@@ -41,21 +36,6 @@ func newExportRunGroup(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// exported is an attempt on its way into a run group.
-type exported struct {
-	bundle.Attempt
-	conditions []string
-	outputs    cache.Outputs
-	folder     string
-}
-
-// WrittenGroup is one run group in export run-group --json.
-type WrittenGroup struct {
-	RunGroup string `json:"run_group"`
-	Path     string `json:"path"`
-	Runs     int    `json:"runs"`
-}
-
 func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOptions, c app.ResultCache, past *history.Past) error {
 	sum, err := past.Summary()
 	if err != nil {
@@ -65,42 +45,25 @@ func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOption
 	if err != nil {
 		return err
 	}
-	work, stop := l.MeterWork("export")
-	defer stop()
-	var files, bytes int64
 	for _, at := range attempts {
 		if o.experiment != "" && at.Agent != attempts[0].Agent {
 			return app.Usagef("--experiment-id: the run has attempts of %s and %s, which would count as the seeds of one agent; export one by --agent", attempts[0].Agent, at.Agent)
 		}
-		f, b := rungroup.Content(at.outputs)
-		files, bytes = files+f, bytes+b
 	}
-	work.Begin("", files, bytes)
-	if err := os.MkdirAll(o.output, 0o777); err != nil {
-		return fmt.Errorf("write run group: %w", err)
+	work, stop := l.MeterWork("export")
+	defer stop()
+	from := rungroup.Origin{Started: sum.Started, Ended: sum.Last, By: &rungroup.Writer{Version: sum.Version, Run: sum.ID}}
+	written, err := rungroup.WriteGroups(ctx, c, o.output, from, attempts, work)
+	if errors.Is(err, fs.ErrExist) {
+		return app.Wrong(err)
 	}
-	var written []WrittenGroup
-	for _, same := range lists.Grouped(attempts, func(at exported) string { return at.Agent }) {
-		name := rungroup.GroupName(o.output, sum.Started, same[0].Agent, sum.ID)
-		g := WrittenGroup{name, filepath.Join(o.output, name), len(same)}
-		if _, err := os.Lstat(g.Path); err == nil {
-			return app.Usagef("%s already exists; move it away, or write elsewhere", g.Path)
+	for _, g := range written {
+		if err == nil && o.experiment != "" {
+			err = rungroup.AddToExperiment(o.output, o.experiment, g.RunGroup)
 		}
-		group := rungroup.Export{Dir: g.Path, Metadata: rungroup.Metadata{
-			RunGroup: name, CreatedAt: rungroup.Stamp(sum.Last), Mleflow: &rungroup.Writer{Version: sum.Version, Run: sum.ID},
-		}}
-		for _, at := range same {
-			group.Metadata.Runs, group.Outputs = append(group.Metadata.Runs, at.record()), append(group.Outputs, at.outputs)
-		}
-		if err := group.Write(ctx, c, work); err != nil {
-			return err
-		}
-		if o.experiment != "" {
-			if err := rungroup.AddToExperiment(o.output, o.experiment, name); err != nil {
-				return err
-			}
-		}
-		written = append(written, g)
+	}
+	if err != nil {
+		return err
 	}
 	stop()
 	return l.Show(map[string]any{"run_groups": written}, func() {
@@ -112,12 +75,12 @@ func exportRunGroups(ctx context.Context, l *app.Library, o exportRunGroupOption
 
 // attemptsToExport returns the attempts of a run, by seed and competition, which
 // is the order that the reference starts them in.
-func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptions, c app.ResultCache, sum *history.Summary) ([]exported, error) {
+func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptions, c app.ResultCache, sum *history.Summary) ([]rungroup.Attempt, error) {
 	catalog, err := l.Catalog()
 	if err != nil {
 		return nil, err
 	}
-	var attempts []exported
+	var attempts []rungroup.Attempt
 	foreign := false
 	for _, s := range sum.Steps {
 		switch {
@@ -131,7 +94,7 @@ func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptio
 		if err != nil {
 			return nil, fmt.Errorf("export %s: its result is not available: %w", s.Address, err)
 		}
-		at := exported{Attempt: bundle.AttemptOf(s.Address, rec), conditions: s.Conditions, outputs: rec.Outputs}
+		at := bundle.AttemptOf(s.Address, rec)
 		switch {
 		case o.agent != "" && at.Agent != o.agent:
 			continue
@@ -139,10 +102,12 @@ func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptio
 			l.Note("Left out:", "%s: MLE-bench has no version %s of %s", s.Address, at.CompetitionVersion, at.Competition)
 			continue
 		}
-		at.folder = rungroup.RunName(at.Competition, s.Address+" "+s.Action)
 		complexity := catalog.Complexity(at.Competition)
 		foreign = foreign || complexity == "" || complexity == competitions.Demo
-		attempts = append(attempts, at)
+		attempts = append(attempts, rungroup.Attempt{Agent: at.Agent, Competition: at.Competition, Outputs: rec.Outputs, Record: rungroup.Record{
+			ID: rungroup.RunName(at.Competition, s.Address+" "+s.Action), Success: new(true), Address: at.Address, Seed: at.Seed,
+			Outcome: at.Result.Outcome, WallSeconds: new(at.Result.WallSeconds), Conditions: s.Conditions,
+		}})
 	}
 	if len(attempts) == 0 {
 		return nil, app.Usagef("run %s has no attempt of an agent to write%s", sum.ID, view.After(", of agent ", o.agent))
@@ -150,16 +115,6 @@ func attemptsToExport(ctx context.Context, l *app.Library, o exportRunGroupOptio
 	if foreign {
 		l.Note("Note:", "some competitions are not MLE-bench's; mlebench grade stops at them")
 	}
-	slices.SortStableFunc(attempts, func(x, y exported) int {
-		return cmp.Or(results.CompareSeeds(x.Seed, y.Seed), cmp.Compare(x.Competition, y.Competition))
-	})
+	rungroup.Sort(attempts)
 	return attempts, nil
-}
-
-func (at exported) record() rungroup.Record {
-	fine, seconds := true, at.Result.WallSeconds
-	return rungroup.Record{
-		ID: at.folder, Success: &fine, Address: at.Address, Seed: at.Seed, Outcome: at.Result.Outcome,
-		WallSeconds: &seconds, Conditions: at.conditions,
-	}
 }

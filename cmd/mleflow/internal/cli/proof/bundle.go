@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
+	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/proof/bundle"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
@@ -152,38 +152,13 @@ func credentialsOf(t *app.Terminal, p *engine.Program) []string {
 		}
 	}
 	list = append(list, source.KaggleSecrets(t.Env)...)
-	for _, ref := range references(p.Pipeline) {
-		from, what, _ := strings.Cut(ref, ":")
-		switch {
-		case from == "env":
-			list = append(list, t.Env(what))
-		case from == "file" && filepath.IsAbs(what):
-			file(what)
-		case from == "file":
-			file(filepath.Join(filepath.Dir(p.Pipeline.Path), what))
+	folder := secret.In(context.Background(), filepath.Dir(p.Pipeline.Path))
+	for _, written := range p.Pipeline.Secrets() {
+		if name, found := strings.CutPrefix(written.Ref, "env:"); found {
+			list = append(list, t.Env(name))
+		} else if ref, err := written.Parse(); err == nil && ref.File(folder) != "" {
+			file(ref.File(folder))
 		}
-	}
-	return list
-}
-
-// references are those to secrets that agents and models have, as far as they
-// are written out.
-func references(p *config.Pipeline) (list []string) {
-	add := func(v cty.Value) {
-		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() && !v.IsMarked() {
-			list = append(list, v.AsString())
-		}
-	}
-	for _, written := range p.Written("agent", "secrets") {
-		if refs, _ := written.Value(nil); refs.CanIterateElements() && !refs.IsMarked() {
-			for _, v := range refs.AsValueMap() {
-				add(v)
-			}
-		}
-	}
-	for _, written := range p.Written("model", "key") {
-		ref, _ := written.Value(nil)
-		add(ref)
 	}
 	return list
 }

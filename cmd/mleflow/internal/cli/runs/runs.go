@@ -141,7 +141,7 @@ func showRuns(s *app.Store, entries []history.Entry) error {
 		}
 		rows = append(rows, row)
 	}
-	if width := view.Width(s.Stdout); width > 0 && !s.Verbose {
+	if width := s.Width(); width > 0 && !s.Verbose {
 		rows = narrowed(rows, width)
 	}
 	t := view.NewTable(rows[0]...)

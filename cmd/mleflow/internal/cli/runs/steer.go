@@ -171,7 +171,7 @@ func showAttempts(a *app.App, entries []AttemptEntry) {
 	for _, e := range entries {
 		below = append(below, lists.Of(e.Steered, func(s event.Steered) string { return "By hand: " + view.OneLine(e.Name) + ": " + view.ActText(s) })...)
 	}
-	t.Fit(1, view.Width(a.Stdout))
+	t.Fit(1, a.Width())
 	a.Table(t)
 	fmt.Fprint(a.Stdout, view.When(len(below) > 0, "\n"+strings.Join(below, "\n")+"\n"))
 }

@@ -29,6 +29,7 @@ func languagePage(added map[string]function.Function) []byte {
 			rows = append(rows, []string{code(a.Name), yes(a.Required), a.Doc})
 		}
 		p.table([]string{"Argument", "Required", "Meaning"}, rows)
+		p.example("blocks", b.Type)
 	}
 	p.heading(2, "Names")
 	p.table([]string{"Name", "Meaning"}, [][]string{
@@ -40,6 +41,7 @@ func languagePage(added map[string]function.Function) []byte {
 	})
 	p.extending()
 	p.modules()
+	p.secrets()
 	p.conditions()
 	p.running()
 	p.renaming()
@@ -77,6 +79,11 @@ func (p *page) differing() {
 		rows = append(rows, []string{strings.TrimPrefix(code(strings.Join(strings.Fields(d.Blocks), " "))+": "+code(d.Expr), ": "), value(d.Terraform), value(d.Here), d.Why})
 	}
 	p.table([]string{"Expression", "Terraform", "Here", "Why"}, rows)
+	rows = nil
+	for _, row := range blocks {
+		rows = append(rows, []string{code(strings.Join(strings.Fields(row.terraform), " ")), row.instead})
+	}
+	p.table([]string{"Terraform's blocks, arguments and names that are left out", "What to write"}, rows)
 	rows = nil
 	for _, row := range leftOut {
 		rows = append(rows, []string{"`" + strings.ReplaceAll(row.names, " ", "`, `") + "`", row.why})
@@ -129,6 +136,19 @@ step "aggregate" "board" { reports = values(module.grading.reports) }`)
 	p.text("The module's names are its own: it sees neither the locals and steps of the pipeline nor those of other modules, and they see only its outputs. An input without a type may be anything, also content or an agent. A variable with a validation needs a value that is known before anything runs. A module may contain modules. `evaluate`, `notify`, `publish` in an output, and settings other than `required_version` belong in the pipeline.")
 	p.text("A step of a module has the module's name before its own: `step.grade.grading.score[\"a\"]` in plans, `-target` and lock files. The name of a module is in no key, so a module that is renamed, or used by another pipeline, finds its results in the cache. The names of agents and models are in results; a pipeline has each once, modules included.")
 	p.text("Paths of files start at the pipeline's folder. `path.module` is the relative path from there to the folder of the module's files: `file(\"${path.module}/run.sh\")`. Modules are read in the pipeline's folder, in its Git repository, or below the working directory; links that lead elsewhere are refused. Runs and bundles record their text, and `apply --server` sends it. A module has no `for_each`.")
+}
+
+// secrets documents where paths of secrets start.
+func (p *page) secrets() {
+	p.heading(2, "Paths of secrets")
+	p.text("A secret is named by reference: `env:NAME`, `file:PATH` or `command:LINE`. Relative paths start at the folder of the file that names the secret, where its command runs, too: in an included file or a module, at its folder. The value of a variable starts at the pipeline's folder. Absolute paths stay, `~/` is your home folder, and `../` is allowed.")
+	p.code("hcl", `# common/model.hcl
+model "main" {
+  provider = "openai"
+  key      = "file:keys/openai" # common/keys/openai, whichever pipeline has the module
+  models   = ["gpt-5.5"]
+}`)
+	p.text("References are read when an attempt starts: by a worker elsewhere on its own machine, from its working directory. `plan` looks whether the file is there. A pipeline that is submitted to a server names only the server's secrets, as `env:NAME`. The location of a model's key, and the folder of every secret, are in no key.")
 }
 
 // conditions documents the blocks precondition and postcondition.

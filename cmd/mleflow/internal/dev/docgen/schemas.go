@@ -32,6 +32,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/rehearsal"
 	"github.com/mleflow/mleflow/competitions/results"
+	"github.com/mleflow/mleflow/competitions/rungroup"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/plan"
@@ -104,7 +105,7 @@ func printed() map[string][]any {
 		}{}},
 		"export trajectories": {exportcmd.TrajectoriesJSON{}, exportcmd.TrajectoryJSON{}},
 		"export run-group": {struct {
-			RunGroups []exportcmd.WrittenGroup `json:"run_groups"`
+			RunGroups []rungroup.Written `json:"run_groups"`
 		}{}},
 		"fingerprint build":   {proof.BuiltFingerprints{}},
 		"fingerprint compare": {proof.Comparison{}},

@@ -16,7 +16,7 @@ import (
 // stepsPage returns the page on the step kinds.
 func stepsPage(kinds *step.Registry) []byte {
 	p := newPage("Step kinds")
-	p.text("The kinds of steps; `mleflow explain ADDRESS` shows the key of a step. Every step also takes `for_each`, `depends_on`, `on`, `timeout`, `retry` and `resources`: see [the language](language.md).")
+	p.text("The kinds of steps; `mleflow explain ADDRESS` shows the key of a step. Every step also takes `for_each`, `depends_on`, `on`, `timeout`, `retry` and `resources`: see [the language](language.md). The examples have every argument once.")
 	p.text("Agents see public outputs, unless private text chose them, and others of steps that saw nothing private. They never see private and withheld ones; models may replay the latter.")
 	p.heading(2, "Shared arguments")
 	p.text("Kinds that have these only name them.")
@@ -63,6 +63,7 @@ func (p *page) kind(k *step.Kind, shared [][]string) {
 	}
 	notes = append(notes, "Version "+k.Version+".")
 	p.text(strings.Join(notes, " "))
+	p.example("kinds", k.Name)
 	own, also := without(arguments(k.Args), shared)
 	intro := "Arguments:"
 	if len(also) > 0 {

@@ -28,6 +28,30 @@ var differences = []difference{
 	{"", `1 / 0`, "", "", "A number must be finite."},
 }
 
+// blocks are what Terraform writes in blocks and the language does not have, with what to
+// write.
+var blocks = []struct{ terraform, instead string }{
+	{`step "exec" "x" { count = 3 }`, "`for_each`, such as `for_each = range(3)`."},
+	{"module \"m\" {\n  source   = \"./m\"\n  for_each = [\"a\"]\n}", "A block for each, or a set as an input and `for_each` in the module's steps."},
+	{"module \"m\" {\n  source     = \"./m\"\n  depends_on = [step.exec.x]\n}", "An input that refers to the step."},
+	{"step \"exec\" \"x\" {\n  lifecycle {}\n}", "`precondition` and `postcondition` are blocks of the step; results are never destroyed."},
+	{"agent \"a\" {\n  dynamic \"python\" {}\n}", "Blocks are written out; a null argument is as if it were not written."},
+	{`variable "v" { nullable = false }`, "A `validation` with `var.v != null`."},
+	{`variable "v" { ephemeral = true }`, "A secret by reference."},
+	{`output "o" { sensitive = true }`, "Outputs are stored: what is sensitive or private cannot be one."},
+	{"output \"o\" {\n  precondition {}\n}", "A condition of a step."},
+	{`locals { x = path.root }`, "`path.pipeline`; `path.module` is relative to it."},
+	{`locals { x = path.cwd }`, "Nothing: where a command is started changes no result."},
+	{`locals { x = terraform.workspace }`, "A variable, or `--name` of a run."},
+	{`terraform {}`, "`mleflow {}`."},
+	{`provider "x" {}`, "Step kinds are part of the program."},
+	{`data "x" "y" {}`, "`file(…)`, `competition(…)`, or a step."},
+	{`resource "x" "y" {}`, "`step \"KIND\" \"NAME\"`."},
+	{`check "x" {}`, "A step with a postcondition."},
+	{`import {}`, "`--adopt`, or `mleflow import`."},
+	{`removed {}`, "Delete the block: its results stay in the cache until they are collected."},
+}
+
 // leftOut are the functions of Terraform that the language does not have, by the reason.
 var leftOut = []struct{ names, why string }{
 	{"bcrypt plantimestamp timestamp uuid", "Their value is new each time, so every step would run again. Pass a time as a variable; `timeadd` and `formatdate` take it."},

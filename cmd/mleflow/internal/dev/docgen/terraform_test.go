@@ -1,10 +1,16 @@
 package main
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/step"
 )
@@ -40,6 +46,27 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 }
+
+// TestBlocks sees that what the table leaves out is an error.
+func TestBlocks(t *testing.T) {
+	parts, err := app.NewApp(&app.Terminal{}).Concretes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "m"), 0o700), os.WriteFile(filepath.Join(dir, "m", "m.hcl"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range blocks {
+		_, diags := config.Parse(filepath.Join(dir, "p.hcl"), []byte(row.terraform), config.Options{Kinds: parts.Kinds})
+		if !slices.ContainsFunc(diags, func(d *hcl.Diagnostic) bool { return unknown.MatchString(d.Summary) }) {
+			t.Errorf("%s: %v", row.terraform, diags)
+		}
+	}
+}
+
+// unknown is the summary of an error about something that the language does not have.
+var unknown = regexp.MustCompile("^(Unsupported|Unknown|Not an argument of modules|Reference to undeclared)")
 
 // TestTerraformsFunctions compares the functions of the language with the list of
 // Terraform's: https://developer.hashicorp.com/terraform/language/functions, version 1.12.

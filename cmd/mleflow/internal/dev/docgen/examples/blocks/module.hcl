@@ -1,0 +1,4 @@
+module "common" {
+  source = "./common"
+  words  = ["a", "b"] # a variable of the module
+}

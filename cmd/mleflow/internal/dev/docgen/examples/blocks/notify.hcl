@@ -1,0 +1,3 @@
+notify "team" {
+  on = ["failed", "budget 80%"]
+}

@@ -1,0 +1,6 @@
+step "holdout" "validation" {
+  competition = "demo-digits"
+  version     = "v1"
+  data        = step.checksum.data["demo-digits"].public
+  params      = {}
+}
