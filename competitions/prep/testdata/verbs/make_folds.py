@@ -29,6 +29,9 @@ folds(", shuffle = true, random_state = 5", ms.KFold(3, shuffle=True, random_sta
 folds(', stratify = csv("a.csv").label', ms.StratifiedKFold(3), y=a.label)
 folds(', shuffle = true, stratify = csv("a.csv").label', ms.StratifiedKFold(3, shuffle=True, random_state=0), y=a.label)
 folds(', groups = csv("a.csv").who', ms.GroupKFold(3), groups=a.who)
+folds(', stratify = csv("a.csv").label, groups = csv("a.csv").who', ms.StratifiedGroupKFold(3), y=a.label, groups=a.who)
+folds(', shuffle = true, random_state = 3, stratify = csv("a.csv").label, groups = csv("a.csv").who', ms.StratifiedGroupKFold(3, shuffle=True, random_state=3),
+      y=a.label, groups=a.who)
 case('k_fold(csv("a.csv").id, {}).test', a[["id"]].iloc[next(ms.KFold(5).split(a))[1]])
 times = list(ms.TimeSeriesSplit().split(a))
 case('time_series_split(csv("a.csv"), {}).train', a.iloc[times[4][0]])
