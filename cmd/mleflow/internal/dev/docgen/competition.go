@@ -74,14 +74,7 @@ func written(args metric.Args) string {
 	if len(args) == 0 {
 		return ""
 	}
-	pairs := lists.OfMap(args, func(name string, v any) string {
-		text, err := json.Marshal(v) // HCL writes these values as JSON does
-		if err != nil {
-			panic(err)
-		}
-		return name + " = " + string(text)
-	})
-	return ", " + code("params = { "+strings.Join(pairs, ", ")+" }")
+	return ", " + code("params = "+args.HCL())
 }
 
 // params returns the rows of a metric's parameters.

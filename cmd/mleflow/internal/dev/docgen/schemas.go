@@ -77,13 +77,11 @@ func printed() map[string][]any {
 		"competition lock": {struct {
 			Competitions []competition.LockedJSON `json:"competitions"`
 		}{}},
-		"competition new":       {path{}},
+		"competition new":       {competition.NewJSON{}},
 		"competition rank":      {competition.RankJSON{}},
 		"competition rehearsal": {rehearsal.Set{}},
 		"competition show":      {competition.DetailJSON{}},
-		"competition test": {struct {
-			Checks []competition.CheckJSON `json:"checks"`
-		}{}},
+		"competition test":      {competition.TestJSON{}},
 		"diff":    {outputs.Difference{}},
 		"doctor":  {cluster.FoundJSON{}},
 		"explain": {pipeline.ExplanationJSON{}},
