@@ -121,7 +121,7 @@ func TestDraft(t *testing.T) {
 			"positive class", map[string]string{"d.csv": rows("key,x,label", 300, func(i int, r *rand.Rand) string {
 				return fmt.Sprintf("%d,%v,%s", i, r.Float64(), pick(r, "yes", "no", "no", ""))
 			})}, kit.DraftOptions{Metric: "area under receiver operating characteristic curve"},
-			[]string{`?is "yes" of "label" the positive class?`, `have no "label". They are left out`},
+			[]string{`?is "yes" of "label" the positive class?`, `?72 of 300 rows have no "label". They are left out`},
 			[]string{`isna(all_1.label) == false`, `{ "label" = all_2.label == "yes" ? 1 : 0 }`},
 		},
 		{
