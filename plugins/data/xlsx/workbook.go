@@ -14,10 +14,10 @@ import (
 
 // The bounds of a workbook, which others write: a few bytes can stand for gigabytes.
 const (
-	mostCells    = 10_000_000
-	mostIndex    = 16 << 20 // bytes of a part that is held as a whole
-	mostRows     = 1 << 20
-	mostColumns  = 1 << 14
+	mostCells   = 10_000_000
+	mostIndex   = 16 << 20 // bytes of a part that is held as a whole
+	mostRows    = 1 << 20
+	mostColumns = 1 << 14
 )
 
 // mostUnpacked is how many bytes the parts may have in all.

@@ -42,6 +42,13 @@ drawn = list(ms.ShuffleSplit(3, test_size=0.2, random_state=4).split(a))
 case('train_test_split(csv("a.csv"), { test_size = 0.2, random_state = 4, fold = 2 }).test', a.iloc[drawn[2][1]])
 drawn = list(ms.StratifiedShuffleSplit(3, test_size=0.2, random_state=4).split(a, a.label))
 case('train_test_split(csv("a.csv"), { test_size = 0.2, random_state = 4, fold = 2, stratify = csv("a.csv").label }).test', a.iloc[drawn[2][1]])
+# Splits that are put together of verbs; docs/preparation.md has them in a table.
+for part in (0, 1):
+    rows = next(ms.GroupShuffleSplit(1, test_size=0.2, random_state=0).split(a, groups=a.who))[part]
+    case(f'where_in(csv("a.csv"), "who", train_test_split(sort(unique(csv("a.csv").who)), {{ test_size = 0.2, random_state = 0 }}).{["train", "test"][part]})', a.iloc[rows])
+rows = list(ms.LeaveOneGroupOut().split(a, groups=a.who))[sorted(set(a.who)).index("eve")]
+case('where_not_in(csv("a.csv"), "who", ["eve"])', a.iloc[rows[0]])
+case('where_in(csv("a.csv"), "who", ["eve"])', a.iloc[rows[1]])
 here = pathlib.Path(__file__).parent
 with open(here / "folds.json", "w", encoding="utf-8") as f:
     json.dump({"command": " ".join(["python", *map(os.path.basename, sys.argv)]),

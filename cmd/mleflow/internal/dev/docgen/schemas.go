@@ -82,10 +82,10 @@ func printed() map[string][]any {
 		"competition rehearsal": {rehearsal.Set{}},
 		"competition show":      {competition.DetailJSON{}},
 		"competition test":      {competition.TestJSON{}},
-		"diff":    {outputs.Difference{}},
-		"doctor":  {cluster.FoundJSON{}},
-		"explain": {pipeline.ExplanationJSON{}},
-		"export":  {exportcmd.ExportedJSON{}, rowsOf(func(r []*results.Attempt) (*table.Table, error) { return export.Attempts(r) }), rowsOf(export.Snapshots)},
+		"diff":                  {outputs.Difference{}},
+		"doctor":                {cluster.FoundJSON{}},
+		"explain":               {pipeline.ExplanationJSON{}},
+		"export":                {exportcmd.ExportedJSON{}, rowsOf(func(r []*results.Attempt) (*table.Table, error) { return export.Attempts(r) }), rowsOf(export.Snapshots)},
 		"export atif": {atif.Trajectory{}, struct {
 			Path      string `json:"path"`
 			Steps     int    `json:"steps"`
