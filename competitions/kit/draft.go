@@ -62,7 +62,7 @@ type draft struct {
 	Targets                          []string               // graded columns
 	Raw                              []string               // the raw columns with the answers
 	Classes                          []string               // as HCL, where the only raw column becomes a target per class
-	positive                         func(of string) string // the condition for 1, as HCL, where the only raw column becomes 0 or 1
+	mapped                           func(of string) string // how the only raw column is made the target, as HCL; nil if it stays
 	IDColumn                         string
 	NewID                            bool // IDs are made
 	Split                            string
@@ -130,8 +130,8 @@ func (d *draft) chain(file, into string) []string {
 		known := lists.Of(d.Raw, func(name string) string { return "isna(" + columnOf(into+"_1", name) + ") == false" })
 		lines = append(lines, fmt.Sprintf("filter(%s_1, %s)", into, strings.Join(known, " && ")))
 	}
-	if of := fmt.Sprintf("%s_%d", into, len(lines)); d.positive != nil {
-		lines = append(lines, fmt.Sprintf("assign(%s, { %s = %s ? 1 : 0 })", of, quoted(d.Raw[0]), d.positive(of)))
+	if of := fmt.Sprintf("%s_%d", into, len(lines)); d.mapped != nil {
+		lines = append(lines, fmt.Sprintf("assign(%s, { %s = %s })", of, quoted(d.Raw[0]), d.mapped(of)))
 	}
 	for i := range lines {
 		if name := fmt.Sprintf("%s_%d", into, i+1); i < len(lines)-1 {

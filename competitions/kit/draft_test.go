@@ -125,6 +125,19 @@ func TestDraft(t *testing.T) {
 			[]string{`isna(all_1.label) == false`, `{ "label" = all_2.label == "yes" ? 1 : 0 }`},
 		},
 		{
+			"classes that are floats", map[string]string{"d.csv": rows("x,label", 200, func(_ int, r *rand.Rand) string { return fmt.Sprintf("%v,%d.0", r.Float64(), 1+r.IntN(3)) })},
+			kit.DraftOptions{}, []string{"holds integers, which the file has as floats"}, []string{`"label" = integer(all_1.label)`},
+		},
+		{
+			"log loss of floats", map[string]string{"d.csv": rows("x,label", 200, func(_ int, r *rand.Rand) string { return fmt.Sprintf("%v,%d.0", r.Float64(), 1+r.IntN(3)) })},
+			kit.DraftOptions{Metric: "log_loss"}, []string{}, []string{`"label", [1, 2, 3])`},
+		},
+		{
+			"flags that are floats", map[string]string{"d.csv": rows("x,label", 200, func(_ int, r *rand.Rand) string {
+				return fmt.Sprintf("%v,%s", r.Float64(), pick(r, "0", "1", ""))
+			})}, kit.DraftOptions{}, []string{"?which metric? roc_auc"}, []string{`integer(all_2.label)`},
+		},
+		{
 			"metric with parameters", map[string]string{"train.csv": species}, kit.DraftOptions{Targets: []string{"species"}, Metric: "f1"},
 			[]string{"?are these params right?"}, []string{`params  = { average = "macro" }`},
 		},
@@ -132,7 +145,7 @@ func TestDraft(t *testing.T) {
 			"names that are templates and comments", map[string]string{"d.csv": rows("id,\"a\nb\"\"${path.x} EOT\x1b[31m\",label", 100, func(i int, r *rand.Rand) string {
 				return fmt.Sprintf("%d,%v,%s", i, r.Float64(), pick(r, "x", "${y}", "EOT"))
 			})}, kit.DraftOptions{},
-			[]string{"row_id: no column names a row"}[:0], []string{`$${path.x}`},
+			[]string{}, []string{`$${path.x}`},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

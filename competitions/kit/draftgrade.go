@@ -52,9 +52,7 @@ func (d *draft) usualArgs(m metric.Metric) (args metric.Args) {
 // zeroOne reports whether the answers of two classes are 0 and 1, or booleans.
 func (d *draft) zeroOne() bool {
 	return !slices.ContainsFunc(d.rawColumns(), func(c *table.Column) bool {
-		values := lists.Of(valuesOf(c, 2), table.Value.String)
-		slices.Sort(values)
-		return c.Kind() != table.Bool && !slices.Equal(values, []string{"0", "1"})
+		return c.Kind() != table.Bool && slices.ContainsFunc(valuesOf(c, 2), func(v table.Value) bool { return !v.Kind().IsNumber() || v.Float() != 0 && v.Float() != 1 })
 	})
 }
 
@@ -81,7 +79,7 @@ func (d *draft) fitAnswers() error {
 	}
 	only := columns[0]
 	if d.MetricName == "log_loss" && d.kind == classes && d.Classes == nil && len(columns) == 1 {
-		values := valuesOf(only, mostClasses)
+		values := lists.Of(valuesOf(only, mostClasses), wholeValue)
 		slices.SortFunc(values, func(a, b table.Value) int { return strings.Compare(a.String(), b.String()) })
 		d.toClasses(lists.Of(values, table.Value.String), values)
 		d.guess("grade", "targets: a probability of each value of %q.", only.Name())
@@ -106,18 +104,30 @@ func (d *draft) fitAnswers() error {
 	default:
 		d.Constant = commonest(only)
 	}
+	if d.mapped == nil && len(columns) == 1 && only.Kind() == table.Float64 && d.kind != numbers && !slices.ContainsFunc(valuesOf(only, mostClasses), func(v table.Value) bool { return wholeValue(v) == v }) {
+		d.mapped = func(of string) string { return "integer(" + columnOf(of, only.Name()) + ")" }
+		d.guess("locals", "%q holds integers, which the file has as floats.", only.Name())
+	}
 	return nil
+}
+
+// wholeValue returns a float that is an integer as one, other values as they are.
+func wholeValue(v table.Value) table.Value {
+	if n := int64(v.Float()); v.Kind() == table.Float64 && float64(n) == v.Float() {
+		return table.IntValue(n)
+	}
+	return v
 }
 
 // toFlags makes 1 of one class and 0 of the other, unless they are these.
 func (d *draft) toFlags(c *table.Column) {
 	switch values := valuesOf(c, 2); {
 	case c.Kind() == table.Bool || c.Kind() == table.Mixed && values[0].Kind() == table.Bool:
-		d.positive = func(of string) string { return columnOf(of, c.Name()) }
+		d.mapped = func(of string) string { return columnOf(of, c.Name()) + " ? 1 : 0" }
 	case !d.zeroOne():
 		groups := lists.By(rowsOf(c), c.Text)
 		rare := slices.MinFunc(values, func(a, b table.Value) int { return len(groups[a.String()]) - len(groups[b.String()]) })
-		d.positive = func(of string) string { return columnOf(of, c.Name()) + " == " + literal(rare) }
+		d.mapped = func(of string) string { return columnOf(of, c.Name()) + " == " + literal(rare) + " ? 1 : 0" }
 		d.ask("locals", "is %.60q of %q the positive class? It has %d of %d rows.", rare.String(), c.Name(), len(groups[rare.String()]), c.Len())
 	}
 }
@@ -126,7 +136,7 @@ func (d *draft) toFlags(c *table.Column) {
 func commonest(c *table.Column) string {
 	groups := lists.By(rowsOf(c), c.Text)
 	values := valuesOf(c, c.Len())
-	return literal(slices.MaxFunc(values, func(a, b table.Value) int { return len(groups[a.String()]) - len(groups[b.String()]) }))
+	return literal(wholeValue(slices.MaxFunc(values, func(a, b table.Value) int { return len(groups[a.String()]) - len(groups[b.String()]) })))
 }
 
 // unescaped are the beginnings of templates, which a text of files must not have.
