@@ -1,7 +1,7 @@
 """Writes oracle_kaggle.json: scores of metrics of Kaggle's pages: confidences over all rows, words of speech, quantiles of forecasts, keypoints.
 
-Run as: python oracle_kaggle.py CASES SEED > oracle_kaggle.json, with the arguments in the file's "command", and numpy 1.26.4, scikit-learn 1.5.2,
-jiwer 3.0.5, pycocotools 2.0.8 (Python 3.11). Where no library has a metric, the page's definition is written out here. Scores are hexadecimal
+Run as: python oracle_kaggle.py CASES SEED > oracle_kaggle.json, with the arguments in the file's "command", and numpy 1.26.4, scipy 1.13.1,
+scikit-learn 1.5.2, jiwer 3.0.5, pycocotools 2.0.8 (Python 3.11). Where no library has a metric, the page's definition is written out here. Scores are hexadecimal
 floats.
 """
 import importlib.metadata
@@ -13,6 +13,7 @@ import jiwer
 import numpy as np
 import sklearn
 from pycocotools.cocoeval import COCOeval
+from scipy.special import xlogy
 from sklearn import metrics as sk
 
 CASES, SEED = map(int, sys.argv[1:])
@@ -113,9 +114,21 @@ def keypoints(same):
     case("oks", args, {**dict(zip(names, hidden.T)), "area": area}, dict(zip(names, pred.T)), np.mean(each))
 
 
+def flags(some):
+    n, k = int(rng.integers(2, 60)), int(rng.integers(1, 5))
+    truth, pred = rng.integers(0, 2, (n, k)), np.round(rng.random((n, k)), int(rng.integers(1, 9)))
+    if some:
+        truth[:, 0] = 0
+    names = [f"c{i}" for i in range(k)]
+    case("columnwise_log_loss", {}, dict(zip(names, truth.T)), dict(zip(names, pred.T)), np.mean([sk.log_loss(t, p, labels=[0, 1]) for t, p in zip(truth.T, pred.T)]))
+    clipped = np.clip(np.where(truth == 1, pred, 1 - pred), 1e-15, 1 - 1e-15)
+    case("columnwise_log_loss", {"eps": 1e-15}, dict(zip(names, truth.T)), dict(zip(names, pred.T)), np.mean([np.mean(-xlogy(np.ones(n), c)) for c in clipped.T.copy()]))
+    case("hamming_loss", {}, dict(zip(names, truth.T)), dict(zip(names, (pred > 0.5).astype(int).T)), sk.hamming_loss(truth, (pred > 0.5).astype(int)))
+
+
 for i in range(CASES):
-    for part in (confidences, speech, forecasts, keypoints):
+    for part in (confidences, speech, forecasts, keypoints, flags):
         part(i % 2)
-versions = {name: importlib.metadata.version(name) for name in ("numpy", "scikit-learn", "jiwer", "pycocotools")}
+versions = {name: importlib.metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "jiwer", "pycocotools")}
 print(json.dumps({"command": " ".join(["python", *map(os.path.basename, sys.argv)]), "made_with": ", ".join(f"{k} {v}" for k, v in versions.items())})[:-1]
       + ', "cases":[\n' + ",\n".join(json.dumps(c, separators=(",", ":")) for c in out) + "\n]}")
