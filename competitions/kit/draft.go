@@ -193,7 +193,7 @@ func count(b bool) int {
 // choose makes the choices in the order in which one follows from another.
 func (d *draft) choose() error {
 	if d.o.Page != nil {
-		d.Title = cmp.Or(plain.Line(d.o.Page.Title), d.ID)
+		d.Title = cmp.Or(fmt.Sprintf("%.200s", plain.Line(d.o.Page.Title)), d.ID)
 	}
 	if d.o.Files == "" {
 		d.usual()
@@ -228,7 +228,7 @@ func (d *draft) chooseMetric() error {
 		found, known, err = metricNamed(d.o.Metrics, d.o.Page.Metric)
 		switch {
 		case err != nil:
-			d.ask("grade", "Kaggle's metric is %q, of which docs/metrics.md has no line. Which one of its metrics is it, or is it a program of your own?", d.o.Page.Metric)
+			d.ask("grade", "Kaggle's metric is %.200q, of which docs/metrics.md has no line. Which one of its metrics is it, or is it a program of your own?", d.o.Page.Metric)
 		case known:
 			d.guess("grade", "metric: Kaggle says %q.", d.o.Page.Metric)
 		}
