@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli"
 	"github.com/mleflow/mleflow/plugins/models/modeltest"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
+	"github.com/mleflow/mleflow/plugins/transfer/source/kaggletest"
 )
 
 // TestMain lets the scripts run this test's own binary as mleflow.
@@ -57,7 +58,7 @@ func TestScript(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"shape": shape, "status": status, "tally": tally, "guide": guide, "provider": provider,
+			"shape": shape, "status": status, "tally": tally, "guide": guide, "provider": provider, "kaggle": kaggle,
 		},
 	})
 }
@@ -173,6 +174,18 @@ func guide(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s has no commands", args[0])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("guide.sh"), []byte("set -eux\n"+strings.Join(commands, "")), 0o644))
+}
+
+// kaggle starts a stand-in for Kaggle that has a competition: kaggle SLUG METRIC.
+func kaggle(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: kaggle SLUG METRIC")
+	}
+	server := kaggletest.New(nil)
+	ts.Defer(server.Close)
+	server.Add(kaggletest.Competition{Slug: args[0], Title: "The " + args[0], Metric: args[1]})
+	ts.Setenv("KAGGLE_API_ENDPOINT", server.Endpoint)
+	ts.Setenv("KAGGLE_API_TOKEN", kaggletest.Token)
 }
 
 // provider starts a model's provider at $PROVIDER, which reports tokens as a KIND of server

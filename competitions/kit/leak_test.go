@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -392,6 +393,20 @@ func TestRuleNames(t *testing.T) {
 					t.Errorf("%s fixes %q, which is not a rule", id, rule)
 				}
 			}
+		}
+	}
+}
+
+// Every rule on prepared data has a planted leak, but for that on the order of ids.
+func TestEveryRuleHasALeak(t *testing.T) {
+	planted := map[string]bool{"id-order": true}
+	for _, leak := range plantedLeaks {
+		planted[leak.rule] = true
+	}
+	definition := []string{"blocks", "questions", "length", "pins", "layout", "direction", "same-answers", "data-file"}
+	for _, r := range kit.Rules() {
+		if planted[r.Name] == slices.Contains(definition, r.Name) {
+			t.Errorf("rule %s: planted %v; one of the definition: %v", r.Name, planted[r.Name], slices.Contains(definition, r.Name))
 		}
 	}
 }

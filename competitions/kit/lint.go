@@ -60,6 +60,7 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{Name: "blocks", Doc: "The prepare, validation and grade blocks decode.", check: lintBlocks},
+		{Name: "questions", Doc: "No question of a draft is left.", check: lintQuestions},
 		{Name: "length", Doc: "No column is made of length(column), which is the number of rows.", check: lintLength},
 		{Name: "pins", Doc: "Every source and table of the full data has its checksum.", check: lintPins},
 		{Name: "layout", Doc: "Answers, sample and gold submission are outputs, the sample under public, the others under private.", check: lintLayout},
@@ -122,6 +123,20 @@ func lintBlocks(l *linter) {
 			severity = Error
 		}
 		l.report(severity, d.Subject, "%s: %s", d.Summary, d.Detail)
+	}
+}
+
+// lintQuestions looks for the questions of competition new --from that nobody has answered.
+func lintQuestions(l *linter) {
+	text, err := fs.ReadFile(l.def.Folder(), competitions.FileName)
+	if err != nil {
+		return
+	}
+	for i, line := range strings.Split(string(text), "\n") {
+		if question, ok := strings.CutPrefix(strings.TrimSpace(line), questionMark); ok {
+			at := hcl.Pos{Line: i + 1, Column: 1}
+			l.report(Warning, &hcl.Range{Filename: l.def.FilePath(), Start: at, End: at}, "an open question: %s Delete the comment when it is answered", question)
+		}
 	}
 }
 

@@ -14,15 +14,16 @@ type FoldOptions struct {
 	Splits   int
 	Shuffled bool
 	Seed     int64
-	// Stratify gives every row its class, numbered from 0 in order of first appearance.
+	// Stratify gives every row its class, numbered from 0 in order of first appearance, or,
+	// with groups, in the order of the classes.
 	Stratify []int
 	// Groups gives every row its group, a number from 0 on by which groups are ordered.
 	Groups []int
 }
 
 // Folds returns in which fold each of n rows is a test row: that of
-// sklearn.model_selection.KFold (1.5), of StratifiedKFold with classes, and of
-// GroupKFold with groups, which are not shuffled.
+// sklearn.model_selection.KFold (1.5), of StratifiedKFold with classes, of
+// GroupKFold with groups, which are not shuffled, and of StratifiedGroupKFold with both.
 func Folds(n int, o FoldOptions) ([]int, error) {
 	rng, err := newState(o.Seed)
 	switch {
@@ -30,8 +31,10 @@ func Folds(n int, o FoldOptions) ([]int, error) {
 		return nil, err
 	case o.Splits < 2 || o.Splits > n:
 		return nil, fmt.Errorf("splits = %d: %d rows have 2 to %d folds", o.Splits, n, n)
-	case o.Groups != nil && (o.Stratify != nil || o.Shuffled):
-		return nil, errors.New("folds of groups are neither shuffled nor stratified")
+	case o.Groups != nil && o.Stratify != nil:
+		return stratifiedGroupFolds(rng, o)
+	case o.Groups != nil && o.Shuffled:
+		return nil, errors.New("folds of groups are shuffled only if they are stratified, too")
 	case o.Groups != nil:
 		return groupFolds(o.Groups, o.Splits)
 	case o.Stratify != nil:

@@ -16,6 +16,7 @@ type foldCase struct {
 	N, Splits, Size, Gap, Most int
 	Seed                       *int64
 	Labels                     []any
+	Who                        []int
 	Train, Test                [][]int
 	Error                      bool
 }
@@ -49,9 +50,12 @@ func (c foldCase) run() (train, test [][]int, err error) {
 	}
 	if c.Labels != nil {
 		codes := labels(c.N, int(c.Labels[0].(float64)), c.Labels[1].(bool))
-		if c.Call == "group" {
+		switch c.Call {
+		case "group":
 			o.Groups = ranked(codes, true)
-		} else {
+		case "both":
+			o.Stratify, o.Groups = ranked(codes, true), ranked(c.Who, true)
+		default:
 			o.Stratify = ranked(codes, false)
 		}
 	}

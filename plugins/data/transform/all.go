@@ -5,7 +5,7 @@ var registry = []Verb{
 	// of files
 	csvVerb, csvFilesVerb, jsonVerb, jsonLinesVerb, pandasJSONLinesVerb, linesVerb, streamLinesVerb, bsonVerb,
 	parquetVerb, npyVerb, tfrecordTextsVerb, filesVerb, foldersVerb, archiveFilesVerb, jsonNamesVerb, imageSizeVerb,
-	npySizeVerb, runLengthsVerb, pixelsVerb,
+	npySizeVerb, runLengthsVerb, pngRunLengthsVerb, pixelsVerb, excelVerb,
 	// of rows
 	takeVerb, omitVerb, headVerb, tailVerb, filterVerb, whereInVerb, whereNotInVerb, isInVerb, sortVerb, sortByVerb,
 	sortDescendingVerb, dropDuplicatesVerb, valueCountsVerb, meltVerb, pivotVerb, uniqueVerb, reverseVerb, concatVerb, repeatVerb, takeGroupsVerb, firstFitVerb, countVerb, listVerb, columnVerb,
@@ -24,5 +24,5 @@ var registry = []Verb{
 	startsWithVerb, endsWithVerb, padVerb, basenameVerb, stemVerb, folderVerb, listHoldsVerb, removeWordVerb,
 	// of records
 	namesOfVerb, selectFieldsVerb, dropFieldsVerb, objectVerb, withFieldsVerb, pandasRecordsVerb, jsonPointersVerb,
-	explodeVerb,
+	explodeVerb, jsonJoinVerb,
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
@@ -271,84 +270,4 @@ func oneOf(descr string) ([]byte, error) {
 		return binary.LittleEndian.AppendUint64(nil, math.Float64bits(1)), nil
 	}
 	return nil, fmt.Errorf("element type %q is not supported for a mask", descr)
-}
-
-var pixelsVerb = Verb{
-	Name: "pixels", Params: []string{"paths"},
-	Summary: "The grey values of PNG images: a table of path, row, column (from 1) and value, image after image, row by row.",
-	Detail:  "Values are grey / 255, 0 is black. Colours become (19595 R + 38470 G + 7471 B + 32768) >> 16, transparency is ignored. Of 16 bits the upper 8 count, but 16-bit grey without transparency is clipped at 255, as by Pillow.",
-	Source:  "numpy.array(PIL.Image.open(path).convert(\"L\")) / 255.0",
-	Func:    pixels,
-}
-
-func pixels(in *Input, paths []string) (*table.Table, error) {
-	var names []string
-	var rows, columns []int64
-	var values []float64
-	for _, path := range paths {
-		grey, width, err := greyPNG(in, path)
-		if err != nil {
-			return nil, fmt.Errorf("pixels %s: %w", path, err)
-		}
-		for i, g := range grey {
-			names = append(names, path)
-			rows, columns = append(rows, int64(i/width+1)), append(columns, int64(i%width+1))
-			values = append(values, float64(g)/255)
-		}
-	}
-	return table.New(table.FromTexts("path", names, nil), table.FromInts("row", rows),
-		table.FromInts("column", columns), table.FromFloats("value", values))
-}
-
-// greyPNG decodes a picture to 8-bit grey, row by row.
-func greyPNG(in *Input, path string) (grey []uint8, width int, err error) {
-	f, err := in.Raw.Open(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer f.Close()
-	img, err := png.Decode(f)
-	if err != nil {
-		return nil, 0, err
-	}
-	b := img.Bounds()
-	grey = make([]uint8, 0, b.Dx()*b.Dy())
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			g, err := greyAt(img, x, y)
-			if err != nil {
-				return nil, 0, err
-			}
-			grey = append(grey, g)
-		}
-	}
-	return grey, b.Dx(), nil
-}
-
-// greyAt is Pillow's conversion to mode L.
-func greyAt(img image.Image, x, y int) (uint8, error) {
-	switch p := img.(type) {
-	case *image.Gray:
-		return p.GrayAt(x, y).Y, nil
-	case *image.NRGBA:
-		return luma(p.NRGBAAt(x, y)), nil
-	case *image.RGBA:
-		c := p.RGBAAt(x, y)
-		return luma(color.NRGBA{R: c.R, G: c.G, B: c.B}), nil
-	case *image.Gray16:
-		return uint8(min(p.Gray16At(x, y).Y, 255)), nil
-	case *image.RGBA64:
-		c := p.RGBA64At(x, y)
-		return luma(color.NRGBA{R: uint8(c.R >> 8), G: uint8(c.G >> 8), B: uint8(c.B >> 8)}), nil
-	case *image.NRGBA64:
-		c := p.NRGBA64At(x, y)
-		return luma(color.NRGBA{R: uint8(c.R >> 8), G: uint8(c.G >> 8), B: uint8(c.B >> 8)}), nil
-	case *image.Paletted:
-		return luma(color.NRGBAModel.Convert(p.At(x, y)).(color.NRGBA)), nil // opaque, or NRGBA
-	}
-	return 0, fmt.Errorf("images of type %T are not supported", img)
-}
-
-func luma(c color.NRGBA) uint8 {
-	return uint8((19595*uint32(c.R) + 38470*uint32(c.G) + 7471*uint32(c.B) + 32768) >> 16)
 }

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mleflow/mleflow/plugins/data/split"
 	"github.com/mleflow/mleflow/plugins/data/table"
@@ -20,8 +21,8 @@ type foldOptions struct {
 var kFoldVerb = Verb{
 	Name: "k_fold", Params: []string{"rows", "options"},
 	Summary: "The rows split into train and test, where test is one of splits (5) folds: fold, from 0.",
-	Detail:  "Both parts keep the order. shuffle = true deals rows out at random, by the seed random_state (0). stratify is a column whose proportions each fold keeps; groups is a column whose equal cells stay in one fold, without shuffle.",
-	Source:  "sklearn.model_selection.KFold, StratifiedKFold, GroupKFold (1.5)",
+	Detail:  "Both parts keep the order. shuffle = true deals rows out at random, by the seed random_state (0). stratify is a column whose proportions each fold keeps; groups is a column whose equal cells stay in one fold, without shuffle but with stratify.",
+	Source:  "sklearn.model_selection.KFold, StratifiedKFold, GroupKFold, StratifiedGroupKFold (1.5)",
 	Func: func(rows Rows, o *foldOptions) (parts, error) {
 		splits := orDefault(o.Splits, 5)
 		if o.Fold < 0 || o.Fold >= splits {
@@ -39,7 +40,9 @@ var kFoldVerb = Verb{
 		if o.Groups != nil {
 			groups, count := codesOf(true, o.Groups)
 			sortCodes(groups, count, o.Groups)
-			opts.Groups = groups
+			if opts.Groups = groups; o.Stratify != nil {
+				sortCodes(opts.Stratify, slices.Max(opts.Stratify)+1, o.Stratify)
+			}
 		}
 		folds, err := split.Folds(rows.Len(), opts)
 		if err != nil {

@@ -22,6 +22,26 @@ var errorRate = Metric{
 	New:    accuracyScorer(true),
 }
 
+var hammingLoss = Metric{
+	Name: "hamming_loss", Better: Lower,
+	Doc:    `Share of wrong cells of all targets together, with the rules of accuracy.`,
+	Source: "scikit-learn 1.5 hamming_loss",
+	Kaggle: Aliases{"Hamming Loss": nil},
+	New: func(Args) (Scorer, error) {
+		return func(in Input) (Score, error) {
+			pairs, err := in.pairs()
+			wrong, cells := 0, 0
+			for _, p := range pairs {
+				if err = checkTargets(p.truth, p.pred); err != nil {
+					break
+				}
+				wrong, cells = wrong+p.truth.Len()-countEqual(p.truth, p.pred), cells+p.truth.Len()
+			}
+			return Score{Value: float64(wrong) / float64(cells), Rounding: PythonRounding}, err
+		}, nil
+	},
+}
+
 // accuracyScorer counts the rows that are equal, or those that are wrong.
 func accuracyScorer(wrong bool) func(Args) (Scorer, error) {
 	score := ofLabels(func(p pair) (Score, error) {

@@ -129,6 +129,8 @@ var someArgs = map[string]Args{
 	"mask_fbeta":             {"height": "x0", "width": "x1"},
 	"dice_hausdorff":         {"height": "x0", "width": "x1"},
 	"coco_ap":                {"class": "x0"},
+	"wspl":                   {"quantile": "x0", "history": []string{"x0", "x1"}},
+	"oks":                    {"area": "x0"},
 }
 
 // No metric panics or changes its input, whatever the columns hold.

@@ -1,8 +1,11 @@
 package metric
 
 import (
+	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mleflow/mleflow/plugins/data/pytext"
@@ -23,6 +26,63 @@ Numbers are split at white space and read by Python's int(), of any size: 7 equa
 	Source: "Levenshtein 1966; error rate of the ChaLearn gesture challenge 2013; Python package Levenshtein 0.25 distance",
 	Kaggle: Aliases{"Levenshtein error rate": nil},
 	New:    func(Args) (Scorer, error) { return scoreSequenceErrorRate, nil },
+}
+
+var wordErrorRate = Metric{
+	Name: "word_error_rate", Better: Lower, Costly: true,
+	Doc: `Sum of the Levenshtein distances of words, split at white space, divided by the number of true words; it can exceed 1. With unit = "characters" it is that of code points, without white space at the ends.
+With group, it is the mean over groups without weights. Missing cells have no score; cells = "filled_text" makes them empty. A group of the answers without a word is a fault of the answers.`,
+	Source: "jiwer 3.0 wer, cer; metric of the Bengali.AI speech competition",
+	Params: []Param{
+		{Name: "unit", Kind: TextParam, Default: "words", OneOf: []string{"words", "characters"}, Doc: "what is compared"},
+		{Name: "group", Kind: TextParam, Default: "", Doc: "the column of the answers whose values are the groups"},
+	},
+	Placeholders: Placeholders{"group": {"a"}},
+	Kaggle:       Aliases{"Word Error Rate": nil, "Word Error Rate (mean over domains)": {"group": "domain"}, "Character Error Rate": {"unit": "characters"}},
+	New: func(a Args) (Scorer, error) {
+		return func(in Input) (Score, error) { return scoreWordErrorRate(in, a) }, nil
+	},
+}
+
+func scoreWordErrorRate(in Input, a Args) (Score, error) {
+	truth, pred, err := textPair(in)
+	if err != nil {
+		return Score{}, err
+	}
+	edits, lengths := make([]int, len(truth)), make([]int, len(truth))
+	inParallel(len(truth), func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			edits[i], lengths[i] = editsOf(truth[i], pred[i], a.text("unit") == "words")
+		}
+	})
+	groups := map[string][]int{"": rowsOf(len(truth))}
+	if name := a.text("group"); name != "" {
+		if groups, err = rowsByGroup(in.answers(name)); err != nil {
+			return Score{}, err
+		}
+	}
+	var rates []float64
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		wrong, length := 0, 0
+		for _, i := range groups[name] {
+			wrong, length = wrong+edits[i], length+lengths[i]
+		}
+		if length == 0 {
+			return Score{}, fmt.Errorf("answers: there is no word in group %s", strconv.Quote(name))
+		}
+		rates = append(rates, float64(wrong)/float64(length))
+	}
+	return Score{Value: Mean(rates)}, nil
+}
+
+// editsOf returns the distance of two texts by words or characters, and the first one's length.
+func editsOf(truth, pred string, words bool) (edits, length int) {
+	if words {
+		t := pytext.Fields(truth)
+		return levenshteinOf(t, pytext.Fields(pred)), len(t)
+	}
+	t := []rune(pytext.Strip(truth))
+	return levenshteinOf(t, []rune(pytext.Strip(pred))), len(t)
 }
 
 func scoreLevenshtein(truth, pred []string) (Score, error) {

@@ -1,10 +1,13 @@
 package metric
 
 import (
+	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/libm"
 )
@@ -20,6 +23,34 @@ One target column: of two classes the greater is positive, p is its probability,
 	Source: "scikit-learn 1.5 log_loss",
 	Kaggle: Aliases{"Log Loss": nil, "Multiclass Loss": nil},
 	New:    func(Args) (Scorer, error) { return scoreLogLoss, nil },
+}
+
+var columnwiseLogLoss = Metric{
+	Name: "columnwise_log_loss", Better: Lower,
+	Doc: `Log loss of each target by itself, averaged over the targets without weights: a target is a column of flags, 0 or 1, and of probabilities of 1.
+A row costs -ln p or -ln(1-p), clipped to [eps, 1-eps]. Other answers are at fault. Missing and infinite predictions and strings have no score.`,
+	Source: "scikit-learn 1.5 log_loss(labels=[0, 1]) of each column; metric of the MoA competition with eps = 1e-15",
+	Params: []Param{{Name: "eps", Kind: NumberParam, Default: epsilon, Doc: "the distance from 0 and 1 to which probabilities are clipped"}},
+	Kaggle: Aliases{"Mean Columnwise Log Loss": {"eps": 1e-15}},
+	New: func(a Args) (Scorer, error) {
+		eps := a.number("eps")
+		if !(eps >= 0 && eps < 0.5) {
+			return nil, fmt.Errorf("eps = %v is not between 0 and 0.5", eps)
+		}
+		return func(in Input) (Score, error) {
+			return eachPair(in, func(p pair, _ []pair) (float64, error) {
+				probs, err := finiteFloats(p.pred)
+				if err != nil {
+					return 0, err
+				}
+				flags, err := plainFloats(p.truth)
+				if err != nil || slices.ContainsFunc(flags, func(x float64) bool { return x != 0 && x != 1 }) {
+					return 0, fmt.Errorf("answers: column %q holds other values than 0 and 1", p.truth.Name())
+				}
+				return binaryLogLoss(lists.Of(flags, func(x float64) bool { return x == 1 }), probs, eps), nil
+			})
+		}, nil
+	},
 }
 
 func scoreLogLoss(in Input) (Score, error) {
@@ -45,7 +76,7 @@ func scoreBinaryLogLoss(p pair) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return binaryLogLoss(truth, probs), nil
+	return binaryLogLoss(truth, probs, epsilon), nil
 }
 
 func scoreColumnLogLoss(pairs []pair) (float64, error) {
@@ -90,8 +121,8 @@ func addLoss[T int64 | float64](losses []float64, truth *table.Column, cells fun
 }
 
 // binaryLogLoss returns the mean of -ln of the probability given to what was
-// true, clipped to [Epsilon, 1-Epsilon]. Probs must be as long as truth.
-func binaryLogLoss(truth []bool, probs []float64) float64 {
+// true, clipped to [eps, 1-eps]. Probs must be as long as truth.
+func binaryLogLoss(truth []bool, probs []float64, eps float64) float64 {
 	losses := make([]float64, len(truth))
 	inParallel(len(truth), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -99,7 +130,7 @@ func binaryLogLoss(truth []bool, probs []float64) float64 {
 			if !truth[i] {
 				p = 1 - p
 			}
-			losses[i] = -libm.Log(clip(p, epsilon, 1-epsilon))
+			losses[i] = -libm.Log(clip(p, eps, 1-eps))
 		}
 	})
 	return Mean(losses)

@@ -51,7 +51,7 @@ var closeEnough = map[string]float64{
 	"rmsle": 64, "pearson": 16, "spearman": 16,
 	"angular_error": 1 << 12, "haversine_quantiles": 1 << 16, "cuboid_ap": 16, "weighted_auc": 16, "dice_hausdorff": 8, "dice": 8, "detection_ap": 8,
 	"mask_fbeta": 8, "mask_precision": 8, "point_in_box_f1": 8, "kendall_tau": 8, "map_at_k": 8, "lwlrap": 8, "bias_auc": 16, "coco_ap": 8,
-	"ndcg": 8, "ndcg_at_k": 8, "probabilistic_f1": 8, "kl_divergence": 16, "laplace_log_likelihood": 8, "log_mae": 8, "weighted_log_loss": 16, "error_rate": 1,
+	"ndcg": 8, "ndcg_at_k": 8, "probabilistic_f1": 8, "kl_divergence": 16, "laplace_log_likelihood": 8, "log_mae": 8, "weighted_log_loss": 16, "error_rate": 1, "oks": 8,
 }
 
 // golden names the metrics whose oracle is the reference's grader alone, in

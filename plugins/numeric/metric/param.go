@@ -2,6 +2,7 @@ package metric
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -41,6 +42,18 @@ type Param struct {
 
 // Args are the values of a metric's parameters by name.
 type Args map[string]any
+
+// HCL returns the arguments as a grade block has them.
+func (a Args) HCL() string {
+	pairs := lists.OfMap(a, func(name string, v any) string {
+		text, err := json.Marshal(v) // HCL writes these values as JSON does
+		if err != nil {
+			panic(err)
+		}
+		return name + " = " + string(text)
+	})
+	return "{ " + strings.Join(pairs, ", ") + " }"
+}
 
 // Build makes the scorer of the named metric. Arguments are checked against
 // the metric's parameters: an unknown one, a wrong type and a missing one are

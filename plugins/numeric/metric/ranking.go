@@ -164,7 +164,7 @@ func ndcgOf(gains, scores []float64, k float64) float64 {
 // discount is what a gain at a place, from 0, is multiplied by.
 func discount(place int) float64 { return 1 / (libm.Log(float64(place+2)) / math.Ln2) }
 
-const listDoc = ` Cells are lists of words, split at white space. A repeated word counts at its first place only. An empty truth scores 0.`
+const listDoc = ` Cells are lists of words, split at white space. A repeated word counts at its first place only. A row with an empty truth has no hit.`
 
 var cutParam = []Param{{Name: "k", Kind: NumberParam, Default: 0.0, Doc: "the number of predicted words that count; all if 0"}}
 
@@ -179,6 +179,14 @@ var mrr = Metric{
 		}
 		return 1 / float64(hits[0]+1)
 	}),
+}
+
+var bestErrorAtK = Metric{
+	Name: "best_error_at_k", Better: Lower,
+	Doc:    `Mean best error at k: the share of rows without a true word among the first k predicted ones.` + listDoc,
+	Source: "metric of the iNaturalist and Places competitions; scikit-learn 1.5 1 - top_k_accuracy_score", Params: cutParam,
+	Kaggle: Aliases{"Mean Best Error at K": {"k": 5.0}},
+	New:    ofLists(func(hits []int, _, _ int) float64 { return float64(count(len(hits) == 0)) }),
 }
 
 var recallAtK = Metric{

@@ -186,12 +186,7 @@ var pinball = Metric{
 			return nil, fmt.Errorf("alpha = %v is not between 0 and 1", alpha)
 		}
 		return columnMean(a, func(d numbers, w []float64) float64 {
-			return numbers{floats: lists.Of(d.asFloats(), func(x float64) float64 {
-				if x >= 0 {
-					return float64(alpha * x)
-				}
-				return -float64((1 - alpha) * x)
-			})}.average(w)
+			return numbers{floats: lists.Of(d.asFloats(), func(x float64) float64 { return pinballOf(x, alpha) })}.average(w)
 		}), nil
 	},
 }

@@ -36,7 +36,7 @@ func scoreWRMSSE(in Input, a Args) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	var errs, history [][]float64
+	var errs [][]float64
 	for _, p := range pairs {
 		truth, pred, err := read(p, finiteFloats)
 		if err != nil {
@@ -44,16 +44,9 @@ func scoreWRMSSE(in Input, a Args) (Score, error) {
 		}
 		errs = append(errs, differences(truth, pred))
 	}
-	past, err := in.answers(a.texts("history")...)
+	history, err := in.numbersOf(a.texts("history")...)
 	if err != nil {
 		return Score{}, err
-	}
-	for _, c := range past {
-		v, err := finiteFloats(c)
-		if err != nil {
-			return Score{}, fmt.Errorf("answers: %w", err)
-		}
-		history = append(history, v)
 	}
 	levels := make([]float64, len(a.texts("levels")))
 	for k, name := range a.texts("levels") {
@@ -66,7 +59,7 @@ func scoreWRMSSE(in Input, a Args) (Score, error) {
 			if weight == 0 {
 				continue
 			}
-			scale := meanSquaredStep(addedUp(history, groups[group]))
+			scale := steps(addedUp(history, groups[group])).squares().average(nil)
 			if !(scale > 0) {
 				return Score{}, fmt.Errorf("answers: the history of %s in %q never changes", quote(group), name)
 			}
@@ -88,13 +81,10 @@ func addedUp(columns [][]float64, rows []int) []float64 {
 	return out
 }
 
-// meanSquaredStep returns the mean of the squared steps since the first value other than 0.
-func meanSquaredStep(v []float64) float64 {
+// steps returns the differences of neighbours since the first value other than 0.
+func steps(v []float64) numbers {
 	for len(v) > 1 && v[0] == 0 {
 		v = v[1:]
 	}
-	if len(v) < 2 {
-		return 0
-	}
-	return minus(v[1:], v[:len(v)-1]).squares().average(nil)
+	return minus(v[1:], v[:len(v)-1])
 }

@@ -49,9 +49,20 @@ func (k *Kaggle) inspect(ctx context.Context, spec Spec, s *kaggleSession) (Avai
 // kaggleCompetition holds the fields of the API's answer about a competition that
 // matter here.
 type kaggleCompetition struct {
-	UserHasEntered bool   `json:"userHasEntered"`
-	Deadline       string `json:"deadline"`
-	TeamCount      int    `json:"teamCount"`
+	Title            string `json:"title"`
+	EvaluationMetric string `json:"evaluationMetric"`
+	UserHasEntered   bool   `json:"userHasEntered"`
+	Deadline         string `json:"deadline"`
+	TeamCount        int    `json:"teamCount"`
+}
+
+// Page returns the title of a competition and the name of its metric, as Kaggle's page has them.
+func (k *Kaggle) Page(ctx context.Context, slug string) (title, metric string, err error) {
+	about, err := with(ctx, k, slug, func(s *kaggleSession) (kaggleCompetition, error) { return s.competition(ctx, slug) })
+	if err != nil {
+		return "", "", fmt.Errorf("ask Kaggle about %s: %w", slug, err)
+	}
+	return about.Title, about.EvaluationMetric, nil
 }
 
 // competition asks GET /competitions/get/{name}.

@@ -71,6 +71,20 @@ func TestKaggleInspect(t *testing.T) {
 	}
 }
 
+// TestKagglePage reads what a page says of a competition.
+func TestKagglePage(t *testing.T) {
+	srv := kaggletest.New(nil)
+	defer srv.Close()
+	srv.Add(kaggletest.Competition{Slug: "toy", Title: "Toy", Metric: "Root Mean Squared Error"})
+	title, metric, err := scaledKaggle(srv, 1).Page(t.Context(), "toy")
+	if title != "Toy" || metric != "Root Mean Squared Error" || err != nil {
+		t.Errorf("got %q, %q, %v", title, metric, err)
+	}
+	if _, _, err := scaledKaggle(srv, 1).Page(t.Context(), "none"); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), "ask Kaggle about none") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestKaggleInspectBusy hands on for how long Kaggle wants to be left alone.
 func TestKaggleInspectBusy(t *testing.T) {
 	srv := toyServer(t, 10, func(kaggletest.Call) kaggletest.Fault {

@@ -32,6 +32,7 @@ import (
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
 )
 
 // completer gives a shell what may be written at a place.
@@ -138,6 +139,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		{words(append(reward.Kinds(false), "sample")...), "--reward"},
 		{words(pipeline.ShippedNames()...), "mleflow init --from"},
 		{words(append(kit.Skeletons(), "kaggle:")...), "--from"},
+		{words(metric.All().Names()...), "mleflow competition new --metric"},
 		{c.completeCategories, "--category"},
 		{c.completeVersions, "--version"},
 		{words("any", "time=24h", "gpus=1"), "mleflow leaderboard --class"},

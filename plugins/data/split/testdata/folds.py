@@ -30,7 +30,7 @@ def case(args, cv, n, y=None, groups=None):
 
 
 for n in (1, 2, 3, 5, 10, 11, 17, 40, 83):
-    for k in (2, 3, 5):
+    for k in (2, 3, 5, 10):
         for seed in (None, 0, 42):
             shuffle = {} if seed is None else {"shuffle": True, "random_state": seed}
             case({"call": "fold", "splits": k, "seed": seed}, lambda: ms.KFold(k, **shuffle), n)
@@ -39,6 +39,12 @@ for n in (1, 2, 3, 5, 10, 11, 17, 40, 83):
                 case(args, lambda: ms.StratifiedKFold(k, **shuffle), n, y=labels(n, classes, skew))
         for groups, skew in ((2, False), (5, True), (20, False), (30, True)):
             case({"call": "group", "splits": k, "labels": [groups, skew]}, lambda: ms.GroupKFold(k), n, groups=labels(n, groups, skew))
+        for groups, classes, skew in ((4, 2, False), (20, 3, True), (7, 9, False), (40, 1, False), (30, 12, True)):
+            who = labels(n * 3, groups, skew)[n:n + n]
+            for seed in (None, 0, 42):
+                shuffle = {} if seed is None else {"shuffle": True, "random_state": seed}
+                case({"call": "both", "splits": k, "seed": seed, "labels": [classes, skew], "who": who}, lambda: ms.StratifiedGroupKFold(k, **shuffle), n,
+                     y=labels(n, classes, skew), groups=who)
         for size, gap, most in ((0, 0, 0), (2, 0, 0), (1, 2, 0), (0, 1, 4), (3, 0, 2)):
             case({"call": "time", "splits": k, "size": size, "gap": gap, "most": most},
                  lambda: ms.TimeSeriesSplit(k, test_size=size or None, gap=gap, max_train_size=most or None), n)

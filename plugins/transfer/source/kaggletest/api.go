@@ -89,7 +89,7 @@ func reply(w http.ResponseWriter, v any) {
 
 func (s *Server) get(w http.ResponseWriter, _ *http.Request, c *held) {
 	reply(w, map[string]any{
-		"ref": "https://www.kaggle.com/competitions/" + c.Slug, "title": c.Title,
+		"ref": "https://www.kaggle.com/competitions/" + c.Slug, "title": c.Title, "evaluationMetric": c.Metric,
 		"userHasEntered": c.Rules == Accepted, "submissionsDisabled": false,
 		"deadline": c.Deadline.Format(time.RFC3339), "teamCount": cmp.Or(c.Teams, len(c.board())),
 	})

@@ -37,6 +37,7 @@ type File struct {
 // Competition holds the server's data on one competition.
 type Competition struct {
 	Slug, Title string
+	Metric      string // what the page calls it
 	Rules       Rules
 	// Withdrawn says that the competition exists but its data do not.
 	Withdrawn bool

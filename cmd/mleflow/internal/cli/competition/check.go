@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,6 +42,19 @@ func newCompetitionTest(a *app.App) *cobra.Command {
 		}, &o.folder, &o.data)
 }
 
+// TestJSON is what competition test prints with --json.
+type TestJSON struct {
+	Checks []CheckJSON `json:"checks"`
+	// Agents are the files that agents get of each competition that was named.
+	Agents []AgentFilesJSON `json:"agents,omitempty"`
+}
+
+// AgentFilesJSON are the files that agents get of a competition.
+type AgentFilesJSON struct {
+	Competition string          `json:"competition"`
+	Files       []kit.AgentFile `json:"files"`
+}
+
 // CheckJSON is one check in competition test --json.
 type CheckJSON struct {
 	Competition string `json:"competition"`
@@ -51,9 +66,9 @@ func testCompetitions(ctx context.Context, a *app.App, o testOptions, defs []*co
 	if err != nil {
 		return err
 	}
-	checks := []CheckJSON{}
+	tested := TestJSON{Checks: []CheckJSON{}}
 	for _, def := range defs {
-		found, err := testOne(ctx, a, o, def, layout)
+		found, files, err := testOne(ctx, a, o, def, layout)
 		if errors.Is(err, errNoData) && !named {
 			continue
 		}
@@ -61,54 +76,92 @@ func testCompetitions(ctx context.Context, a *app.App, o testOptions, defs []*co
 			return fmt.Errorf("test %s: %w", def.ID, err)
 		}
 		for _, c := range found {
-			checks = append(checks, CheckJSON{def.ID, c})
+			tested.Checks = append(tested.Checks, CheckJSON{def.ID, c})
+		}
+		if named {
+			tested.Agents = append(tested.Agents, AgentFilesJSON{def.ID, files})
 		}
 	}
-	return showChecked(a.Terminal, checks)
+	return showChecked(a.Terminal, tested)
 }
 
 // errNoData says that a competition cannot be tested for want of data.
 var errNoData = errors.New("nothing is prepared")
 
-func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.Definition, layout dataset.Layout) (_ []kit.Check, err error) {
+func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.Definition, layout dataset.Layout) (_ []kit.Check, _ []kit.AgentFile, err error) {
 	values, err := o.data.Values(def)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if def, err = def.In(layout.Dir); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	prepared := layout.Prepared(def.ID)
 	if _, missing := os.Stat(prepared); missing != nil {
 		dir, mkErr := os.MkdirTemp("", "mleflow-test-*")
 		if mkErr != nil {
-			return nil, fmt.Errorf("make folder: %w", mkErr)
+			return nil, nil, fmt.Errorf("make folder: %w", mkErr)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		if !def.HasData() {
-			return nil, fmt.Errorf("%w; see mleflow prepare -c %s", errNoData, def.ID)
+			return nil, nil, fmt.Errorf("%w; see mleflow prepare -c %s", errNoData, def.ID)
 		}
 		if prepared, err = a.PrepareShipped(ctx, dataset.Job{Def: def, Layout: dataset.Layout{Dir: dir}, Params: values}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return kit.Test(ctx, def, kit.TestOptions{Prepared: prepared, Params: values, Metrics: metric.All(), Executor: a.Programs(), Packages: a.Packages})
+	files, err := kit.AgentFiles(prepared)
+	if err != nil {
+		return nil, nil, err
+	}
+	checks, err := kit.Test(ctx, def, kit.TestOptions{Prepared: prepared, Params: values, Metrics: metric.All(), Executor: a.Programs(), Packages: a.Packages})
+	return checks, files, err
 }
 
-func showChecked(t *app.Terminal, checks []CheckJSON) error {
+func showChecked(t *app.Terminal, tested TestJSON) error {
 	counts := map[kit.Verdict]int{}
-	for _, c := range checks {
+	for _, c := range tested.Checks {
 		counts[c.Verdict]++
 	}
-	err := t.Show(map[string]any{"checks": checks}, func() {
+	err := t.Show(tested, func() {
+		for _, of := range tested.Agents {
+			writeAgentFiles(t, of)
+		}
 		style := t.OutStyle()
 		paint := map[kit.Verdict]func(string) string{kit.Passed: style.Good, kit.Failed: style.Bad, kit.Odd: style.Warn, kit.Skipped: style.Dim}
-		for _, c := range checks {
+		for _, c := range tested.Checks {
 			fmt.Fprintf(t.Stdout, "%s %s: %s: %s\n", paint[c.Verdict](fmt.Sprintf("%-7s", c.Verdict)), c.Competition, c.Name, view.OneLine(c.Detail))
 		}
 		fmt.Fprintf(t.Stdout, "%d passed, %d failed, %d odd, %d skipped.\n", counts[kit.Passed], counts[kit.Failed], counts[kit.Odd], counts[kit.Skipped])
 	})
 	return app.Failing(err, counts[kit.Failed] > 0)
+}
+
+// rowWidth is the number of characters of a row that are shown.
+const rowWidth = 100
+
+func writeAgentFiles(t *app.Terminal, of AgentFilesJSON) {
+	fmt.Fprintf(t.Stdout, "What agents get of %s:\n", of.Competition)
+	for _, f := range of.Files {
+		size := view.Bytes(f.Bytes)
+		switch {
+		case f.Files > 0:
+			size = view.Plural(f.Files, "file") + ", " + size
+		case f.Columns != nil:
+			size = view.Plural(f.Rows, "row") + ", " + view.Plural(len(f.Columns), "column") + ", " + size
+		}
+		fmt.Fprintf(t.Stdout, "  %s: %s\n", view.OneLine(f.Path), size)
+		lines := slices.Clone(f.Head)
+		if f.Columns != nil {
+			lines = slices.Insert(lines, 0, strings.Join(f.Columns, ","))
+		}
+		if len(f.Tail) > 0 {
+			lines = append(append(lines, "…"), f.Tail...)
+		}
+		for _, line := range lines {
+			fmt.Fprintf(t.Stdout, "    %s\n", view.Cut(view.OneLine(line), rowWidth))
+		}
+	}
 }
 
 // folderFlag is --dir: a folder of competitions instead of all others.

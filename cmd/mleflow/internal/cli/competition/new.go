@@ -7,7 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
@@ -19,67 +20,123 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/kit"
 	"github.com/mleflow/mleflow/competitions/rehearsal"
+	"github.com/mleflow/mleflow/plugins/numeric/metric"
+	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
+// newOptions are the flags of competition new.
+type newOptions struct {
+	dir, from, raw string
+	draft          kit.DraftOptions
+}
+
 func newCompetitionNew(a *app.App) *cobra.Command {
-	var dir, from, raw string
-	cmd := a.Command("new ID", "Write a working skeleton of a competition", app.Takes(1, 1),
+	var o newOptions
+	cmd := a.Command("new ID", "Write a working skeleton of a competition, or draft one from data", app.Takes(1, 1),
 		func(cmd *cobra.Command, args []string) error {
-			if raw != "" && !app.IsFolder(raw) {
-				return app.Usagef("there is no folder %s; --raw names the folder with the raw data", raw)
+			if o.raw != "" && !app.IsFolder(o.raw) {
+				return app.Usagef("there is no folder %s; --raw names the folder with the raw data", o.raw)
 			}
-			if raw != "" && a.JSON {
+			if o.raw != "" && a.JSON {
 				return app.Usagef("--raw and --json exclude each other; mleflow competition rehearsal makes the data and takes --json")
 			}
-			folder, err := newCompetition(a, dir, args[0], from)
-			if err != nil || raw == "" {
+			folder, err := newCompetition(cmd.Context(), a, o, args[0])
+			if err != nil || o.raw == "" {
 				return err
 			}
-			return makeRehearsal(cmd.Context(), a, folder, raw, rehearsal.Options{})
+			return makeRehearsal(cmd.Context(), a, folder, o.raw, rehearsal.Options{})
 		})
-	cmd.Flags().StringVar(&dir, "dir", "", "write below `DIR` (default: --competitions, else the folder competitions)")
-	cmd.Flags().StringVar(&raw, "raw", "", "make data for rehearsals of the shape of the raw data in `DIR`")
-	cmd.Flags().StringVar(&from, "from", "tabular", "make it from `SKELETON`: tabular, image, text or kaggle:SLUG")
+	cmd.Flags().StringVar(&o.dir, "dir", "", "write below `DIR` (default: --competitions, else the folder competitions)")
+	cmd.Flags().StringVar(&o.raw, "raw", "", "make data for rehearsals of the shape of the raw data in `DIR`; with --from kaggle:SLUG, draft the definition from its CSV files, too")
+	cmd.Flags().StringVar(&o.from, "from", "tabular", "make it from `SKELETON`: tabular, image, text, kaggle:SLUG, or a folder of CSV files")
+	cmd.Flags().StringArrayVar(&o.draft.Targets, "target", nil, "in a draft, predict the column `NAME`; repeatable")
+	cmd.Flags().StringVar(&o.draft.ID, "id", "", "in a draft, the column `NAME` names the rows")
+	cmd.Flags().StringVar(&o.draft.Metric, "metric", "", "in a draft, score by the metric `NAME`, ours or Kaggle's")
 	return cmd
 }
 
-// newCompetition writes a skeleton below dir or, without one, below the folder of
+// newCompetition writes a competition below o.dir or, without it, below the folder of
 // competitions that the command line or the environment names. It returns its folder.
-func newCompetition(a *app.App, dir, id, from string) (string, error) {
+func newCompetition(ctx context.Context, a *app.App, o newOptions, id string) (string, error) {
 	own := a.OwnFolders()
 	switch {
-	case dir != "":
+	case o.dir != "":
 	case len(own) > 1:
 		return "", app.Usagef("there are %d folders of competitions; say with --dir which to write below", len(own))
 	case len(own) == 1:
-		dir = own[0].Path
-		if _, err := os.Stat(filepath.Join(dir, competitions.FileName)); err == nil {
-			return "", app.Usagef("%s is a competition, not a folder of competitions; say with --dir where to write", dir)
+		o.dir = own[0].Path
+		if _, err := os.Stat(filepath.Join(o.dir, competitions.FileName)); err == nil {
+			return "", app.Usagef("%s is a competition, not a folder of competitions; say with --dir where to write", o.dir)
 		}
 	default:
-		dir = app.OwnCompetitions
+		o.dir = app.OwnCompetitions
 	}
-	return filepath.Join(dir, id), writeCompetition(a.Terminal, dir, id, from)
+	return filepath.Join(o.dir, id), writeCompetition(ctx, a, o, id)
 }
 
-func writeCompetition(t *app.Terminal, dir, id, from string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+func writeCompetition(ctx context.Context, a *app.App, o newOptions, id string) error {
+	write, err := o.writer(ctx, a, id)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.dir, 0o777); err != nil {
 		return fmt.Errorf("make folder: %w", err)
 	}
-	if err := kit.New(dir, id, from); err != nil {
+	notes, err := write(o.dir, id)
+	if err != nil {
 		if _, system := errors.AsType[*fs.PathError](err); system && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		return app.Wrong(err)
 	}
-	path := filepath.Join(dir, id, "competition.hcl")
-	return t.Show(map[string]string{"path": path}, func() {
+	made := NewJSON{Path: filepath.Join(o.dir, id, competitions.FileName), Notes: notes}
+	return a.Show(made, func() {
+		for _, n := range notes {
+			fmt.Fprintf(a.Stdout, "%s %s\n", map[bool]string{false: "Guessed: ", true: "Question:"}[n.Question], view.OneLine(n.Text))
+		}
 		next := "  mleflow competition test %s --competitions %s\n  mleflow init -c %s --competitions %s\n"
-		if strings.HasPrefix(from, "kaggle:") {
+		if _, ok := kit.KaggleSlug(o.from); ok {
 			next = "  mleflow prepare -c %s --competitions %s --data-dir data\n  mleflow competition test %s --competitions %s --data-dir data\n"
 		}
-		fmt.Fprintf(t.Stdout, "Wrote %s. Next:\n\n  mleflow competition lint %s --competitions %s\n"+next, path, id, dir, id, dir, id, dir)
+		fmt.Fprintf(a.Stdout, "Wrote %s. Next:\n\n  mleflow competition lint %s --competitions %s\n"+next, made.Path, id, o.dir, id, o.dir, id, o.dir)
 	})
+}
+
+// NewJSON is what competition new prints with --json.
+type NewJSON struct {
+	Path string `json:"path"`
+	// Notes are what a draft guessed, and its questions.
+	Notes []kit.Note `json:"notes,omitempty"`
+}
+
+// pageTime is how long Kaggle may take to describe a competition; the draft does without then.
+const pageTime = 20 * time.Second
+
+// writer returns what writes the folder: a skeleton, or a draft of a folder or a page.
+func (o newOptions) writer(ctx context.Context, a *app.App, id string) (func(dir, id string) ([]kit.Note, error), error) {
+	draft := o.draft
+	draft.Metrics = metric.All()
+	slug, isKaggle := kit.KaggleSlug(o.from)
+	switch {
+	case isKaggle:
+		err := kit.CheckNames(id, o.from)
+		if err != nil {
+			return nil, app.Wrong(err)
+		}
+		draft.Files, draft.Page = o.raw, &kit.Page{Slug: slug}
+		ctx, cancel := context.WithTimeout(ctx, pageTime)
+		defer cancel()
+		if draft.Page.Title, draft.Page.Metric, err = source.NewKaggle(source.NewHTTP(nil)).Page(ctx, slug); err != nil {
+			fmt.Fprintf(a.Stderr, "Without the title and the metric of the page: %s\n", view.OneLine(err.Error()))
+		}
+	case !slices.Contains(kit.Skeletons(), o.from) && app.IsFolder(o.from):
+		draft.Files = o.from
+	case len(draft.Targets) > 0 || draft.ID != "" || draft.Metric != "":
+		return nil, app.Usagef("--target, --id and --metric are for drafts: --from FOLDER or --from kaggle:SLUG")
+	default:
+		return func(dir, id string) ([]kit.Note, error) { return nil, kit.New(dir, id, o.from) }, nil
+	}
+	return func(dir, id string) ([]kit.Note, error) { return kit.Draft(dir, id, draft) }, nil
 }
 
 func newCompetitionRehearsal(a *app.App) *cobra.Command {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -74,14 +73,7 @@ func written(args metric.Args) string {
 	if len(args) == 0 {
 		return ""
 	}
-	pairs := lists.OfMap(args, func(name string, v any) string {
-		text, err := json.Marshal(v) // HCL writes these values as JSON does
-		if err != nil {
-			panic(err)
-		}
-		return name + " = " + string(text)
-	})
-	return ", " + code("params = { "+strings.Join(pairs, ", ")+" }")
+	return ", " + code("params = "+args.HCL())
 }
 
 // params returns the rows of a metric's parameters.
@@ -137,6 +129,12 @@ func verbsPage(verbs []transform.Verb) []byte {
 	}
 	p.terms(rows)
 	p.text("Every output takes `for_each`, a list of strings or an object of plain values, not data. It is then made once for each element, which is `{each.key}` in its destination, and `each.key` and `each.value` in its attributes.")
+	p.heading(2, "Splits")
+	p.text("What scikit-learn and Kaggle's pages call a split, and the locals that make it of a table `all`. `parts` has `train` and `test`. Rows, folds and their order are those of scikit-learn 1.5.")
+	p.table([]string{"Split", "Here"}, lists.Of(transform.Splits, func(s transform.Split) []string {
+		return []string{s.Name, strings.Join(lists.Of(s.Locals, code), "<br>")}
+	}))
+	p.text("A test part with a public and a private score is not built. A competition has one score, that of all test rows or, with `only = { column = \"Usage\", equals = \"Private\" }` in its grade block, that of the private rows; agents then predict the public rows, too, which do not count.")
 	p.heading(2, "Functions")
 	p.text("Below a function is the Python that it equals.")
 	for _, v := range verbs {

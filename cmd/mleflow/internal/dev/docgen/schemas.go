@@ -78,17 +78,15 @@ func printed() map[string][]any {
 		"competition lock": {struct {
 			Competitions []competition.LockedJSON `json:"competitions"`
 		}{}},
-		"competition new":       {path{}},
+		"competition new":       {competition.NewJSON{}},
 		"competition rank":      {competition.RankJSON{}},
 		"competition rehearsal": {rehearsal.Set{}},
 		"competition show":      {competition.DetailJSON{}},
-		"competition test": {struct {
-			Checks []competition.CheckJSON `json:"checks"`
-		}{}},
-		"diff":    {outputs.Difference{}},
-		"doctor":  {cluster.FoundJSON{}},
-		"explain": {pipeline.ExplanationJSON{}},
-		"export":  {exportcmd.ExportedJSON{}, rowsOf(func(r []*results.Attempt) (*table.Table, error) { return export.Attempts(r) }), rowsOf(export.Snapshots)},
+		"competition test":      {competition.TestJSON{}},
+		"diff":                  {outputs.Difference{}},
+		"doctor":                {cluster.FoundJSON{}},
+		"explain":               {pipeline.ExplanationJSON{}},
+		"export":                {exportcmd.ExportedJSON{}, rowsOf(func(r []*results.Attempt) (*table.Table, error) { return export.Attempts(r) }), rowsOf(export.Snapshots)},
 		"export atif": {atif.Trajectory{}, struct {
 			Path      string `json:"path"`
 			Steps     int    `json:"steps"`
