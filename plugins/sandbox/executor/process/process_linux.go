@@ -9,10 +9,7 @@ import (
 	"io"
 	"maps"
 	"net"
-	"os"
-	"os/exec"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -77,13 +74,13 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 		return executor.Exit{}, executor.Unstartable(err)
 	}
 	output := guest.NewOutput(spec.Limits.LogBytes)
-	streams, err := newStreams(spec, output.Writer(logs))
+	streams, err := executor.NewStreams(spec, output.Writer(logs))
 	if err != nil {
 		return executor.Exit{}, fmt.Errorf("open standard streams: %w", err)
 	}
 	super, err := e.hire()
 	if err != nil {
-		streams.close()
+		streams.Close()
 		return executor.Exit{}, fmt.Errorf("start supervisor: %w", err)
 	}
 	super.orders()
@@ -110,10 +107,10 @@ func (e *Executor) run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	}
 	if err != nil {
 		supervise.Hunt(marker)
-		_ = streams.wait()
+		_ = streams.Wait()
 		return executor.Exit{}, err
 	}
-	if err := streams.wait(); err != nil {
+	if err := streams.Wait(); err != nil {
 		return executor.Exit{}, fmt.Errorf("pass on standard streams: %w", err)
 	}
 	exit := executor.Exit{
@@ -164,116 +161,4 @@ func readOnly(mounts []executor.Mount) (paths []string) {
 		}
 	}
 	return paths
-}
-
-// outputDelay is the maximum wait for output after all processes have ended.
-const outputDelay = 2 * time.Second
-
-// streams are the standard streams of a command, with the goroutines that copy between
-// them and those of a Spec.
-type streams struct {
-	// files are the command's ends, pipes the other ends.
-	files, pipes []*os.File
-	copying      int
-	copied       chan error
-}
-
-func newStreams(spec executor.Spec, stderr io.Writer) (*streams, error) {
-	s := &streams{copied: make(chan error, 3)}
-	err := s.input(spec.Stdin)
-	if err == nil && spec.Stdout != nil {
-		err = s.output(spec.Stdout)
-	}
-	if err == nil {
-		err = s.output(stderr)
-	}
-	if err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
-}
-
-func (s *streams) input(from io.Reader) error {
-	if from == nil {
-		null, err := os.Open(os.DevNull)
-		s.files = append(s.files, null)
-		return err
-	}
-	r, w, err := os.Pipe()
-	return s.pass(r, w, err, func() error {
-		_, err := io.Copy(w, from)
-		if errors.Is(err, syscall.EPIPE) {
-			return nil // the command did not read all of it
-		}
-		return err
-	})
-}
-
-func (s *streams) output(to io.Writer) error {
-	r, w, err := os.Pipe()
-	return s.pass(w, r, err, func() error {
-		_, err := io.Copy(to, r)
-		return err
-	})
-}
-
-// pass gives the command its end of a pipe, unless that could not be made, copies to or from
-// the other end and then closes it.
-func (s *streams) pass(theirs, ours *os.File, err error, copied func() error) error {
-	if err != nil {
-		return err
-	}
-	s.files, s.pipes = append(s.files, theirs), append(s.pipes, ours)
-	s.copying++
-	go func() {
-		err := copied()
-		ours.Close()
-		s.copied <- err
-	}()
-	return nil
-}
-
-// guest returns the descriptors for the command's standard streams.
-func (s *streams) guest() []int {
-	var fds []int
-	for _, f := range s.files {
-		fds = append(fds, int(f.Fd()))
-	}
-	if len(fds) == 2 {
-		fds = append(fds, fds[1])
-	}
-	return fds
-}
-
-// given closes this process's copies of the command's streams once the command has
-// them.
-func (s *streams) given() {
-	for _, f := range s.files {
-		f.Close()
-	}
-}
-
-// wait returns when all output of the command has been passed on.
-func (s *streams) wait() error {
-	defer s.close()
-	late := time.NewTimer(outputDelay)
-	defer late.Stop()
-	var err error
-	for range s.copying {
-		select {
-		case one := <-s.copied:
-			err = errors.Join(err, one)
-		case <-late.C:
-			return errors.Join(err, exec.ErrWaitDelay)
-		}
-	}
-	return err
-}
-
-func (s *streams) close() {
-	s.given()
-	for _, f := range s.pipes {
-		f.Close()
-	}
 }

@@ -149,9 +149,9 @@ func (s *supervisor) runs(running bool) {
 
 // converse sends the order, passes on cancellation, and returns the report. free
 // reports whether the supervisor is ready for another command.
-func (s *supervisor) converse(ctx context.Context, o supervise.Order, streams *streams) (rep supervise.Report, free bool, err error) {
-	_, _, sendErr := s.conn.WriteMsgUnix([]byte{supervise.OrderByte}, unix.UnixRights(streams.guest()...), nil)
-	streams.given()
+func (s *supervisor) converse(ctx context.Context, o supervise.Order, streams *executor.Streams) (rep supervise.Report, free bool, err error) {
+	_, _, sendErr := s.conn.WriteMsgUnix([]byte{supervise.OrderByte}, unix.UnixRights(streams.Guest()...), nil)
+	streams.Given()
 	if sendErr == nil {
 		sendErr = o.Write(s.conn)
 	}

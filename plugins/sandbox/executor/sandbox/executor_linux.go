@@ -19,7 +19,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/first"
 )
 
@@ -61,6 +60,9 @@ type run struct {
 	cmd     *exec.Cmd
 	pidfd   int
 	control conn
+	// streams are those of a command in a container, and frozen its answers to freeze.
+	streams *executor.Streams
+	frozen  chan string
 	// ended is the report of a command that ended before it was resumed.
 	ended   *report
 	resumed bool
@@ -78,13 +80,13 @@ type run struct {
 
 // Run implements executor.Executor.
 func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) (exit executor.Exit, err error) {
-	if err := check(spec); err != nil {
+	if err := e.check(spec); err != nil {
 		return exit, err
 	}
 	if ctx.Err() != nil {
 		return exit, context.Cause(ctx)
 	}
-	r := &run{e: e, spec: spec, pidfd: -1}
+	r := &run{e: e, spec: spec, pidfd: -1, frozen: make(chan string, 1)}
 	if r.claim, err = claim.Await(ctx, e.runDir(spec)); err != nil {
 		return exit, fmt.Errorf("start command %q: %w", spec.ID, err)
 	}
@@ -94,7 +96,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 			_ = r.claim.Drop()
 			return
 		}
-		err = errors.Join(err, r.remove())
+		err = errors.Join(err, r.remove(ctx))
 	}()
 	setup, started, cancel := executor.LimitSetup(ctx, spec.Limits.Setup)
 	defer cancel()
@@ -106,8 +108,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	}
 	started()
 	if spec.OnFreezer != nil {
-		supervise.Thaw(r.record.PID) // an owner that died may have left it frozen
-		spec.OnFreezer(func(context.Context) (func(), error) { return supervise.Freeze(r.record.PID) })
+		spec.OnFreezer(r.freezer())
 	}
 	if spec.OnLimit != nil {
 		spec.OnLimit(r.extend)
@@ -124,12 +125,16 @@ func (e *Executor) runDir(spec executor.Spec) string {
 
 // start finds the command that an earlier process left, or starts a new one.
 func (r *run) start(ctx context.Context, logs io.Writer) error {
-	found, err := r.find()
+	found, err := r.find(ctx)
 	if err != nil {
 		return err
 	}
+	create := r.create
+	if r.e.opts.Containers != nil {
+		create = r.createContainer
+	}
 	if !found {
-		if err := r.create(ctx, logs); err != nil {
+		if err := create(ctx, logs); err != nil {
 			return err
 		}
 	}
@@ -193,21 +198,25 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	pid := r.cmd.Process.Pid
+	r.record = record{PID: pid, Process: claim.ProcessName(pid)}
+	if r.group != nil {
+		r.record.Group = r.group.dir
+	}
 	stop := context.AfterFunc(ctx, func() { _ = r.cmd.Process.Kill() })
 	defer stop()
+	return r.begin(p)
+}
+
+// begin waits until the first process has started the command, and records the run.
+func (r *run) begin(p *plan) error {
 	m, files, err := r.control.receive()
 	if err != nil || m.Ready == nil {
 		return r.setupError(m, err)
 	}
 	r.ready = *m.Ready
-	pid := r.cmd.Process.Pid
-	r.record = record{
-		Run: claim.Run{ID: r.spec.ID, Boot: claim.BootID(), Started: r.ready.Started, Timeout: p.Limits.Timeout, Grace: p.Limits.Grace},
-		PID: pid, Process: claim.ProcessName(pid), Held: r.ready.Held,
-	}
-	if r.group != nil {
-		r.record.Group = r.group.dir
-	}
+	r.record.Held = r.ready.Held
+	r.record.Run = claim.Run{ID: r.spec.ID, Boot: claim.BootID(), Started: r.ready.Started, Timeout: p.Limits.Timeout, Grace: p.Limits.Grace}
 	if r.spec.Resume {
 		if err := claim.Save(r.claim.Path(recordFile), r.record); err != nil {
 			return err
@@ -258,8 +267,11 @@ func (r *run) limit(p *plan, above string) (err error) {
 
 // setupError returns the reason why the first process did not start the command.
 func (r *run) setupError(m message, err error) error {
-	_ = r.cmd.Process.Kill()
-	waitErr := r.cmd.Wait()
+	var waitErr error
+	if r.cmd != nil {
+		_ = r.cmd.Process.Kill()
+		waitErr = r.cmd.Wait()
+	}
 	switch {
 	case m.Failed != "" && m.Start:
 		return executor.Unstartable(errors.New(m.Failed))

@@ -31,6 +31,11 @@ type message struct {
 	Cancel bool `json:"cancel,omitempty"`
 	// Limit replaces the command's time limit.
 	Limit time.Duration `json:"limit,omitempty"`
+	// Freeze stops all processes of the command at once, which Frozen answers, with Failed
+	// if it could not. Thaw lets them continue.
+	Freeze bool `json:"freeze,omitempty"`
+	Frozen bool `json:"frozen,omitempty"`
+	Thaw   bool `json:"thaw,omitempty"`
 	// Keep tells the first process that the owner has recorded the run, which may now
 	// continue without it.
 	Keep bool `json:"keep,omitempty"`

@@ -39,9 +39,9 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 		r.left = true
 		return executor.Exit{}, cause
 	}
-	waitErr := r.reap()
+	waitErr := r.reap(ctx)
 	if err != nil {
-		rep, err = r.unreported(err)
+		rep, err = r.unreported(ctx, err)
 	}
 	if err != nil {
 		return executor.Exit{}, fmt.Errorf("run command: the sandbox ended without a report: %w", errors.Join(err, waitErr))
@@ -78,11 +78,15 @@ func (r *run) extend(limit time.Duration) error {
 // unreported returns the report of a first process that ended without sending one. It
 // is the report that the process recorded or, if the kernel killed it because of the
 // command's memory, a report that says so. Otherwise it returns err.
-func (r *run) unreported(err error) (report, error) {
+func (r *run) unreported(ctx context.Context, err error) (report, error) {
 	if written, ended := loadEnd(r.claim.Dir); r.spec.Resume && ended {
 		return written, nil
 	}
-	if r.controlGroup().number("memory.events", "oom_kill") == 0 {
+	killed := r.controlGroup().number("memory.events", "oom_kill") > 0
+	if r.record.Container != "" {
+		killed = r.e.opts.Containers.OutOfMemory(context.WithoutCancel(ctx), r.record.Container)
+	}
+	if !killed {
 		return report{}, err
 	}
 	return report{Exit: executor.Exit{Reason: executor.OutOfMemory, Wall: time.Since(r.record.Started)}}, nil
@@ -107,9 +111,12 @@ func (r *run) countGroup(exit *executor.Exit) {
 }
 
 // reap waits for the end of the first process and of all others in its sandbox.
-func (r *run) reap() error {
+func (r *run) reap(ctx context.Context) error {
+	if r.record.Container != "" { // it is removed next
+		return r.streams.Wait()
+	}
 	if r.cmd == nil {
-		return r.awaitProcess()
+		return r.awaitProcess(ctx)
 	}
 	done := make(chan error, 1)
 	cmd := r.cmd
@@ -136,6 +143,8 @@ func (r *run) await() (report, error) {
 			return report{}, err
 		case m.Report != nil:
 			return *m.Report, nil
+		case m.Frozen:
+			r.frozen <- m.Failed
 		case m.Memory > 0 && r.spec.OnUse != nil:
 			r.spec.OnUse(executor.Use{MemoryBytes: m.Memory, CPU: time.Duration(m.CPU)})
 		}
@@ -143,13 +152,14 @@ func (r *run) await() (report, error) {
 }
 
 // remove removes everything of the run from the machine.
-func (r *run) remove() error {
+func (r *run) remove(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
 	if r.cmd != nil && r.cmd.Process != nil {
 		_ = r.cmd.Process.Kill()
-		_ = r.reap()
+		_ = r.reap(ctx)
 	}
 	r.close()
-	err := errors.Join(r.record.kill(), r.group.remove())
+	err := errors.Join(r.e.kill(ctx, r.claim.Dir, r.record), r.group.remove())
 	if err != nil {
 		return errors.Join(err, r.claim.Drop())
 	}
@@ -172,6 +182,7 @@ func (r *run) close() {
 	if r.pidfd >= 0 {
 		_ = unix.Close(r.pidfd)
 	}
+	r.streams.Close()
 	r.follower.Finish()
 	r.image.close()
 	closeAll(r.locks)

@@ -1,0 +1,506 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/containerd/errdefs"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/client"
+
+	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/first"
+)
+
+// Executor runs commands in containers.
+type Executor struct {
+	opts     Options
+	owner    *sandbox.Executor
+	programs image.Programs
+
+	mu     sync.Mutex
+	server *Server
+	token  string
+	images sync.Map // name → *sync.Mutex: one load at a time
+}
+
+// New returns the runtime's Executor. It connects to the server at first use.
+func New(opts Options) *Executor {
+	e := &Executor{opts: opts.withDefaults()}
+	e.programs = image.Programs{Dir: filepath.Join(e.opts.Dir, "programs")}
+	e.owner = sandbox.New(sandbox.Options{
+		Dir: e.opts.Dir, Processors: e.opts.Processors, Self: e.opts.Self, Private: e.opts.Private, CDIDirs: e.opts.CDIDirs,
+		ImageBytes: e.opts.ImageBytes, Containers: e,
+	})
+	return e
+}
+
+// Runtime returns the runtime "docker".
+func (e *Executor) Runtime() executor.Runtime {
+	rt := e.owner.Runtime()
+	rt.Name = "docker"
+	rt.Doc = "Runs the command in a container of Docker or Podman, of root or of an ordinary user, with nothing of the machine but what the " +
+		"step mounts, no network and no privileges. Needs a server of Docker's API on this machine."
+	rt.Executor, rt.ProgramImage, rt.Sweep = e, e.programs.Build, e.Sweep
+	rt.HostImage, rt.HostProgram = "", nil
+	return rt
+}
+
+// Run implements executor.Executor.
+func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) (executor.Exit, error) {
+	return e.owner.Run(ctx, spec, logs)
+}
+
+// connect returns the server.
+func (e *Executor) connect(ctx context.Context) (*Server, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.server != nil {
+		return e.server, nil
+	}
+	socket, by := e.opts.Socket, "the options"
+	if socket == "" {
+		home, _ := os.UserHomeDir()
+		var err error
+		if socket, by, err = Find(os.Getenv, home); err != nil {
+			return nil, err
+		}
+	}
+	s, err := Open(ctx, socket, by)
+	if err != nil {
+		return nil, err
+	}
+	if e.token, err = secretOf(e.opts.Dir); err != nil {
+		return nil, errors.Join(err, s.client.Close())
+	}
+	e.server = s
+	return s, nil
+}
+
+// secretOf returns the secret of a folder, by which its runtime knows its containers again.
+func secretOf(dir string) (string, error) {
+	if err := nolink.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "token")
+	text, err := nolink.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if f, createErr := nolink.OpenFile(name+"."+rand.Text(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); createErr == nil {
+			_, writeErr := f.WriteString(rand.Text())
+			// The first of several processes decides.
+			err = errors.Join(writeErr, f.Close(), ignore(os.Link(f.Name(), name), fs.ErrExist), os.Remove(f.Name()))
+		} else {
+			err = createErr
+		}
+		if err == nil {
+			text, err = nolink.ReadFile(name)
+		}
+	}
+	if err == nil && len(text) < 20 {
+		err = fmt.Errorf("%s is not as mleflow wrote it; remove it when no attempt runs", name)
+	}
+	return string(text), err
+}
+
+func ignore(err, known error) error {
+	if errors.Is(err, known) {
+		return nil
+	}
+	return err
+}
+
+// Place implements sandbox.Containers.
+func (e *Executor) Place(ctx context.Context, spec executor.Spec, open func(dir string) (v1.Image, error), dir string) (p sandbox.Place, err error) {
+	s, err := e.connect(ctx)
+	if err != nil {
+		return p, err
+	}
+	uid, gid, err := executor.ParseUser(spec.Sandbox.User)
+	if err != nil {
+		return p, err
+	}
+	if p.User, p.Host, err = s.users(first.IDs{UID: uid, GID: gid}); err != nil {
+		return p, err
+	}
+	p.Memory, p.CPUs, p.Processes, p.Devices = s.Memory, s.CPUs, s.Processes, s.CDI
+	p.Held = map[string]string{"server": s.Name, "users": "the machine's"}
+	if s.Rootless || s.Remap != nil {
+		p.Held["users"] = "namespace"
+	}
+	if err := e.image(ctx, s, spec.Image, open, filepath.Join(dir, "image"), &p); err != nil {
+		return p, fmt.Errorf("get image %s: %w", spec.Image, err)
+	}
+	return p, e.copyUp(ctx, s, spec, p, filepath.Join(dir, "up"))
+}
+
+// users returns the command's user in a container for the one that the Spec wants, and who
+// that is on the machine unless it is the caller.
+func (s *Server) users(want first.IDs) (inside first.IDs, host *first.IDs, err error) {
+	own := first.IDs{UID: os.Geteuid(), GID: os.Getegid()}
+	switch {
+	case s.Rootless && s.podman && s.keepID:
+		return want, nil, nil
+	case s.Rootless && s.podman:
+		return own, nil, nil
+	case s.Rootless: // root of the container is the caller; it has no capabilities
+		return first.IDs{}, nil, nil
+	case own.UID == 0 && s.Remap != nil:
+		return want, &first.IDs{UID: s.Remap.UID + want.UID, GID: s.Remap.GID + want.GID}, nil
+	case own.UID == 0:
+		return want, &want, nil
+	case s.Remap != nil:
+		return want, nil, errors.New("the server maps the users of containers to others (userns-remap), to whom only root can give files: run mleflow as root, or use rootless Podman or the runtime sandbox")
+	}
+	return own, nil, nil
+}
+
+// namespace returns the user namespace for a container whose command has that user.
+func (s *Server) namespace(inside first.IDs) container.UsernsMode {
+	switch {
+	case s.Rootless && s.podman && s.keepID:
+		return container.UsernsMode(fmt.Sprintf("keep-id:uid=%d,gid=%d", inside.UID, inside.GID))
+	case s.Rootless && s.podman:
+		return "keep-id"
+	}
+	return ""
+}
+
+// The paths in a container of its first process and of the door.
+const (
+	initPath = "/dev/mleflow-init"
+	doorPath = "/dev/mleflow-door"
+)
+
+// The labels of containers.
+const (
+	labelID  = "mleflow.id"
+	labelRun = "mleflow.run"
+)
+
+// Start implements sandbox.Containers.
+func (e *Executor) Start(ctx context.Context, c sandbox.Container) (string, error) {
+	s, err := e.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	config, host, err := e.describe(s, c)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	made, err := s.create(ctx, "mleflow-"+c.Run, config, host)
+	if err != nil {
+		return "", s.explain(err)
+	}
+	if _, err = s.client.ContainerStart(ctx, made, client.ContainerStartOptions{}); err != nil {
+		return made, s.explain(err)
+	}
+	return made, nil
+}
+
+// createTries is the number of names that are tried, as somebody may have taken one.
+const createTries = 3
+
+func (s *Server) create(ctx context.Context, name string, config *container.Config, host *container.HostConfig) (id string, err error) {
+	for range createTries {
+		var made client.ContainerCreateResult
+		made, err = s.client.ContainerCreate(ctx, client.ContainerCreateOptions{Config: config, HostConfig: host, Name: name + "-" + strings.ToLower(rand.Text()[:8])})
+		if err == nil && !identifier.MatchString(made.ID) {
+			return "", fmt.Errorf("the server names a new container %.80q, which is no identifier", made.ID)
+		}
+		if err == nil || !errdefs.IsConflict(err) {
+			return made.ID, err
+		}
+	}
+	return "", err
+}
+
+var identifier = regexp.MustCompile(`^[0-9a-f]{12,128}$`)
+
+// explain adds to an error of the server what it means here.
+func (s *Server) explain(err error) error {
+	err = tidy(err)
+	if text := err.Error(); strings.Contains(text, "bind source path does not exist") || strings.Contains(text, "statfs") && strings.Contains(text, "no such file") {
+		return fmt.Errorf("%w: %s does not see this machine's folders; it runs in another machine or container than mleflow", err, s.Name)
+	}
+	return err
+}
+
+// describe returns the container of a command.
+func (e *Executor) describe(s *Server, c sandbox.Container) (*container.Config, *container.HostConfig, error) {
+	self, err := e.program(c.Self)
+	if err != nil {
+		return nil, nil, fmt.Errorf("copy mleflow for containers: %w", err)
+	}
+	user, added := c.User, []string{}
+	if caps := c.Spec.Sandbox.Capabilities; len(caps) > 0 { // only root of a container gets them, and passes them on
+		user, added = first.IDs{}, append(slices.Clone(caps), "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL")
+	}
+	config := &container.Config{
+		Image: c.Image, Hostname: executor.Hostname, User: fmt.Sprintf("%d:%d", user.UID, user.GID), WorkingDir: "/",
+		Entrypoint: []string{initPath}, Cmd: []string{first.Command}, Labels: e.labels(c),
+		Env:        append([]string{first.Variable + "=" + doorPath}, quiet...),
+		StopSignal: "SIGKILL", StopTimeout: new(int), Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
+	}
+	no := false
+	host := &container.HostConfig{
+		NetworkMode: "none", ReadonlyRootfs: true, Init: &no, CapDrop: []string{"ALL"}, CapAdd: added, IpcMode: "private", CgroupnsMode: "private",
+		SecurityOpt: s.security(c.Plan), UsernsMode: s.namespace(c.User), Runtime: c.Spec.Sandbox.Handler,
+		ShmSize: cmp.Or(c.Spec.Sandbox.ShmBytes, executor.DefaultShmBytes), Tmpfs: map[string]string{}, LogConfig: container.LogConfig{Type: "none"},
+		ReadonlyPaths: c.Plan.ReadOnly, Resources: s.resources(c),
+	}
+	for _, p := range c.Plan.Masked {
+		host.MaskedPaths = append(host.MaskedPaths, string(p))
+	}
+	if c.Spec.Network.Open {
+		host.NetworkMode, config.Hostname = "host", ""
+	}
+	for _, t := range c.Plan.Tmpfs {
+		if t.Guest != "/dev/shm" {
+			host.Tmpfs[t.Guest] = "rw,exec,nosuid,nodev,mode=1777,size=" + strconv.FormatInt(t.Bytes, 10)
+		}
+	}
+	host.Mounts, err = mounts(c, self)
+	return config, host, err
+}
+
+// quiet are empty values of the variables that would change how the first process runs, as
+// an image can set any.
+var quiet = []string{"GODEBUG=", "GOGC=", "GOMEMLIMIT=", "GOTRACEBACK=", "GOMAXPROCS=1", "GOCOVERDIR="}
+
+func (e *Executor) labels(c sandbox.Container) map[string]string {
+	labels := map[string]string{}
+	for name, value := range c.Spec.Labels {
+		if len(name)+len(value) < 4000 {
+			labels["mleflow/"+name] = value
+		}
+	}
+	labels[labelID], labels[labelRun] = c.Spec.ID, e.token+"/"+c.Run
+	return labels
+}
+
+func (s *Server) security(p *first.Plan) []string {
+	list := []string{"no-new-privileges"}
+	if s.selinux { // it would refuse the door and every folder of the step
+		list = append(list, "label=disable")
+	}
+	if s.podman {
+		for _, path := range p.Masked {
+			list = append(list, "mask="+string(path))
+		}
+	}
+	return list
+}
+
+// ownProcesses is the number of threads of the first process, which count too.
+const ownProcesses = 6
+
+// cpuPeriod is the kernel's accounting period for processor time, in microseconds.
+const cpuPeriod = 100_000
+
+func (s *Server) resources(c sandbox.Container) (r container.Resources) {
+	l := c.Spec.Limits
+	if s.Memory && l.MemoryBytes > 0 {
+		r.Memory = l.MemoryBytes
+		if s.swap {
+			r.MemorySwap = l.MemoryBytes
+		}
+	}
+	if s.CPUs && l.CPUs > 0 {
+		r.CPUPeriod, r.CPUQuota = cpuPeriod, max(int64(l.CPUs*cpuPeriod), 1000)
+	}
+	if s.Processes && l.Processes > 0 {
+		most := int64(l.Processes) + ownProcesses
+		r.PidsLimit = &most
+	}
+	if c.Devices && len(c.Spec.Devices) > 0 {
+		r.DeviceRequests = []container.DeviceRequest{{Driver: "cdi", DeviceIDs: c.Spec.Devices}}
+		return r
+	}
+	for _, d := range c.Plan.Devices {
+		if !usual[d.Guest] {
+			r.Devices = append(r.Devices, container.DeviceMapping{PathOnHost: string(d.Host), PathInContainer: d.Guest, CgroupPermissions: "rwm"})
+		}
+	}
+	return r
+}
+
+// usual are the devices that every container has.
+var usual = map[string]bool{"/dev/null": true, "/dev/zero": true, "/dev/full": true, "/dev/random": true, "/dev/urandom": true, "/dev/tty": true}
+
+// mounts returns what is mounted into a container: the first process and its door, the
+// files that describe the guest, and what the step mounts.
+func mounts(c sandbox.Container, self string) ([]mount.Mount, error) {
+	list := []mount.Mount{bind(self, initPath, true), bind(c.Door, doorPath, true)}
+	etc := filepath.Join(c.Dir, "etc") // no guest shares a file with another one
+	if err := os.MkdirAll(etc, 0o755); err != nil {
+		return nil, err
+	}
+	for i, at := range slices.Sorted(keys(c.Plan.Files)) {
+		file := filepath.Join(etc, strconv.Itoa(i))
+		if err := nolink.WriteFile(file, []byte(c.Plan.Files[at]), 0o644, false); err != nil {
+			return nil, err
+		}
+		list = append(list, bind(file, at, true))
+	}
+	taken := map[string]bool{}
+	for _, m := range c.Plan.Mounts {
+		list = append(list, bind(string(m.Host), m.Guest, m.ReadOnly))
+		taken[m.Guest] = true
+	}
+	for _, t := range c.Plan.Tmpfs {
+		taken[t.Guest] = true
+	}
+	for _, at := range c.Volumes { // the guest must not write to what the image calls a volume
+		if at = path.Clean(at); !taken[at] && path.IsAbs(at) {
+			list = append(list, mount.Mount{Type: mount.TypeVolume, Target: at, ReadOnly: true})
+		}
+	}
+	return list, nil
+}
+
+func bind(from, to string, readOnly bool) mount.Mount {
+	return mount.Mount{Type: mount.TypeBind, Source: from, Target: to, ReadOnly: readOnly, BindOptions: &mount.BindOptions{Propagation: mount.PropagationRPrivate}}
+}
+
+// Running implements sandbox.Containers.
+func (e *Executor) Running(ctx context.Context, id string) (bool, error) {
+	state, err := e.state(ctx, id)
+	if errdefs.IsNotFound(err) {
+		return false, nil
+	}
+	return state.Running, err
+}
+
+func (e *Executor) state(ctx context.Context, id string) (state container.State, err error) {
+	s, err := e.connect(ctx)
+	if err != nil {
+		return state, err
+	}
+	if !identifier.MatchString(id) {
+		return state, fmt.Errorf("%.80q names no container", id)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	found, err := s.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err != nil {
+		return state, fmt.Errorf("look at container %.12s: %w", id, tidy(err))
+	}
+	if found.Container.State != nil {
+		state = *found.Container.State
+	}
+	return state, nil
+}
+
+// Failure implements sandbox.Containers.
+func (e *Executor) Failure(ctx context.Context, id string) string {
+	state, err := e.state(ctx, id)
+	switch {
+	case err != nil:
+		return err.Error()
+	case state.OOMKilled:
+		return "its memory limit is too small for its first process"
+	case state.ExitCode == first.NoDoor:
+		return "its first process cannot reach mleflow's socket; AppArmor, SELinux or the container's runtime may refuse it"
+	case state.Error != "":
+		return tidy(errors.New(state.Error)).Error()
+	}
+	return fmt.Sprintf("its first process ended with status %d", state.ExitCode)
+}
+
+// OutOfMemory implements sandbox.Containers.
+func (e *Executor) OutOfMemory(ctx context.Context, id string) bool {
+	state, err := e.state(ctx, id)
+	return err == nil && state.OOMKilled
+}
+
+// runName is the name of a run.
+var runName = regexp.MustCompile(`^[0-9a-f]{24}$`)
+
+// list returns the IDs of the runtime's containers, by run.
+func (e *Executor) list(ctx context.Context, s *Server, label string) (map[string][]string, error) {
+	found, err := s.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: client.Filters{}.Add("label", label)})
+	if err != nil {
+		return nil, fmt.Errorf("list containers: %w", tidy(err))
+	}
+	runs := map[string][]string{}
+	for _, c := range found.Items {
+		token, run, _ := strings.Cut(c.Labels[labelRun], "/") // a server may ignore the filter
+		if token == e.token && runName.MatchString(run) && identifier.MatchString(c.ID) {
+			runs[run] = append(runs[run], c.ID)
+		}
+	}
+	return runs, nil
+}
+
+// Runs implements sandbox.Containers.
+func (e *Executor) Runs(ctx context.Context) ([]string, error) {
+	s, err := e.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	runs, err := e.list(ctx, s, labelRun)
+	return slices.Collect(keys(runs)), err
+}
+
+// Remove implements sandbox.Containers.
+func (e *Executor) Remove(ctx context.Context, run string) error {
+	s, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	for {
+		runs, err := e.list(ctx, s, labelRun+"="+e.token+"/"+run)
+		if err != nil || len(runs[run]) == 0 {
+			return err
+		}
+		for _, id := range runs[run] {
+			_, err := s.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+			if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
+				return fmt.Errorf("remove container %.12s: %w", id, tidy(err))
+			}
+		}
+		time.Sleep(20 * time.Millisecond) // the server may be starting or removing one
+	}
+}
+
+// Sweep removes the remains of dead processes; see executor.Runtime.
+func (e *Executor) Sweep(ctx context.Context) error { return e.sweep(ctx, image.MaxAge, e.owner.Sweep) }
+
+// Purge is Sweep without waiting times.
+func (e *Executor) Purge(ctx context.Context) error { return e.sweep(ctx, 0, e.owner.Purge) }
+
+func (e *Executor) sweep(ctx context.Context, age time.Duration, runs func(context.Context) error) error {
+	if _, err := os.Stat(filepath.Join(e.opts.Dir, "token")); errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was ever run
+	}
+	s, err := e.connect(ctx)
+	if err != nil {
+		return fmt.Errorf("sweep: %w", err)
+	}
+	return errors.Join(runs(ctx), e.sweepImages(ctx, s, age), image.Sweep(e.programs.Dir, age, os.RemoveAll))
+}
