@@ -473,20 +473,27 @@ func (e *Executor) Remove(ctx context.Context, run string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	for {
+	var failed error
+	for until := time.Now().Add(removePatience); ; time.Sleep(20 * time.Millisecond) {
 		runs, err := e.list(ctx, s, labelRun+"="+e.token+"/"+run)
 		if err != nil || len(runs[run]) == 0 {
 			return err
 		}
+		if failed != nil && time.Now().After(until) {
+			return failed
+		}
+		failed = nil
 		for _, id := range runs[run] {
-			_, err := s.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
-			if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
-				return fmt.Errorf("remove container %.12s: %w", id, tidy(err))
+			if _, err := s.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err != nil && !errdefs.IsNotFound(err) {
+				failed = fmt.Errorf("remove container %.12s: %w", id, tidy(err))
 			}
 		}
-		time.Sleep(20 * time.Millisecond) // the server may be starting or removing one
 	}
 }
+
+// removePatience is how long a container is removed again and again: a server refuses while
+// it starts one, while another request removes it, and Podman while one ends.
+const removePatience = time.Minute
 
 // Sweep removes the remains of dead processes; see executor.Runtime.
 func (e *Executor) Sweep(ctx context.Context) error { return e.sweep(ctx, image.MaxAge, e.owner.Sweep) }

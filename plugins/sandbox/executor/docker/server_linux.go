@@ -263,3 +263,17 @@ func (s *Server) Limits() string {
 	}
 	return "it does not limit " + strings.Join(ours, ", ") + " here, so mleflow watches them"
 }
+
+// Users says in half a sentence who the guest is on the machine.
+func (s *Server) Users() string {
+	switch {
+	case s.Rootless:
+		return "it runs as this user, in a user namespace"
+	case s.Remap != nil:
+		return "it runs as root, and containers have a user namespace"
+	}
+	return "it runs as root, and containers have no user namespace (dockerd --userns-remap gives them one)"
+}
+
+// Close closes the connections to the server.
+func (s *Server) Close() error { return s.client.Close() }

@@ -59,6 +59,13 @@ const (
 // is a packet and may carry descriptors.
 type conn struct{ *net.UnixConn }
 
+// close closes the socket, if there is one: the command may have ended before.
+func (c conn) close() {
+	if c.UnixConn != nil {
+		_ = c.Close()
+	}
+}
+
 func (c conn) send(m message) error {
 	text, err := json.Marshal(m)
 	switch {

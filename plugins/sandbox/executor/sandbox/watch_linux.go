@@ -28,7 +28,7 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	r.serving = serving
 	stop := context.AfterFunc(ctx, func() {
 		if r.spec.Leaves(context.Cause(ctx)) {
-			_ = r.control.Close() // await returns, and the first process waits for the next owner
+			r.control.close() // await returns, and the first process waits for the next owner
 			return
 		}
 		_ = r.control.send(message{Cancel: true})
@@ -176,9 +176,7 @@ func (r *run) close() {
 			_ = l.Close()
 		}
 	}
-	if r.control.UnixConn != nil {
-		_ = r.control.Close()
-	}
+	r.control.close()
 	if r.pidfd >= 0 {
 		_ = unix.Close(r.pidfd)
 	}

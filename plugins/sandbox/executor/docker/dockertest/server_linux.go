@@ -198,10 +198,16 @@ func (s *Server) start(t testing.TB, cmd *exec.Cmd) {
 const stopPatience = 30 * time.Second
 
 func (s *Server) stop() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	timer := time.AfterFunc(stopPatience, func() { _ = s.cmd.Process.Kill() })
+	_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGTERM) // Podman of an ordinary user is two processes
+	timer := time.AfterFunc(stopPatience, func() { _ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) })
 	defer timer.Stop()
 	_ = s.cmd.Wait()
+	// Podman of an ordinary user leaves a process that holds its user namespace.
+	if text, err := os.ReadFile(filepath.Join(s.Dir, "libpod", "tmp", "pause.pid")); err == nil {
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && pid > 1 {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 	mounts, _ := os.ReadFile("/proc/self/mounts")
 	for line := range strings.Lines(string(mounts)) {
 		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], s.Dir+"/") {
