@@ -272,6 +272,9 @@ func (r *run) setupError(m message, err error) error {
 		_ = r.cmd.Process.Kill()
 		waitErr = r.cmd.Wait()
 	}
+	if r.record.Container != "" {
+		waitErr = errors.New(r.e.opts.Containers.Failure(context.Background(), r.record.Container))
+	}
 	switch {
 	case m.Failed != "" && m.Start:
 		return executor.Unstartable(errors.New(m.Failed))

@@ -8,12 +8,15 @@ import (
 	"syscall"
 )
 
-// Files is the number of descriptors that come through the door of a container: the
-// standard streams and those from ControlFD to EndFD.
-const Files = EndFD + 1
+// The descriptors that come through the door of a container: the standard streams, those
+// from ControlFD to EndFD, and any number of locks that are held while the process lives.
+const (
+	leastFiles = EndFD + 1
+	mostFiles  = 250 // the kernel sends 253 at once
+)
 
 // aside is the first number for descriptors on their way to their own.
-const aside = 64
+const aside = 2 * mostFiles
 
 var errDoor = errors.New("the owner sent something else than the descriptors of a first process")
 
@@ -41,7 +44,7 @@ func receive(door string) error {
 	if err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: door}); err != nil {
 		return os.NewSyscallError("connect", err)
 	}
-	rights := make([]byte, syscall.CmsgSpace(4*Files))
+	rights := make([]byte, syscall.CmsgSpace(4*mostFiles))
 	_, n, _, _, err := syscall.Recvmsg(fd, make([]byte, 1), rights, syscall.MSG_CMSG_CLOEXEC)
 	if err != nil {
 		return os.NewSyscallError("recvmsg", err)
@@ -51,7 +54,7 @@ func receive(door string) error {
 		return errDoor
 	}
 	files, err := syscall.ParseUnixRights(&messages[0])
-	if err != nil || len(files) != Files {
+	if err != nil || len(files) < leastFiles {
 		return errDoor
 	}
 	for i, fd := range files { // none is overwritten before it is moved
