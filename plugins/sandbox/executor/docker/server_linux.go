@@ -27,7 +27,7 @@ import (
 const (
 	// probeTimeout limits the first questions together, and callTimeout every later one but
 	// those that carry images.
-	probeTimeout = 5 * time.Second
+	probeTimeout = time.Minute
 	callTimeout  = 2 * time.Minute
 	// answerBytes limits an answer that is no archive.
 	answerBytes = 16 << 20

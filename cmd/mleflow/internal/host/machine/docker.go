@@ -9,11 +9,13 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/docker"
 )
 
+// dockerTimeout bounds what a server is asked: Podman starts programs to answer, which takes
+// seconds on a busy machine.
+const dockerTimeout = 20 * time.Second
+
 // DockerHere says whether the runtime docker can be used.
 func (m Machine) DockerHere() executor.Availability {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	c := m.docker(ctx)
+	c := m.docker(context.Background())
 	return executor.Availability{OK: c.Status == OK, Because: c.Detail, Fix: c.Fix}
 }
 
@@ -21,6 +23,8 @@ func (m Machine) DockerHere() executor.Availability {
 // does in its place.
 func (m Machine) docker(ctx context.Context) Check {
 	c := Check{Name: "docker"}
+	ctx, cancel := context.WithTimeout(ctx, dockerTimeout)
+	defer cancel()
 	socket, by, err := docker.Find(m.Env, m.Home)
 	if errors.Is(err, docker.ErrNoServer) {
 		return c.but(Absent, "no socket of Docker or Podman", "needed only for runtime = \"docker\": install Docker or Podman, or name its socket in DOCKER_HOST=unix:///PATH")

@@ -2,8 +2,11 @@ package dockertest
 
 import (
 	"bufio"
+	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
@@ -63,8 +66,8 @@ func Podman(t testing.TB) *Server {
 }
 
 // Ordinary runs the test of that name again as an ordinary user who has subordinate IDs,
-// where this is root.
-func Ordinary(t *testing.T, name string) {
+// where this is root, with more variables.
+func Ordinary(t *testing.T, name string, env ...string) {
 	t.Helper()
 	require(t, true, "podman", "newuidmap")
 	who := ordinary(t)
@@ -87,7 +90,7 @@ func Ordinary(t *testing.T, name string) {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	cmd := exec.Command(program, "-test.v", "-test.count=1", "-test.timeout=30m", "-test.run=^"+name+"$")
 	cmd.Dir = dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "CI=" + os.Getenv("CI")}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "CI=" + os.Getenv("CI")}, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: "+name) {
@@ -192,6 +195,20 @@ func (s *Server) start(t testing.TB, cmd *exec.Cmd) {
 	}
 	text, _ := os.ReadFile(log.Name())
 	t.Fatalf("%s does not listen:\n%s", cmd.Path, text)
+}
+
+// Get returns what the server answers to a GET of a path.
+func (s *Server) Get(path string) ([]byte, error) {
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", s.Socket)
+	}}}
+	resp, err := c.Get("http://server" + path)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
 }
 
 // stopPatience is how long a server may take to end.
