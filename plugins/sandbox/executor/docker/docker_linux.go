@@ -24,6 +24,7 @@ import (
 	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 
+	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
@@ -403,6 +404,12 @@ func (e *Executor) state(ctx context.Context, id string) (state container.State,
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	found, err := s.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	for range inspectTries { // Podman fails now and then while a container changes its state
+		if err == nil || errdefs.IsNotFound(err) || progress.Sleep(ctx, inspectPause) != nil {
+			break
+		}
+		found, err = s.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	}
 	if err != nil {
 		return state, fmt.Errorf("look at container %.12s: %w", id, tidy(err))
 	}
@@ -411,6 +418,12 @@ func (e *Executor) state(ctx context.Context, id string) (state container.State,
 	}
 	return state, nil
 }
+
+// A container is looked at again when that failed: who adopts one would end it otherwise.
+const (
+	inspectTries = 10
+	inspectPause = 300 * time.Millisecond
+)
 
 // Failure implements sandbox.Containers.
 func (e *Executor) Failure(ctx context.Context, id string) string {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -108,10 +109,18 @@ func all(t *testing.T, server *dockertest.Server) {
 		{"Resume", func(t *testing.T, b *bench) { b.Resume(t) }},
 		{"KilledOwners", func(t *testing.T, b *bench) { b.KilledOwners(t, 50*time.Millisecond) }},
 	} {
-		t.Run(tt.name, func(t *testing.T) { tt.test(t, b) })
+		t.Run(tt.name, func(t *testing.T) {
+			if testing.Short() && slices.Contains(apart, tt.name) {
+				t.Skip("in other processes, which the race detector does not see")
+			}
+			tt.test(t, b)
+		})
 		b.empty(t)
 	}
 }
+
+// apart are the tests of what other processes do.
+var apart = []string{"User", "Umask", "Kills", "Devices", "Image", "Orphan", "Resume", "KilledOwners"}
 
 func testConformance(t *testing.T, b *bench) {
 	executortest.Run(t, executortest.Target{Runtime: b.Runtime, Program: b.Program, Image: b.Image, Extra: []string{"HOME"}})

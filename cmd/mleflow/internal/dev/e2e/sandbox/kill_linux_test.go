@@ -140,6 +140,9 @@ func (k *killer) round(t *testing.T, round int, want map[string]string) (kills i
 			log, _ := os.ReadFile(filepath.Join(k.daemon.Dir, "log"))
 			t.Logf("%s", tail(string(log)))
 		}
+		for _, log := range k.logs() {
+			t.Logf("%s", log)
+		}
 	}
 	// Only a kill before the agent ran can lead to another start.
 	if most := 1 + kills - running; started > most {
@@ -381,4 +384,10 @@ func (p *plot) loseMachine(t *testing.T, file string) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
+}
+
+// logs are the ends of the logs of attempts, for a failure.
+func (k *killer) logs() (list []string) {
+	stdout, stderr, _ := k.run("logs", "latest")
+	return []string{tail(stdout), tail(stderr)}
 }
