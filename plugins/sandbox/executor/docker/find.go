@@ -104,7 +104,7 @@ func contextSocket(dir, name string) (string, error) {
 	file := filepath.Join(dir, "contexts", "meta", hex.EncodeToString(sum[:]), "meta.json")
 	err := readJSON(file, &meta)
 	if errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("Docker has no context %q: docker context ls lists them, and docker context use default goes back", name)
+		return "", fmt.Errorf("find the Docker server: there is no context %q: docker context ls lists them, and docker context use default goes back", name)
 	}
 	if err != nil {
 		return "", err
