@@ -23,7 +23,7 @@ variable "seeds" {
 variable "runtime" {
   type        = string
   default     = "auto"
-  description = "What runs the agents: auto is the strongest that this machine has, containerd (which needs root), else sandbox, else process, which does not isolate and whose results are marked untrusted."
+  description = "What runs the agents: auto is the strongest that this machine has, containerd (which needs root), else sandbox, else docker, else process, which does not isolate and whose results are marked untrusted."
 }
 
 variable "required_isolation" {

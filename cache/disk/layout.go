@@ -69,7 +69,7 @@ type folder struct {
 }
 
 // others are the folders that other packages keep next to those of the cache.
-var others = append([]string{sandboxName + "/images", sandboxName + "/programs", sandboxName + "/runs", sandboxName + "/users"}, groupFolders...)
+var others = append([]string{sandboxName + "/images", sandboxName + "/docker", sandboxName + "/programs", sandboxName + "/runs", sandboxName + "/users"}, groupFolders...)
 
 // checkFolders refuses links in the place of folders: files below them would be
 // written and removed elsewhere.

@@ -307,7 +307,7 @@ func TestRefuses(t *testing.T) {
 		want    string
 	}{
 		{"unknown competition", who(run, nil), map[string]cty.Value{"competition": cty.StringVal("tox")}, `did you mean "toy"`},
-		{"unknown runtime", who(run, nil), map[string]cty.Value{"runtime": cty.StringVal("docker")}, `no runtime "docker"`},
+		{"unknown runtime", who(run, nil), map[string]cty.Value{"runtime": cty.StringVal("apptainer")}, `no runtime "apptainer"`},
 		{"image", who(run, map[string]cty.Value{"image": cty.StringVal("x")}), nil, "has an image"},
 		{"unknown built-in", who([]string{"mleflow", "agent", "aide"}, nil), nil, `no built-in agent "aide"`},
 		{"other command", who([]string{"mleflow", "apply", "x.hcl"}, nil), nil, `["mleflow", "agent", NAME]`},

@@ -23,8 +23,9 @@ const Auto = "auto"
 // choose on a machine.
 const AutoVariable = "MLEFLOW_AUTO_RUNTIME"
 
-// preference lists the runtimes that Auto may choose, strongest first.
-var preference = []string{"containerd", "sandbox", "process"}
+// preference lists the runtimes that Auto may choose, strongest first. Docker of root often
+// has no user namespace, which the sandbox always has, so it is for machines without one.
+var preference = []string{"containerd", "sandbox", "docker", "process"}
 
 // rejected is a runtime that Auto did not choose, with the reason and a fix.
 type rejected struct{ runtime, why, fix string }

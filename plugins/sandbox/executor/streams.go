@@ -93,6 +93,9 @@ func (s *Streams) Guest() []*os.File {
 // Given closes this process's copies of the command's streams once the command has
 // them.
 func (s *Streams) Given() {
+	if s == nil {
+		return
+	}
 	for _, f := range s.files {
 		f.Close()
 	}
@@ -101,6 +104,9 @@ func (s *Streams) Given() {
 // Wait returns when all output of the command has been passed on, or after the delay
 // with exec.ErrWaitDelay. It closes the streams.
 func (s *Streams) Wait(delay time.Duration) error {
+	if s == nil {
+		return nil
+	}
 	defer s.Close()
 	late := time.NewTimer(delay)
 	defer late.Stop()
@@ -118,6 +124,9 @@ func (s *Streams) Wait(delay time.Duration) error {
 
 // Close closes the streams.
 func (s *Streams) Close() {
+	if s == nil {
+		return
+	}
 	s.Given()
 	for _, f := range s.pipes {
 		f.Close()

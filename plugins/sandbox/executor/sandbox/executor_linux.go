@@ -17,7 +17,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/first"
 )
 
@@ -54,12 +53,14 @@ type run struct {
 	// group and locks hold the run's own cgroup and processors.
 	group *group
 	locks []*os.File
-	// cmd is the first process if it is this process's child; pidfd refers to it if
+	// process is the first process if it is this process's child; pidfd refers to it if
 	// another process started it. control is the socket to it.
 	process *os.Process
 	streams *executor.Streams
 	pidfd   int
 	control conn
+	// frozen are the answers of a command in a container to freeze.
+	frozen chan string
 	// ended is the report of a command that ended before it was resumed.
 	ended   *report
 	resumed bool
@@ -77,13 +78,13 @@ type run struct {
 
 // Run implements executor.Executor.
 func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) (exit executor.Exit, err error) {
-	if err := check(spec); err != nil {
+	if err := e.check(spec); err != nil {
 		return exit, err
 	}
 	if ctx.Err() != nil {
 		return exit, context.Cause(ctx)
 	}
-	r := &run{e: e, spec: spec, pidfd: -1}
+	r := &run{e: e, spec: spec, pidfd: -1, frozen: make(chan string, 1)}
 	if r.claim, err = claim.Await(ctx, e.runDir(spec)); err != nil {
 		return exit, fmt.Errorf("start command %q: %w", spec.ID, err)
 	}
@@ -93,7 +94,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 			_ = r.claim.Drop()
 			return
 		}
-		err = errors.Join(err, r.remove())
+		err = errors.Join(err, r.remove(ctx))
 	}()
 	setup, started, cancel := executor.LimitSetup(ctx, spec.Limits.Setup)
 	defer cancel()
@@ -105,8 +106,7 @@ func (e *Executor) Run(ctx context.Context, spec executor.Spec, logs io.Writer) 
 	}
 	started()
 	if spec.OnFreezer != nil {
-		supervise.Thaw(r.record.PID) // an owner that died may have left it frozen
-		spec.OnFreezer(func(context.Context) (func(), error) { return supervise.Freeze(r.record.PID) })
+		spec.OnFreezer(r.freezer())
 	}
 	if spec.OnLimit != nil {
 		spec.OnLimit(r.extend)
@@ -123,12 +123,16 @@ func (e *Executor) runDir(spec executor.Spec) string {
 
 // start finds the command that an earlier process left, or starts a new one.
 func (r *run) start(ctx context.Context, logs io.Writer) error {
-	found, err := r.find()
+	found, err := r.find(ctx)
 	if err != nil {
 		return err
 	}
+	create := r.create
+	if r.e.opts.Containers != nil {
+		create = r.createContainer
+	}
 	if !found {
-		if err := r.create(ctx, logs); err != nil {
+		if err := create(ctx, logs); err != nil {
 			return err
 		}
 	}
@@ -192,21 +196,25 @@ func (r *run) create(ctx context.Context, logs io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = r.process.Kill() })
+	process := r.process
+	r.record = record{PID: process.Pid, Process: claim.ProcessName(process.Pid)}
+	if r.group != nil {
+		r.record.Group = r.group.dir
+	}
+	stop := context.AfterFunc(ctx, func() { _ = process.Kill() })
 	defer stop()
+	return r.begin(p)
+}
+
+// begin waits until the first process has started the command, and records the run.
+func (r *run) begin(p *plan) error {
 	m, files, err := r.control.receive()
 	if err != nil || m.Ready == nil {
 		return r.setupError(m, err)
 	}
 	r.ready = *m.Ready
-	pid := r.process.Pid
-	r.record = record{
-		Run: claim.Run{ID: r.spec.ID, Boot: claim.BootID(), Started: r.ready.Started, Timeout: p.Limits.Timeout, Grace: p.Limits.Grace},
-		PID: pid, Process: claim.ProcessName(pid), Held: r.ready.Held,
-	}
-	if r.group != nil {
-		r.record.Group = r.group.dir
-	}
+	r.record.Held = r.ready.Held
+	r.record.Run = claim.Run{ID: r.spec.ID, Boot: claim.BootID(), Started: r.ready.Started, Timeout: p.Limits.Timeout, Grace: p.Limits.Grace}
 	if r.spec.Resume {
 		if err := claim.Save(r.claim.Path(recordFile), r.record); err != nil {
 			return err
@@ -257,16 +265,23 @@ func (r *run) limit(p *plan, above string) (err error) {
 
 // setupError returns the reason why the first process did not start the command.
 func (r *run) setupError(m message, err error) error {
-	_ = r.process.Kill()
-	status, waitErr := r.wait(r.process)
-	r.process = nil
+	var waitErr error
+	if process := r.process; process != nil {
+		r.process = nil
+		_ = process.Kill()
+		status, copyErr := r.wait(process)
+		waitErr = errors.Join(fmt.Errorf("%v", status), copyErr)
+	}
+	if r.record.Container != "" {
+		waitErr = errors.New(r.e.opts.Containers.Failure(context.Background(), r.record.Container))
+	}
 	switch {
 	case m.Failed != "" && m.Start:
 		return executor.Unstartable(errors.New(m.Failed))
 	case m.Failed != "":
 		return fmt.Errorf("make sandbox: %s", m.Failed)
 	}
-	return fmt.Errorf("make sandbox: its first process ended (%v) without a word: %w", status, errors.Join(err, waitErr))
+	return fmt.Errorf("make sandbox: its first process ended without a word: %w", errors.Join(err, waitErr))
 }
 
 // startInit starts the first process with the plan.

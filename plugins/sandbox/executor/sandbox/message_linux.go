@@ -31,6 +31,11 @@ type message struct {
 	Cancel bool `json:"cancel,omitempty"`
 	// Limit replaces the command's time limit.
 	Limit time.Duration `json:"limit,omitempty"`
+	// Freeze stops all processes of the command at once, which Frozen answers, with Failed
+	// if it could not. Thaw lets them continue.
+	Freeze bool `json:"freeze,omitempty"`
+	Frozen bool `json:"frozen,omitempty"`
+	Thaw   bool `json:"thaw,omitempty"`
 	// Keep tells the first process that the owner has recorded the run, which may now
 	// continue without it.
 	Keep bool `json:"keep,omitempty"`
@@ -53,6 +58,13 @@ const (
 // conn is one end of the socket between the first process and its owner. Each message
 // is a packet and may carry descriptors.
 type conn struct{ *net.UnixConn }
+
+// close closes the socket, if there is one: the command may have ended before.
+func (c conn) close() {
+	if c.UnixConn != nil {
+		_ = c.Close()
+	}
+}
 
 func (c conn) send(m message) error {
 	text, err := json.Marshal(m)

@@ -32,6 +32,8 @@ type Options struct {
 	// CDIDirs are the folders with descriptions of devices; empty is CDI's default,
 	// /etc/cdi and /var/run/cdi.
 	CDIDirs []string
+	// Containers are where first processes live; nil is namespaces that this package makes.
+	Containers Containers `json:"-"`
 	// ImageBytes is the maximum unpacked size of an image; 0 is MLEFLOW_IMAGE_LIMIT, in
 	// bytes, or, if that is not set, image.DefaultMaxBytes.
 	ImageBytes int64

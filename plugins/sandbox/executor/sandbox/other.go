@@ -13,6 +13,9 @@ import (
 
 var errPlatform = errors.New("the sandbox runtime needs Linux")
 
+// Containers needs Linux.
+type Containers any
+
 // Executor always fails, because namespaces need Linux.
 type Executor struct{}
 

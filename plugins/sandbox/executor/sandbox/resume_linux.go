@@ -38,6 +38,16 @@ type record struct {
 	// limit.
 	Group string            `json:"group,omitempty"`
 	Held  map[string]string `json:"held,omitempty"`
+	// Container is the container of the first process, if it lives in one.
+	Container string `json:"container,omitempty"`
+}
+
+// alive reports whether the first process of a record is alive.
+func (e *Executor) alive(ctx context.Context, rec record) (bool, error) {
+	if rec.Container != "" && e.opts.Containers != nil {
+		return e.opts.Containers.Running(ctx, rec.Container)
+	}
+	return rec.alive(), nil
 }
 
 // alive reports whether the first process is alive.
@@ -55,7 +65,7 @@ func loadEnd(dir string) (rep report, ended bool) {
 
 // left reports whether a dead process left a command under this ID that a Run with
 // Resume would continue, whether it still runs or has ended.
-func (e *Executor) left(_ context.Context, id string) (bool, error) {
+func (e *Executor) left(ctx context.Context, id string) (bool, error) {
 	dir := e.runDir(executor.Spec{ID: id, Resume: true})
 	rec, err := loadRecord(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,25 +74,30 @@ func (e *Executor) left(_ context.Context, id string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look for command %q: %w", id, err)
 	}
-	_, ended := loadEnd(dir)
-	return rec.ThisBoot() && (ended || rec.alive()), nil
+	if _, ended := loadEnd(dir); ended || !rec.ThisBoot() {
+		return ended && rec.ThisBoot(), nil
+	}
+	return e.alive(ctx, rec)
 }
 
 // end stops and removes the command that a dead process left under this ID.
-func (e *Executor) end(_ context.Context, id string) error {
-	return sweepRun(e.runDir(executor.Spec{ID: id, Resume: true}), true)
+func (e *Executor) end(ctx context.Context, id string) error {
+	return e.sweepRun(ctx, e.runDir(executor.Spec{ID: id, Resume: true}), true)
 }
 
 // find looks for the command that a dead process left in the run's folder. It removes
 // one that cannot be continued.
-func (r *run) find() (found bool, err error) {
+func (r *run) find(ctx context.Context) (found bool, err error) {
 	if !r.spec.Resume {
 		return false, nil
 	}
 	rec, err := loadRecord(r.claim.Dir)
 	if err == nil && rec.ThisBoot() {
-		if r.record = rec; rec.alive() {
-			found, err = r.rejoin()
+		alive, aliveErr := r.e.alive(ctx, rec)
+		if r.record = rec; alive {
+			found, err = r.rejoin(ctx)
+		} else if aliveErr != nil {
+			return false, fmt.Errorf("resume command: %w", aliveErr)
 		}
 		r.ready.Held = rec.Held
 		if rep, ended := loadEnd(r.claim.Dir); !found && ended {
@@ -93,7 +108,7 @@ func (r *run) find() (found bool, err error) {
 		r.resumed = err == nil
 		return r.resumed, err
 	}
-	if err := errors.Join(rec.kill(), empty(r.claim.Dir)); err != nil {
+	if err := errors.Join(r.e.kill(ctx, r.claim.Dir, rec), empty(r.claim.Dir)); err != nil {
 		return false, fmt.Errorf("remove the remains of an earlier run: %w", err)
 	}
 	r.record = record{}
@@ -102,7 +117,7 @@ func (r *run) find() (found bool, err error) {
 
 // empty removes the content of a run's folder except its lock.
 func empty(dir string) error {
-	for _, name := range []string{recordFile, socketFile, outputFile, endFile, baseName, rootName} {
+	for _, name := range []string{recordFile, socketFile, doorFile, outputFile, endFile, baseName, rootName} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return err
 		}
@@ -112,28 +127,30 @@ func empty(dir string) error {
 
 // rejoin makes this process the owner of a first process whose owner died, unless that
 // ends without a report.
-func (r *run) rejoin() (found bool, err error) {
-	if r.pidfd, err = unix.PidfdOpen(r.record.PID, 0); err != nil && err != unix.ENOSYS {
-		return r.tooLate()
+func (r *run) rejoin(ctx context.Context) (found bool, err error) {
+	if r.record.Container == "" {
+		if r.pidfd, err = unix.PidfdOpen(r.record.PID, 0); err != nil && err != unix.ENOSYS {
+			return r.tooLate(ctx)
+		}
 	}
-	err = inFolder(r.claim.Dir, func(at *net.UnixAddr) error {
+	err = inFolder(r.claim.Dir, socketFile, func(at *net.UnixAddr) error {
 		r.control.UnixConn, err = net.DialUnix(at.Net, nil, at)
 		return err
 	})
 	if err != nil {
-		return r.tooLate()
+		return r.tooLate(ctx)
 	}
 	m, files, err := r.control.receive()
 	if err != nil || m.Ready == nil {
-		return r.tooLate()
+		return r.tooLate(ctx)
 	}
 	r.ready = *m.Ready
 	return true, r.takeListeners(files)
 }
 
 // tooLate handles a command that ends while it is being resumed.
-func (r *run) tooLate() (found bool, err error) {
-	if err := r.awaitProcess(); err != nil {
+func (r *run) tooLate(ctx context.Context) (found bool, err error) {
+	if err := r.awaitProcess(ctx); err != nil {
 		return true, err
 	}
 	rep, ended := loadEnd(r.claim.Dir)
@@ -146,31 +163,26 @@ func (r *run) tooLate() (found bool, err error) {
 	return ended, nil
 }
 
-// inFolder calls do with a short path of the socket in the folder, because the paths of
+// inFolder calls do with a short path of a socket in the folder, because the paths of
 // sockets have at most 107 bytes.
-func inFolder(dir string, do func(at *net.UnixAddr) error) error {
+func inFolder(dir, name string, do func(at *net.UnixAddr) error) error {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return &os.PathError{Op: "open", Path: dir, Err: err}
 	}
 	defer unix.Close(fd)
-	return do(&net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", fd, socketFile), Net: "unixpacket"})
+	return do(&net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", fd, name), Net: "unixpacket"})
 }
 
 // keepFiles returns the files that the first process needs to continue without its
 // owner, in the order of their descriptors.
 func (r *run) keepFiles() ([]*os.File, error) {
-	_ = os.Remove(r.claim.Path(socketFile)) // it may be left from a failed start
-	var socket *os.File
-	err := inFolder(r.claim.Dir, func(at *net.UnixAddr) error {
-		l, err := net.ListenUnix(at.Net, at)
-		if err != nil {
-			return err
-		}
-		l.SetUnlinkOnClose(false)
-		socket, err = l.File()
-		return errors.Join(err, l.Close())
-	})
+	l, err := r.listenAt(socketFile)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := l.File()
+	err = errors.Join(err, l.Close())
 	files := []*os.File{socket}
 	for _, name := range []string{outputFile, endFile} {
 		f, openErr := nolink.OpenFile(r.claim.Path(name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
@@ -182,7 +194,10 @@ func (r *run) keepFiles() ([]*os.File, error) {
 
 // awaitProcess waits for the end of a first process that is not this process's child,
 // and of all other processes in its sandbox.
-func (r *run) awaitProcess() error {
+func (r *run) awaitProcess(ctx context.Context) error {
+	if r.record.Container != "" {
+		return r.awaitContainer(ctx)
+	}
 	if r.pidfd < 0 { // before Linux 5.3, or nobody's
 		for until := time.Now().Add(executor.StuckTimeout); r.record.alive(); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(until) {
@@ -223,7 +238,7 @@ func (r record) kill() error {
 		}
 		_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 	}
-	if err := (&run{pidfd: fd, record: r}).awaitProcess(); err != nil || r.Group == "" {
+	if err := (&run{pidfd: fd, record: r}).awaitProcess(context.Background()); err != nil || r.Group == "" {
 		return err
 	}
 	return (&group{dir: r.Group}).remove()
@@ -233,26 +248,40 @@ func (r record) kill() error {
 // removed at once. The others are removed a day after their time limit or, if they have
 // none, after their start. Images are removed after image.MaxAge without use.
 // Anything that a live process holds stays.
-func (e *Executor) Sweep(context.Context) error { return e.sweep(false) }
+func (e *Executor) Sweep(ctx context.Context) error { return e.sweep(ctx, false) }
 
 // Purge is Sweep without waiting times.
-func (e *Executor) Purge(context.Context) error { return e.sweep(true) }
+func (e *Executor) Purge(ctx context.Context) error { return e.sweep(ctx, true) }
 
-func (e *Executor) sweep(all bool) error {
-	err := claim.SweepAll(filepath.Join(e.opts.Dir, "runs"), func(dir string) error { return sweepRun(dir, all) })
+func (e *Executor) sweep(ctx context.Context, all bool) error {
+	err := claim.SweepAll(filepath.Join(e.opts.Dir, "runs"), func(dir string) error { return e.sweepRun(ctx, dir, all) })
+	if e.opts.Containers != nil {
+		err = errors.Join(err, e.sweepContainers(ctx, all))
+	}
 	return errors.Join(err, e.sweepImages(all))
 }
 
 // sweepRun removes a run, unless it is held or can be resumed.
-func sweepRun(dir string, all bool) error {
+func (e *Executor) sweepRun(ctx context.Context, dir string, all bool) error {
 	return claim.Sweep(dir, func() (stays bool, err error) {
 		rec, err := loadRecord(dir)
-		_, ended := loadEnd(dir)
-		if err == nil && !all && rec.Waits() && (ended || rec.alive()) {
-			return true, nil
+		if err == nil && !all && rec.Waits() {
+			_, ended := loadEnd(dir)
+			alive, err := e.alive(ctx, rec)
+			if ended || alive || err != nil {
+				return true, err
+			}
 		}
-		return false, rec.kill()
+		return false, e.kill(ctx, dir, rec)
 	})
+}
+
+// kill kills the first process of a run, and with it all other processes in its sandbox.
+func (e *Executor) kill(ctx context.Context, dir string, rec record) error {
+	if e.opts.Containers != nil {
+		return e.opts.Containers.Remove(ctx, filepath.Base(dir))
+	}
+	return rec.kill()
 }
 
 // sweepImages removes images that have not been used for long.

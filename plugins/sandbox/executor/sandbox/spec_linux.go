@@ -28,11 +28,11 @@ import (
 )
 
 // check rejects specs that the runtime cannot run.
-func check(spec executor.Spec) error {
+func (e *Executor) check(spec executor.Spec) error {
 	if err := spec.Check("sandbox"); err != nil {
 		return err
 	}
-	if spec.Sandbox.Handler != "" {
+	if spec.Sandbox.Handler != "" && e.opts.Containers == nil {
 		return fmt.Errorf("run command: the sandbox runtime has no handlers, and %q is asked for", spec.Sandbox.Handler)
 	}
 	for _, m := range spec.Mounts {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/claim"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/first"
 )
 
 // watch waits for the command's end, enforces its time limit, and returns its use of
@@ -27,7 +28,7 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	r.serving = serving
 	stop := context.AfterFunc(ctx, func() {
 		if r.spec.Leaves(context.Cause(ctx)) {
-			_ = r.control.Close() // await returns, and the first process waits for the next owner
+			r.control.close() // await returns, and the first process waits for the next owner
 			return
 		}
 		_ = r.control.send(message{Cancel: true})
@@ -38,9 +39,9 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 		r.left = true
 		return executor.Exit{}, cause
 	}
-	waitErr := r.reap()
+	waitErr := r.reap(ctx)
 	if err != nil {
-		rep, err = r.unreported(err)
+		rep, err = r.unreported(ctx, err)
 	}
 	if err != nil {
 		return executor.Exit{}, fmt.Errorf("run command: the sandbox ended without a report: %w", errors.Join(err, waitErr))
@@ -76,11 +77,15 @@ func (r *run) extend(limit time.Duration) error {
 // unreported returns the report of a first process that ended without sending one. It
 // is the report that the process recorded or, if the kernel killed it because of the
 // command's memory, a report that says so. Otherwise it returns err.
-func (r *run) unreported(err error) (report, error) {
+func (r *run) unreported(ctx context.Context, err error) (report, error) {
 	if written, ended := loadEnd(r.claim.Dir); r.spec.Resume && ended {
 		return written, nil
 	}
-	if r.controlGroup().number("memory.events", "oom_kill") == 0 {
+	killed := r.controlGroup().number("memory.events", "oom_kill") > 0
+	if r.record.Container != "" {
+		killed = r.e.opts.Containers.OutOfMemory(context.WithoutCancel(ctx), r.record.Container)
+	}
+	if !killed {
 		return report{}, err
 	}
 	return report{Exit: executor.Exit{Reason: executor.OutOfMemory, Wall: time.Since(r.record.Started)}}, nil
@@ -105,9 +110,12 @@ func (r *run) countGroup(exit *executor.Exit) {
 }
 
 // reap waits for the end of the first process and of all others in its sandbox.
-func (r *run) reap() error {
+func (r *run) reap(ctx context.Context) error {
+	if r.record.Container != "" { // it is removed next
+		return r.streams.Wait(first.OutputDelay)
+	}
 	if r.process == nil {
-		return r.awaitProcess()
+		return r.awaitProcess(ctx)
 	}
 	done := make(chan error, 1)
 	process := r.process
@@ -137,6 +145,8 @@ func (r *run) await() (report, error) {
 			return report{}, err
 		case m.Report != nil:
 			return *m.Report, nil
+		case m.Frozen:
+			r.frozen <- m.Failed
 		case m.Memory > 0 && r.spec.OnUse != nil:
 			r.spec.OnUse(executor.Use{MemoryBytes: m.Memory, CPU: time.Duration(m.CPU)})
 		}
@@ -144,13 +154,14 @@ func (r *run) await() (report, error) {
 }
 
 // remove removes everything of the run from the machine.
-func (r *run) remove() error {
+func (r *run) remove(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
 	if r.process != nil {
 		_ = r.process.Kill()
-		_ = r.reap()
+		_ = r.reap(ctx)
 	}
 	r.close()
-	err := errors.Join(r.record.kill(), r.group.remove())
+	err := errors.Join(r.e.kill(ctx, r.claim.Dir, r.record), r.group.remove())
 	if err != nil {
 		return errors.Join(err, r.claim.Drop())
 	}
@@ -167,12 +178,11 @@ func (r *run) close() {
 			_ = l.Close()
 		}
 	}
-	if r.control.UnixConn != nil {
-		_ = r.control.Close()
-	}
+	r.control.close()
 	if r.pidfd >= 0 {
 		_ = unix.Close(r.pidfd)
 	}
+	r.streams.Close()
 	r.follower.Finish()
 	r.image.close()
 	closeAll(r.locks)

@@ -21,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/docker"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
@@ -55,7 +56,11 @@ func (a *App) Concretes() (*Parts, error) {
 	containers := containerd.New(containerd.Options{Self: self})
 	contained, auto := containers.Runtime(), a.Env(agentrun.AutoVariable)
 	contained.Available = sync.OnceValue(m.ContainerdHere)
-	runtimes := executor.NewRegistry(process.Runtime(self), isolated, contained)
+	served := docker.New(docker.Options{
+		Self: self, Dir: filepath.Join(disk.SandboxDir(m.CacheDir), "docker"), Processors: filepath.Join(m.CacheDir, "sandbox", "cpus"), Private: []string{m.CacheDir},
+	}).Runtime()
+	served.Available = sync.OnceValue(m.DockerHere)
+	runtimes := executor.NewRegistry(process.Runtime(self), isolated, contained, served)
 	if _, err := runtimes.Get(auto); auto != "" && err != nil {
 		return nil, Usagef("%s: %w", agentrun.AutoVariable, err)
 	}

@@ -25,6 +25,7 @@ var containerdSockets = []string{"/run/containerd/containerd.sock", "/run/k3s/co
 func (m Machine) runtimes(ctx context.Context) []Check {
 	list := []Check{m.containerd(ctx), m.tool(ctx, "runc", "runc", "--version"), m.tool(ctx, "mkfs.ext4", "mkfs.ext4")}
 	list = append(list, m.sandbox()...)
+	list = append(list, m.docker(ctx))
 	list = append(list, Check{Name: "process runtime", Status: OK, Detail: "built in; it does not isolate agents from the machine"})
 	return append(list, m.auto())
 }
@@ -37,9 +38,11 @@ func (m Machine) auto() Check {
 		return c.but(OK, "containerd; agents are isolated in containers", "")
 	case sandbox.OK:
 		return c.but(OK, "sandbox; agents are isolated in namespaces of this user", "")
+	case m.DockerHere().OK:
+		return c.but(OK, "docker, for agents with an image; they are isolated in containers", "")
 	}
 	return c.but(Warn, "process: agents are NOT isolated and can read whatever you can, the answers included",
-		"fix containerd or sandbox as described above; results are marked untrusted until then, and required_isolation refuses them")
+		"fix containerd, sandbox or docker as described above; results are marked untrusted until then, and required_isolation refuses them")
 }
 
 // ContainerdHere says whether the runtime containerd can be used.

@@ -205,7 +205,7 @@ type container string
 
 const (
 	noContainer container = ""
-	docker      container = "Docker"
+	inDocker    container = "Docker"
 	podman      container = "Podman"
 	pod         container = "a Kubernetes pod"
 	anything    container = "a container"
@@ -227,7 +227,7 @@ func (m Machine) container() container {
 	case has("/run/.containerenv"):
 		return podman
 	case has("/.dockerenv") || strings.Contains(groups, "/docker"):
-		return docker
+		return inDocker
 	case m.maskedProc():
 		return anything
 	}
@@ -263,7 +263,7 @@ const (
 // fixes remove the obstacles of a container. Outside of one there is only the first.
 var fixes = map[container]struct{ seccomp, proc, apparmor string }{
 	noContainer: {seccomp: "let the service that starts mleflow make namespaces and mounts (in systemd: RestrictNamespaces=no and SystemCallFilter with @mount)"},
-	docker: {
+	inDocker: {
 		profileFix + "docker run --security-opt seccomp=mleflow.json", "docker run --security-opt systempaths=unconfined",
 		"docker run --security-opt apparmor=unconfined",
 	},

@@ -93,14 +93,20 @@ func resourceLimits(l Limits) map[int]uint64 {
 // of the thread's children.
 func dropBounds(keep []int) error {
 	for n := range lastCapability + 1 {
-		if slices.Contains(keep, n) {
+		if slices.Contains(keep, n) || !bounded(n) {
 			continue
 		}
-		if err := prctl(prCapBSetDrop, uintptr(n), 0); err != nil && err != syscall.EINVAL {
-			return err // EINVAL: unknown to the kernel
+		if err := prctl(prCapBSetDrop, uintptr(n), 0); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// bounded reports whether the kernel knows a capability and it is in the bounding set.
+func bounded(n int) bool {
+	in, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, prCapBSetRead, uintptr(n), 0, 0, 0, 0)
+	return errno == 0 && in == 1
 }
 
 // dropCapabilities removes all other capabilities from the thread.

@@ -24,6 +24,9 @@ func init() {
 	switch {
 	case len(os.Args) < 2 || os.Getenv(Variable) == "":
 	case len(os.Args) == 2 && os.Args[1] == Command && os.Getpid() == 1:
+		if door := os.Getenv(Variable); door[0] == '/' {
+			os.Exit(enter(door))
+		}
 		os.Exit(run())
 	case len(os.Args) == 3 && os.Args[1] == LaunchCommand:
 		os.Exit(launch(os.Args[2]))
@@ -77,12 +80,16 @@ func (s *sandbox) prepare() error {
 	if err := s.listen(); err != nil {
 		return err
 	}
-	if err := syscall.Sethostname([]byte(s.plan.Hostname)); err != nil {
-		return os.NewSyscallError("sethostname", err)
-	}
 	w := &world{plan: &s.plan, held: s.plan.Held}
-	if err := w.make(); err != nil {
+	if s.plan.Container {
+		for _, t := range s.plan.Tmpfs {
+			w.memory = append(w.memory, t.Guest)
+		}
+	} else if err := errors.Join(os.NewSyscallError("sethostname", syscall.Sethostname([]byte(s.plan.Hostname))), w.make()); err != nil {
 		return err
+	}
+	if s.plan.Container { // a program that it cannot read hides its files even from itself
+		_ = prctl(prSetDumpable, 1, 0)
 	}
 	// Opened while this process has the permission.
 	s.oomScore, _ = os.OpenFile("/proc/self/oom_score_adj", os.O_RDWR, 0)
@@ -129,7 +136,7 @@ func readPlan(p *Plan) error {
 
 // listen creates the services' listeners in the guest's network namespace.
 func (s *sandbox) listen() error {
-	if !s.plan.HostNetwork {
+	if !s.plan.HostNetwork && !s.plan.Container {
 		if err := guest.LoopbackUp(); err != nil {
 			return fmt.Errorf("bring up the loopback interface: %w", err)
 		}

@@ -21,6 +21,7 @@ const (
 	prSetDumpable    = 4
 	prSetKeepCaps    = 8
 	prSetSeccomp     = 22
+	prCapBSetRead    = 23
 	prCapBSetDrop    = 24
 	prSetNoNewPrivs  = 38
 	prCapAmbient     = 47

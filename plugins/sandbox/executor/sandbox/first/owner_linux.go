@@ -16,13 +16,16 @@ type message struct {
 	Memory int64   `json:"memory"`
 	CPU    int64   `json:"cpu"`
 	Report *Report `json:"report"`
+	Frozen bool    `json:"frozen"`
 }
 
 // order is a request of the owner: to stop the command or, unless Limit is 0, to replace
 // its time limit. Keep tells that the owner has recorded the run, which may now continue
 // without it. gone means that the owner died and no other will come.
+// Freeze stops all processes of the command at once, and Thaw lets them continue.
 type order struct {
 	Cancel, Keep bool
+	Freeze, Thaw bool
 	Limit        time.Duration
 	gone         bool
 }

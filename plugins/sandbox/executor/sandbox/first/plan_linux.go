@@ -32,6 +32,9 @@ const OutputDelay = 10 * time.Second
 
 // Plan is the plan for the first process.
 type Plan struct {
+	// Container means that a container's runtime has built the guest's world. Of the
+	// files, only Tmpfs are then used: they count as memory.
+	Container bool
 	// Root is the image's root file system on the host. Base is an empty folder of the
 	// host over which the first process may mount.
 	Root, Base Text

@@ -194,6 +194,12 @@ func (s *sandbox) follow() <-chan order {
 			o, ok := s.owner.receive()
 			kept = kept || o.Keep
 			switch {
+			case ok && o.Freeze:
+				s.freeze()
+			case ok && o.Thaw, !ok: // an owner that died may have left it frozen
+				supervise.Thaw(os.Getpid())
+			}
+			switch {
 			case ok && (o.Cancel || o.Limit > 0):
 				orders <- o
 			case !ok && !(s.plan.Resume && kept && s.another()):
@@ -203,6 +209,15 @@ func (s *sandbox) follow() <-chan order {
 		}
 	}()
 	return orders
+}
+
+// freeze stops the command for the owner.
+func (s *sandbox) freeze() {
+	m := message{Frozen: true}
+	if _, err := supervise.Freeze(os.Getpid()); err != nil {
+		m.Failed = err.Error()
+	}
+	_ = s.owner.send(m)
 }
 
 // another waits for the next owner.
@@ -302,6 +317,9 @@ func (s *sandbox) finish() {
 	exit := &s.report.Exit
 	exit.CPU, exit.PeakMemoryBytes = s.reaped.CPU(), s.reaped.Peak(s.peak, s.own)
 	exit.Reason, exit.Code, exit.Signal = supervise.Ending(s.status, s.stopped)
+	if s.plan.Container {
+		exit.OOMKills += groupKills()
+	}
 	if s.stopped == "" && exit.Signal == int(syscall.SIGKILL) && exit.OOMKills > 0 {
 		exit.Reason = supervise.OutOfMemory
 	}

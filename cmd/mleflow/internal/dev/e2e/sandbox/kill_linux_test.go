@@ -42,7 +42,7 @@ step "agent-run" "work" {
   competition = "demo-cancer"
   seed        = var.round * 1000 + each.value
   data        = step.prepare.data.public
-  runtime     = "containerd"
+  runtime     = %[2]q
   timeout     = "1m"
   resources {
     cpus   = 0.25
@@ -74,9 +74,10 @@ type killer struct {
 // while it sets up, runs and harvests an agent. The next apply continues with
 // an agent that runs, and does not start it twice; the result is that of an
 // undisturbed run, and nothing is left.
-func TestKill(t *testing.T) {
-	h := newHost(t)
-	k := &killer{host: h, file: h.write("work.hcl", fmt.Sprintf(workPipeline, h.image)), rng: rand.New(rand.NewPCG(3, 4)), hit: map[string]int{}}
+func TestKill(t *testing.T) { killed(t, newHost(t)) }
+
+func killed(t *testing.T, h *host) {
+	k := &killer{host: h, file: h.write("work.hcl", fmt.Sprintf(workPipeline, h.image, h.runtime)), rng: rand.New(rand.NewPCG(3, 4)), hit: map[string]int{}}
 	want, _ := h.apply(k.file, "-var", "round=0")
 	delete(want, "stats")
 	h.clean()
@@ -135,8 +136,13 @@ func (k *killer) round(t *testing.T, round int, want map[string]string) (kills i
 	started := len(w.stop())
 	if running > 0 && !strings.Contains(stats, `"resumed":true`) {
 		t.Errorf("round %d: the agent ran when mleflow was killed, and was not gone on with: %s", round, stats)
-		log, _ := os.ReadFile(filepath.Join(k.daemon.Dir, "log"))
-		t.Logf("%s", tail(string(log)))
+		if k.daemon != nil {
+			log, _ := os.ReadFile(filepath.Join(k.daemon.Dir, "log"))
+			t.Logf("%s", tail(string(log)))
+		}
+		for _, log := range k.logs() {
+			t.Logf("%s", log)
+		}
 	}
 	// Only a kill before the agent ran can lead to another start.
 	if most := 1 + kills - running; started > most {
@@ -185,6 +191,15 @@ func (k *killer) attack(t *testing.T, round, nth int) (where string, killed bool
 		delay = time.Duration(400+k.rng.IntN(1600)) * time.Millisecond
 	default:
 		delay = time.Duration(2100+k.rng.IntN(500)) * time.Millisecond
+	}
+	if k.server != nil && delay > 300*time.Millisecond { // set-up takes seconds
+		for seen.IsZero() && !isDone(finished) {
+			if len(processes()) > 0 {
+				seen = time.Now()
+			}
+			time.Sleep(time.Millisecond)
+		}
+		delay = startWindow + time.Duration(k.rng.IntN(1000))*time.Millisecond
 	}
 	for until := time.Now().Add(delay); ; time.Sleep(5 * time.Millisecond) {
 		if seen.IsZero() && len(processes()) > 0 {
@@ -237,7 +252,7 @@ func kept(cache string) (list []string) {
 // applies again: only what was in flight is done again.
 func TestMachineDies(t *testing.T) {
 	h := newHost(t)
-	file := h.write("work.hcl", fmt.Sprintf(workPipeline, h.image))
+	file := h.write("work.hcl", fmt.Sprintf(workPipeline, h.image, h.runtime))
 	args := []string{"-var", "round=1", "-var", "count=4", "-var", "seconds=3"}
 	short := []string{"-var", "round=1", "-var", "count=4", "-var", "seconds=3", "-target", `step.agent-run.work["0"]`, "-target", `step.agent-run.work["1"]`}
 	h.apply(file, short...)
@@ -273,7 +288,7 @@ func TestMachineDies(t *testing.T) {
 // TestMany runs eight agents at once under the leases, and more than fit.
 func TestMany(t *testing.T) {
 	h := newHost(t)
-	file := h.write("work.hcl", fmt.Sprintf(workPipeline, h.image))
+	file := h.write("work.hcl", fmt.Sprintf(workPipeline, h.image, h.runtime))
 	w := watch()
 	most, end := 0, make(chan struct{})
 	counted := make(chan struct{})
@@ -369,4 +384,10 @@ func (p *plot) loseMachine(t *testing.T, file string) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
+}
+
+// logs are the ends of the logs of attempts, for a failure.
+func (k *killer) logs() (list []string) {
+	stdout, stderr, _ := k.run("logs", "latest")
+	return []string{tail(stdout), tail(stderr)}
 }

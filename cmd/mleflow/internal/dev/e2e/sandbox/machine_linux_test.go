@@ -18,6 +18,7 @@ import (
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/containerd/containerdtest"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/docker/dockertest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/sandboxtest"
 )
@@ -79,6 +80,8 @@ type host struct {
 	t       testing.TB
 	runtime string
 	daemon  *containerdtest.Daemon
+	// server is that of the runtime docker.
+	server *dockertest.Server
 	// user runs mleflow, unless it is who runs the test.
 	user  *syscall.Credential
 	dir   string
@@ -256,8 +259,12 @@ func (h *host) leftovers() string {
 			left = append(left, fmt.Sprintf("%+v %v", inv, err))
 		}
 	}
-	if runs, _ := filepath.Glob(filepath.Join(h.cache, "sandbox", "runs", "*")); len(runs) > 0 {
-		left = append(left, fmt.Sprint("runs ", runs))
+	if h.server != nil {
+		left = append(left, h.containers()...)
+	}
+	more, _ := filepath.Glob(filepath.Join(h.cache, "sandbox", "docker", "runs", "*"))
+	if runs, _ := filepath.Glob(filepath.Join(h.cache, "sandbox", "runs", "*")); len(runs)+len(more) > 0 {
+		left = append(left, fmt.Sprint("runs ", runs, more))
 	}
 	for _, m := range h.mounts() {
 		left = append(left, "mount "+m)
