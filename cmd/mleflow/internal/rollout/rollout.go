@@ -53,6 +53,17 @@ type Data struct {
 	Micro, Seed uint32
 }
 
+// String names the data as people do.
+func (d Data) String() string {
+	switch {
+	case d.Rehearsal:
+		return "rehearsal"
+	case d.Micro > 0:
+		return fmt.Sprintf("micro %d, seed %d", d.Micro, d.Seed)
+	}
+	return "full"
+}
+
 type micro struct {
 	Micro uint32 `json:"micro"`
 	Seed  uint32 `json:"seed"`
@@ -60,13 +71,10 @@ type micro struct {
 
 // MarshalJSON implements json.Marshaler.
 func (d Data) MarshalJSON() ([]byte, error) {
-	switch {
-	case d.Rehearsal:
-		return []byte(`"rehearsal"`), nil
-	case d.Micro > 0:
+	if d.Micro > 0 && !d.Rehearsal {
 		return json.Marshal(micro{d.Micro, d.Seed})
 	}
-	return []byte(`"full"`), nil
+	return json.Marshal(d.String())
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -24,9 +24,11 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/rollout"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 )
 
@@ -112,6 +114,29 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
+// rollouts runs those of a lab, and asks for one with a hostile key before.
+func rollouts(l *lab) error {
+	more := rollout.Request{Key: "<b>", Agent: "a", Competition: "demo-digits", Data: rollout.Data{Micro: 5, Seed: 1}, Reward: rollout.Reward{On: "validation"}}
+	one, _, err := l.rollouts.Submit(context.Background(), "ada", more)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return l.rollouts.Run(ctx) })
+	both.Go(func() error {
+		defer stop()
+		for _, id := range []string{l.rollout, one.ID} {
+			if one, err := l.rollouts.Wait(ctx, id); err != nil || one.State != rollout.Done {
+				return fmt.Errorf("%+v: %w", one, err)
+			}
+		}
+		return nil
+	})
+	return both.Wait()
+}
+
 // TestSignOut shows the queue to a browser, and removes its cookie by the form of that page
 // only.
 func TestSignOut(t *testing.T) {
@@ -125,6 +150,15 @@ func TestSignOut(t *testing.T) {
 	}
 	if page := l.send(queue, forged{bearer: tokens["vera"]}).Body.String(); strings.Contains(page, "Sign out") {
 		t.Error("there is no cookie to remove")
+	}
+	if err := rollouts(l); err != nil {
+		t.Fatal(err)
+	}
+	page = l.send(queue, forged{cookie: l.cookieOf("vera")}).Body.String()
+	for _, want := range []string{"<bdi>ada&#39;s</bdi>", "<bdi>a/demo-digits/0</bdi>", "<td>done</td>", `<td class="num">0.5</td>`, `href="/mleflow/runs/run"`, "micro 5, seed 1, validation", "<bdi>&lt;b&gt;</bdi>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s: %s", want, page)
+		}
 	}
 	leave := func(site string) *http.Response {
 		return l.send(Route{Method: "POST", Path: leavePath}, forged{cookie: l.cookieOf("vera"), site: site}).Result()
