@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
 // KeyVariable holds, in this process only, a provider's key that is made up and of which a
@@ -82,9 +84,13 @@ func (a *Ambush) server() error {
 	if err != nil {
 		return err
 	}
-	s := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "reached") })}
-	go func() { _ = s.Serve(l) }()
-	a.remove = append(a.remove, s.Close)
+	ctx, stop := context.WithCancel(context.Background())
+	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "reached") })
+	served := make(chan error, 1)
+	go func() {
+		served <- service.Serve(ctx, l, h, service.Limits{Connections: 64, Header: patience, HeaderBytes: 16 << 10, Body: patience, Idle: patience})
+	}()
+	a.remove = append(a.remove, func() error { stop(); return <-served })
 	host := "127.0.0.1"
 	addrs, _ := net.InterfaceAddrs()
 	for _, addr := range addrs {

@@ -29,7 +29,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/rollout"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
+	sandbox "github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
 // TestConfig refuses files that would let in the wrong people, and says what to write.
@@ -251,13 +251,13 @@ func TestTLS(t *testing.T) {
 	pool := certificate(t, dir)
 	s := l.people.settings
 	s.Listen, s.TLS = "127.0.0.1:0", &tlsBlock{filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
-	listener, err := listen(s)
+	listener, limits, err := listen(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error)
-	go func() { served <- ui.Serve(ctx, listener, l) }()
+	go func() { served <- sandbox.Serve(ctx, listener, l, limits) }()
 	defer func() {
 		stop()
 		if err := <-served; err != nil {
