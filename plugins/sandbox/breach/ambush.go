@@ -22,6 +22,9 @@ import (
 // thief knows the hash.
 const KeyVariable = "MLEFLOW_ATTACK_KEY"
 
+// SecretVariable holds, in this process only, what stands in place of the secrets of agents.
+const SecretVariable = "MLEFLOW_ATTACK_SECRET"
+
 // Ambush is what a thief may look for on a machine: what Around lists, and more that is
 // planted until Close.
 type Ambush struct {
@@ -32,7 +35,7 @@ type Ambush struct {
 // NewAmbush plants it. Files of the other attempt are in m.Dir. self is this program.
 func NewAmbush(ctx context.Context, m Machine, self string) (a *Ambush, err error) {
 	key := "sk-" + rand.Text()
-	if err := os.Setenv(KeyVariable, key); err != nil {
+	if err := errors.Join(os.Setenv(KeyVariable, key), os.Setenv(SecretVariable, "made-up-"+rand.Text())); err != nil {
 		return nil, err
 	}
 	m.Env = append(slices.Clone(m.Env), "MLEFLOW_ATTACK_TOKEN="+rand.Text())
@@ -40,7 +43,7 @@ func NewAmbush(ctx context.Context, m Machine, self string) (a *Ambush, err erro
 	if err != nil {
 		return nil, err
 	}
-	a = &Ambush{Targets: *t, remove: []func() error{closeAll, func() error { return os.Unsetenv(KeyVariable) }}}
+	a = &Ambush{Targets: *t, remove: []func() error{closeAll, func() error { return errors.Join(os.Unsetenv(KeyVariable), os.Unsetenv(SecretVariable)) }}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("plant what an attack looks for: %w", err), a.Close())
