@@ -22,6 +22,7 @@ type body struct {
 	begun   time.Time
 	stall   time.Duration
 	n       int64
+	ended   bool
 }
 
 // Read implements io.Reader.
@@ -34,6 +35,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		err = ErrSlow
 	default: // the server now waits for the client to leave, however long the answer takes
+		b.ended = true
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
@@ -46,4 +48,15 @@ func (b *body) extend() {
 		due = stalled
 	}
 	_ = b.control.SetReadDeadline(due) // only the recorders of tests cannot
+}
+
+// rest is the time for what a handler has not read. The server reads it, so that the client
+// sees the answer, before it serves the connection's next request.
+const rest = time.Second
+
+// leave ends the handler's use of the body.
+func (b *body) leave() {
+	if !b.ended {
+		_ = b.control.SetReadDeadline(time.Now().Add(min(rest, b.stall)))
+	}
 }

@@ -189,8 +189,9 @@ func (c *crew) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.leave()
 	if r.Body != http.NoBody {
 		b := &body{ReadCloser: r.Body, control: http.NewResponseController(w), begun: time.Now(), stall: c.body}
-		b.extend() // also for a body that the handler leaves to the server
+		b.extend()
 		r.Body = b
+		defer b.leave()
 	}
 	crash.Handler(c.handler).ServeHTTP(w, r)
 }

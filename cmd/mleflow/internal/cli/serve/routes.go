@@ -450,7 +450,6 @@ func (s *server) fail(w http.ResponseWriter, err error) {
 	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		w.Header().Set("Connection", "close") // nobody waits for the body of a stranger
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

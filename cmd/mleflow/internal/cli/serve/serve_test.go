@@ -29,6 +29,7 @@ import (
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/rollout"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 	sandbox "github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
@@ -509,5 +510,37 @@ func TestDocument(t *testing.T) {
 		if doc.Components.Schemas[name] == nil || strings.ContainsAny(name, "/[] ") {
 			t.Errorf("no schema %q", name)
 		}
+	}
+}
+
+// TestStrangersBody answers a stranger at once, who then has no connection that waits for the
+// body that he promised.
+func TestStrangersBody(t *testing.T) {
+	l := newLab(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := ui.Limits
+	limits.Body = 10 * time.Minute // longer than the test
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- sandbox.Serve(ctx, listener, l, limits) }()
+	defer func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	c, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	_, _ = fmt.Fprintf(c, "POST /mleflow%s/rollouts HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n", api, labHost)
+	text, err := io.ReadAll(c) // to its end
+	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 401") {
+		t.Errorf("%.300s, %v", text, err)
 	}
 }
