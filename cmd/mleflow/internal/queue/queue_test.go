@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,16 +60,16 @@ func TestFull(t *testing.T) {
 	turns := Turns[*entry]{Parallel: 1, What: "rollouts", Limits: func(string) Limits { return Limits{Queued: 2} }}
 	e := &entry{Turn{ID: "1", Owner: "ada", Phase: Coming}}
 	turns.Enter(e)
-	if why := turns.Full("ada"); why != "" {
-		t.Error(why)
+	if err := turns.Full("ada"); err != nil {
+		t.Error(err)
 	}
 	turns.Enter(&entry{Turn{ID: "2", Owner: "ada", Phase: Waiting}})
-	if why := turns.Full("ada"); !strings.HasPrefix(why, "2 rollouts of ada are queued already") || turns.Full("bob") != "" {
-		t.Error(why)
+	if err := turns.Full("ada"); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "2 rollouts of ada are queued already") || turns.Full("bob") != nil {
+		t.Error(err)
 	}
 	turns.Change(e, func() { e.turn.Phase = Gone })
-	if why := turns.Full("ada"); why != "" {
-		t.Error(why)
+	if err := turns.Full("ada"); err != nil {
+		t.Error(err)
 	}
 }
 

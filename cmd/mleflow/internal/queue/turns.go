@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -119,12 +120,15 @@ func (t *Turns[E]) Counts(name string) (waiting, active int) {
 	return len(o.waiting) + o.coming, o.active
 }
 
-// Full says why an owner may have no more entries that wait; "" means that he may.
-func (t *Turns[E]) Full(name string) string {
+// ErrLimit means that an owner has reached a limit.
+var ErrLimit = errors.New("limit reached")
+
+// Full refuses one more entry that waits, if its owner may have no more.
+func (t *Turns[E]) Full(name string) error {
 	if waiting, _ := t.Counts(name); t.Limits(name).Queued > 0 && waiting >= t.Limits(name).Queued {
-		return fmt.Sprintf("%d %s of %s are queued already; wait, or cancel some", waiting, t.What, name)
+		return fmt.Errorf("%w: %d %s of %s are queued already; wait, or cancel some", ErrLimit, waiting, t.What, name)
 	}
-	return ""
+	return nil
 }
 
 // Obstacle says why no entry of an owner can start now; "" means that one can.

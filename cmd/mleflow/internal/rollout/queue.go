@@ -190,8 +190,8 @@ func (q *Queue) Submit(ctx context.Context, who string, r Request) (one Rollout,
 // admit makes an entry of which nobody has heard, unless its owner has too many. The caller
 // holds the lock.
 func (q *Queue) admit(who, key string, r Request) (*entry, error) {
-	if why := q.turns.Full(who); why != "" {
-		return nil, fmt.Errorf("%w: %s", ErrLimit, why)
+	if err := q.turns.Full(who); err != nil {
+		return nil, err
 	}
 	at := queue.Now()
 	e := newEntry(Rollout{ID: queue.NewID(at), Key: key, Owner: who, State: Queued, Request: r, Attempt: r.Attempt(), Submitted: at})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/queue"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -189,7 +190,7 @@ var (
 	// ErrKey means that a key stands for another request.
 	ErrKey = errors.New("the key has another request")
 	// ErrLimit means that an owner has reached a limit.
-	ErrLimit = errors.New("limit reached")
+	ErrLimit = queue.ErrLimit
 	// ErrOver means that a rollout has ended and cannot be cancelled.
 	ErrOver = errors.New("the rollout has ended")
 	// ErrLives means that a rollout has not ended.

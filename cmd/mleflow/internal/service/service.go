@@ -347,7 +347,7 @@ func (s *Service) Continue(id string) (Submission, error) {
 		if !e.State.Over() {
 			return ErrLives
 		}
-		err := cmp.Or(s.mayQueue(e.Owner), s.clear(id), submitted.Place(s.queue(id)).Reopen())
+		err := cmp.Or(s.turns.Full(e.Owner), s.clear(id), submitted.Place(s.queue(id)).Reopen())
 		if err == nil {
 			err = s.place(e.Owner, e.Manifest, s.queue(id, submitted.FolderName))
 		}

@@ -40,7 +40,7 @@ func (s *Service) Submit(_ context.Context, owner string, m Manifest) (sub Submi
 			return s.shown(e), nil
 		}
 	}
-	if err := s.mayQueue(owner); err != nil {
+	if err := s.turns.Full(owner); err != nil {
 		return sub, err
 	}
 	at := queue.Now()
@@ -80,15 +80,6 @@ func (s *Service) Submit(_ context.Context, owner string, m Manifest) (sub Submi
 	s.turns.Enter(e)
 	s.wake()
 	return s.shown(e), nil
-}
-
-// mayQueue refuses one more submission than an owner may have in the queue. The caller holds
-// the lock.
-func (s *Service) mayQueue(owner string) error {
-	if why := s.turns.Full(owner); why != "" {
-		return fmt.Errorf("%w: %s", ErrLimit, why)
-	}
-	return nil
 }
 
 // check refuses a manifest whose files could lie outside their folder, or whose flags
