@@ -177,7 +177,7 @@ func (g *Gateway) tell() {
 func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
 	defer context.AfterFunc(ctx, func() { close(g.ended) })()
 	err := service.Serve(ctx, l, g, service.Limits{
-		Connections: maxConnections, Header: 30 * time.Second, HeaderBytes: 64 << 10, Idle: 5 * time.Minute,
+		Connections: maxConnections, Header: 30 * time.Second, HeaderBytes: 64 << 10, Body: 2 * time.Minute, Idle: 5 * time.Minute,
 	})
 	g.busy.Wait()
 	return err

@@ -14,11 +14,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
 // KeyVariable holds, in this process only, a provider's key that is made up and of which a
 // thief knows the hash.
 const KeyVariable = "MLEFLOW_ATTACK_KEY"
+
+// SecretVariable holds, in this process only, what stands in place of the secrets of agents.
+const SecretVariable = "MLEFLOW_ATTACK_SECRET"
 
 // Ambush is what a thief may look for on a machine: what Around lists, and more that is
 // planted until Close.
@@ -30,7 +35,7 @@ type Ambush struct {
 // NewAmbush plants it. Files of the other attempt are in m.Dir. self is this program.
 func NewAmbush(ctx context.Context, m Machine, self string) (a *Ambush, err error) {
 	key := "sk-" + rand.Text()
-	if err := os.Setenv(KeyVariable, key); err != nil {
+	if err := errors.Join(os.Setenv(KeyVariable, key), os.Setenv(SecretVariable, "made-up-"+rand.Text())); err != nil {
 		return nil, err
 	}
 	m.Env = append(slices.Clone(m.Env), "MLEFLOW_ATTACK_TOKEN="+rand.Text())
@@ -38,7 +43,7 @@ func NewAmbush(ctx context.Context, m Machine, self string) (a *Ambush, err erro
 	if err != nil {
 		return nil, err
 	}
-	a = &Ambush{Targets: *t, remove: []func() error{closeAll, func() error { return os.Unsetenv(KeyVariable) }}}
+	a = &Ambush{Targets: *t, remove: []func() error{closeAll, func() error { return errors.Join(os.Unsetenv(KeyVariable), os.Unsetenv(SecretVariable)) }}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("plant what an attack looks for: %w", err), a.Close())
@@ -82,9 +87,13 @@ func (a *Ambush) server() error {
 	if err != nil {
 		return err
 	}
-	s := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "reached") })}
-	go func() { _ = s.Serve(l) }()
-	a.remove = append(a.remove, s.Close)
+	ctx, stop := context.WithCancel(context.Background())
+	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "reached") })
+	served := make(chan error, 1)
+	go func() {
+		served <- service.Serve(ctx, l, h, service.Limits{Connections: 64, Header: patience, HeaderBytes: 16 << 10, Body: patience, Idle: patience})
+	}()
+	a.remove = append(a.remove, func() error { stop(); return <-served })
 	host := "127.0.0.1"
 	addrs, _ := net.InterfaceAddrs()
 	for _, addr := range addrs {

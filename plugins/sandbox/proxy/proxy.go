@@ -102,7 +102,7 @@ func New(o Options) *Proxy {
 // and recorded.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	return service.Serve(ctx, l, p, service.Limits{
-		Connections: p.opts.Connections, Header: p.opts.HelloTimeout, HeaderBytes: 32 << 10, Idle: time.Minute,
+		Connections: p.opts.Connections, Header: p.opts.HelloTimeout, HeaderBytes: 32 << 10, Body: 2 * time.Minute, Idle: time.Minute,
 	})
 }
 

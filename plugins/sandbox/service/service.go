@@ -3,8 +3,8 @@ package service
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -28,10 +28,18 @@ type Limits struct {
 	// Header limits the time for a request's header, HeaderBytes its size.
 	Header      time.Duration
 	HeaderBytes int
-	// Request limits the time for a whole request to arrive; 0 is no limit.
-	Request time.Duration
+	// Body limits the time for which a request's body may stall. The body must also arrive at
+	// slowest bytes a second, after this time.
+	Body time.Duration
 	// Idle limits the time that a connection may wait for its next request.
 	Idle time.Duration
+	// Write limits the time for which a client may read nothing of an answer; 0 is no limit.
+	Write time.Duration
+	// End is the time that requests in progress have when the context ends, before their
+	// connections are closed.
+	End time.Duration
+	// TLS is for HTTPS; nil is HTTP.
+	TLS *tls.Config
 }
 
 // hop are the headers that apply to one connection only.
@@ -57,12 +65,11 @@ const last = 5 * time.Second
 // Serve serves HTTP on l until ctx ends. It then closes all connections, gives requests
 // in progress a few seconds to end, and returns nil. It closes l.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits) error {
-	crew := &crew{handler: h, idle: make(chan struct{})}
+	crew := &crew{handler: h, body: limits.Body, idle: make(chan struct{})}
 	defer crew.end()
 	server := &http.Server{
 		Handler:           crew,
 		ReadHeaderTimeout: limits.Header,
-		ReadTimeout:       limits.Request,
 		IdleTimeout:       limits.Idle,
 		MaxHeaderBytes:    limits.HeaderBytes,
 		ErrorLog:          log.New(io.Discard, "", 0),
@@ -72,10 +79,21 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits) e
 		DisableGeneralOptionsHandler: true,
 	}
 	server.Protocols.SetHTTP1(true)
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	err := server.Serve(&bounded{Listener: l, slots: make(chan struct{}, limits.Connections), done: ctx.Done()})
-	if errors.Is(err, http.ErrServerClosed) || ctx.Err() != nil {
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		short, end := context.WithTimeout(context.WithoutCancel(ctx), limits.End)
+		defer end()
+		_ = server.Shutdown(short)
+		_ = server.Close() // what still runs is cut off
+	})
+	l = &bounded{Listener: l, slots: make(chan struct{}, limits.Connections), write: limits.Write, done: ctx.Done()}
+	if limits.TLS != nil {
+		l = tls.NewListener(l, limits.TLS)
+	}
+	err := server.Serve(l)
+	if !stop() {
+		<-closed
 		return nil
 	}
 	return fmt.Errorf("serve: %w", err)
@@ -85,6 +103,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, limits Limits) e
 type bounded struct {
 	net.Listener
 	slots chan struct{}
+	write time.Duration
 	done  <-chan struct{}
 }
 
@@ -100,12 +119,31 @@ func (b *bounded) Accept() (net.Conn, error) {
 		<-b.slots
 		return nil, err
 	}
-	return &slotted{Conn: c, release: sync.OnceFunc(func() { <-b.slots })}, nil
+	return &slotted{Conn: c, write: b.write, release: sync.OnceFunc(func() { <-b.slots })}, nil
 }
 
 type slotted struct {
 	net.Conn
+	write   time.Duration
 	release func()
+}
+
+// piece is the number of bytes that a client must take within the limit for writes.
+const piece = 64 << 10
+
+// Write implements net.Conn.
+func (c *slotted) Write(b []byte) (n int, err error) {
+	if c.write <= 0 {
+		return c.Conn.Write(b)
+	}
+	for more := true; more && err == nil; more = n < len(b) {
+		var wrote int
+		if err = c.SetWriteDeadline(time.Now().Add(c.write)); err == nil {
+			wrote, err = c.Conn.Write(b[n:min(len(b), n+piece)])
+		}
+		n += wrote
+	}
+	return n, err
 }
 
 // Close implements net.Conn.
@@ -129,6 +167,7 @@ func CloseWrite(c net.Conn) error {
 // over their connection.
 type crew struct {
 	handler http.Handler
+	body    time.Duration
 
 	// Requests in progress are counted: waiting for a lock would stop the clocks of tests, and
 	// keep a goroutine for a request that never ends.
@@ -148,6 +187,12 @@ func (c *crew) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.busy++
 	c.mu.Unlock()
 	defer c.leave()
+	if r.Body != http.NoBody {
+		b := &body{ReadCloser: r.Body, control: http.NewResponseController(w), begun: time.Now(), stall: c.body}
+		b.extend()
+		r.Body = b
+		defer b.leave()
+	}
 	crash.Handler(c.handler).ServeHTTP(w, r)
 }
 

@@ -130,7 +130,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 // Serve serves on l until ctx ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return service.Serve(ctx, l, s, service.Limits{
-		Connections: 64, Header: 10 * time.Second, HeaderBytes: 32 << 10, Request: 10 * time.Minute, Idle: time.Minute,
+		Connections: 64, Header: 10 * time.Second, HeaderBytes: 32 << 10, Body: 2 * time.Minute, Idle: time.Minute,
 	})
 }
 

@@ -48,7 +48,7 @@ type Run struct {
 	Catalog *competitions.Catalog
 	// Standing is that of the records.
 	Standing string
-	// Tried finds the attempts in a chain, by their records.
+	// Tried finds the attempts in a chain, by their records. If it is nil, tries are not counted.
 	Tried func(attempts map[string]*cache.Record) *bundle.Chain
 }
 
@@ -115,6 +115,9 @@ func Collect(ctx context.Context, run Run) ([]*results.Attempt, []Left, error) {
 
 // count enters what the chain says of the attempts.
 func (c *collector) count(list []*results.Attempt) {
+	if c.Tried == nil {
+		return
+	}
 	attempts := maps.Clone(c.recs)
 	maps.DeleteFunc(attempts, func(_ string, rec *cache.Record) bool { return rec.Kind != conditions.AttemptKind })
 	chain := c.Tried(attempts)

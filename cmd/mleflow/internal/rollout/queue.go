@@ -3,7 +3,6 @@ package rollout
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +15,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/crash"
-	"github.com/mleflow/mleflow/cache/nolink"
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/queue"
 	"github.com/mleflow/mleflow/competitions/conditions"
 )
 
@@ -36,8 +34,8 @@ type Options struct {
 	// Parallel is how many rollouts run at a time.
 	Parallel int
 	// Limits are those of an owner whom Owners does not name.
-	Limits service.Limits
-	Owners map[string]service.Limits
+	Limits queue.Limits
+	Owners map[string]queue.Limits
 	// Leave is the cause of a Runner's context when the server ends.
 	Leave error
 	// Say is told what a person at the server should know.
@@ -55,22 +53,12 @@ type Queue struct {
 
 	mu sync.Mutex
 	// all are the rollouts by ID, keys by owner and key.
-	all    map[string]*entry
-	keys   map[[2]string]*entry
-	owners map[string]*owner
-	// running is how many run, wake is sent to when one may start.
-	running int
-	wake    chan struct{}
-	work    sync.WaitGroup
-}
-
-// owner has the rollouts of a person that wait, oldest first.
-type owner struct {
-	name            string
-	queued          []*entry
-	waiting, active int
-	// started is when one of them was last started.
-	started time.Time
+	all   map[string]*entry
+	keys  map[[2]string]*entry
+	turns queue.Turns[*entry]
+	// wake is sent to when a rollout may start.
+	wake chan struct{}
+	work sync.WaitGroup
 }
 
 // entry is a rollout in memory. The queue's lock guards all but saved and ID.
@@ -83,23 +71,24 @@ type entry struct {
 	saved   chan struct{}
 	failure error
 	cancel  context.CancelFunc
+	phase   queue.Phase
+}
+
+// Turn implements queue.Entry.
+func (e *entry) Turn() queue.Turn {
+	return queue.Turn{ID: e.ID, Owner: e.Owner, Phase: e.phase, Started: e.Started}
 }
 
 // Open reads the rollouts in a folder of the cache, of which the caller has the lock.
 func Open(dir string, run Runner, o Options) (*Queue, error) {
-	q := &Queue{dir: dir, run: run, o: o, all: map[string]*entry{}, keys: map[[2]string]*entry{}, owners: map[string]*owner{}, wake: make(chan struct{}, 1)}
-	if err := nolink.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("open the rollouts: %w", err)
-	}
-	info, err := os.Lstat(dir)
-	if err == nil && (!info.IsDir() || nolink.Writers(info) != "") {
-		err = nolink.ErrForeign
-	}
+	q := &Queue{dir: dir, run: run, o: o, all: map[string]*entry{}, keys: map[[2]string]*entry{}, wake: make(chan struct{}, 1)}
+	q.turns = queue.Turns[*entry]{Parallel: o.Parallel, Limits: q.limits, What: "rollouts"}
+	err := queue.Folder(dir)
 	if err == nil {
 		err = q.load()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open the rollouts: %s: %w", dir, err)
+		return nil, fmt.Errorf("open the rollouts: %w", err)
 	}
 	return q, nil
 }
@@ -114,12 +103,9 @@ func (q *Queue) load() error {
 		if !ok {
 			continue
 		}
-		e := &entry{changed: make(chan struct{}), saved: make(chan struct{})}
+		e := newEntry(Rollout{})
 		close(e.saved)
-		text, err := nolink.ReadFile(q.path(id))
-		if err == nil {
-			err = json.Unmarshal(text, &e.Rollout)
-		}
+		err := queue.Read(q.path(id), &e.Rollout)
 		if err == nil && e.ID != id {
 			err = errors.New("it is a copy of another")
 		}
@@ -133,32 +119,26 @@ func (q *Queue) load() error {
 			}
 			continue
 		}
-		q.enter(e)
 		if !e.State.Over() {
-			e.State, e.Started = Queued, time.Time{}
-			q.queue(e)
+			e.State, e.Started, e.phase = Queued, time.Time{}, queue.Waiting
 		}
 		e.states = []Rollout{e.Rollout}
+		q.enter(e)
 	}
+	q.awake()
 	return nil
 }
 
 func (q *Queue) path(id string) string { return filepath.Join(q.dir, id+".json") }
 
-// enter adds an entry to the maps. The caller holds the lock.
-func (q *Queue) enter(e *entry) {
-	q.all[e.ID], q.keys[[2]string{e.Owner, e.Key}] = e, e
-	if q.owners[e.Owner] == nil {
-		q.owners[e.Owner] = &owner{name: e.Owner}
-	}
+func newEntry(r Rollout) *entry {
+	return &entry{Rollout: r, states: []Rollout{r}, changed: make(chan struct{}), saved: make(chan struct{})}
 }
 
-// queue lets an entry wait for its turn. The caller holds the lock.
-func (q *Queue) queue(e *entry) {
-	o := q.owners[e.Owner]
-	o.queued = append(o.queued, e)
-	o.waiting++
-	q.awake()
+// enter adds an entry. The caller holds the lock.
+func (q *Queue) enter(e *entry) {
+	q.all[e.ID], q.keys[[2]string{e.Owner, e.Key}] = e, e
+	q.turns.Enter(e)
 }
 
 func (q *Queue) awake() {
@@ -196,14 +176,13 @@ func (q *Queue) Submit(ctx context.Context, who string, r Request) (one Rollout,
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer close(e.saved)
-	o := q.owners[who]
 	if e.failure = err; err != nil { // its key may be used again
 		delete(q.all, e.ID)
 		delete(q.keys, [2]string{who, key})
-		o.waiting--
+		q.turns.Change(e, func() { e.phase = queue.Gone })
 		return one, false, err
 	}
-	o.queued = append(o.queued, e)
+	q.turns.Change(e, func() { e.phase = queue.Waiting })
 	q.awake()
 	return e.Rollout, true, nil
 }
@@ -211,17 +190,13 @@ func (q *Queue) Submit(ctx context.Context, who string, r Request) (one Rollout,
 // admit makes an entry of which nobody has heard, unless its owner has too many. The caller
 // holds the lock.
 func (q *Queue) admit(who, key string, r Request) (*entry, error) {
-	if o, most := q.owners[who], q.limits(who).Queued; o != nil && most > 0 && o.waiting >= most {
-		return nil, fmt.Errorf("%w: %d rollouts of %s are queued already; wait, or cancel some", ErrLimit, o.waiting, who)
+	if err := q.turns.Full(who); err != nil {
+		return nil, err
 	}
-	at := now()
-	e := &entry{changed: make(chan struct{}), saved: make(chan struct{}), Rollout: Rollout{
-		ID:  at.Format("20060102T150405.000000Z") + "-" + strings.ToLower(rand.Text()[:8]),
-		Key: key, Owner: who, State: Queued, Request: r, Attempt: r.Attempt(), Submitted: at,
-	}}
-	e.states = []Rollout{e.Rollout}
+	at := queue.Now()
+	e := newEntry(Rollout{ID: queue.NewID(at), Key: key, Owner: who, State: Queued, Request: r, Attempt: r.Attempt(), Submitted: at})
+	e.phase = queue.Coming
 	q.enter(e)
-	q.owners[who].waiting++
 	return e, nil
 }
 
@@ -236,51 +211,18 @@ func (e *entry) same(r Request) error {
 }
 
 func (q *Queue) write(r Rollout) error {
-	text, err := json.Marshal(r)
-	if err == nil {
-		err = nolink.WriteFile(q.path(r.ID), append(text, '\n'), 0o600, true)
-	}
-	if err != nil {
+	if err := queue.Write(q.path(r.ID), r); err != nil {
 		return fmt.Errorf("record rollout %s: %w", r.ID, err)
 	}
 	return nil
 }
 
 // limits are those of an owner.
-func (q *Queue) limits(who string) service.Limits {
+func (q *Queue) limits(who string) queue.Limits {
 	if l, ok := q.o.Owners[who]; ok {
 		return l
 	}
 	return q.o.Limits
-}
-
-// next takes the entry whose turn it is out of the queue, nil if none may start: the oldest of
-// the owner who runs the least for his weight, then of him whose last start is longest ago.
-// The caller holds the lock.
-func (q *Queue) next() *entry {
-	if q.running >= q.o.Parallel {
-		return nil
-	}
-	var best *owner
-	share := func(o *owner) float64 { return float64(o.active) / cmp.Or(max(0, q.limits(o.name).Weight), 1) }
-	for _, o := range q.owners {
-		if most := q.limits(o.name).Running; len(o.queued) == 0 || most > 0 && o.active >= most {
-			continue
-		}
-		if best == nil || cmp.Or(cmp.Compare(share(o), share(best)), o.started.Compare(best.started), cmp.Compare(o.name, best.name)) < 0 {
-			best = o
-		}
-	}
-	if best == nil {
-		return nil
-	}
-	e := best.queued[0]
-	best.queued = best.queued[1:]
-	best.waiting--
-	best.active++
-	best.started = now()
-	q.running++
-	return e
 }
 
 // Run runs what is queued until the context ends. Rollouts that run then are left to the next
@@ -289,7 +231,7 @@ func (q *Queue) Run(ctx context.Context) error {
 	defer q.work.Wait()
 	for {
 		q.mu.Lock()
-		for e := q.next(); e != nil; e = q.next() {
+		for e := q.turns.Next(); e != nil; e = q.turns.Next() {
 			q.start(ctx, e)
 		}
 		q.mu.Unlock()
@@ -307,7 +249,8 @@ func (q *Queue) start(ctx context.Context, e *entry) {
 	stop := context.AfterFunc(ctx, func() { leave(q.o.Leave) })
 	var own context.Context
 	own, e.cancel = context.WithCancel(left)
-	q.change(e, func(r *Rollout) { r.State, r.Started = Running, now() })
+	q.turns.Change(e, func() { e.phase, e.Started = queue.Active, queue.Now() })
+	q.change(e, func(r *Rollout) { r.State = Running })
 	one := e.Rollout
 	q.work.Go(func() {
 		defer stop()
@@ -335,13 +278,12 @@ func (q *Queue) ended(ctx context.Context, e *entry, result *Result, err error) 
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer q.awake()
-	q.running--
-	q.owners[e.Owner].active--
+	q.turns.Change(e, func() { e.phase = queue.Gone })
 	if e.State.Over() || err != nil && ctx.Err() != nil {
 		return
 	}
 	last := e.Rollout
-	last.Ended, last.Result = now(), result
+	last.Ended, last.Result = queue.Now(), result
 	if last.State = Done; err != nil {
 		last.State, last.Error, last.Result = Failed, err.Error(), nil
 	}
@@ -377,13 +319,12 @@ func (q *Queue) Cancel(id string) (Rollout, error) {
 		return e.Rollout, ErrOver
 	}
 	last := e.Rollout
-	last.State, last.Ended = Cancelled, now()
+	last.State, last.Ended = Cancelled, queue.Now()
 	if err := q.write(last); err != nil {
 		return e.Rollout, err
 	}
-	if o := q.owners[e.Owner]; e.cancel == nil {
-		o.queued = slices.DeleteFunc(o.queued, func(other *entry) bool { return other == e })
-		o.waiting--
+	if e.cancel == nil {
+		q.turns.Change(e, func() { e.phase = queue.Gone })
 	} else {
 		e.cancel()
 	}
@@ -445,5 +386,3 @@ func (q *Queue) Wait(ctx context.Context, id string) (Rollout, error) {
 		}
 	}
 }
-
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/queue"
 )
 
 var errLeft = errors.New("left")
@@ -213,15 +213,15 @@ func TestCancel(t *testing.T) {
 		t.Errorf("%+v", failed)
 	}
 	end() // what was cancelled has ended, too
-	if o := q.owners["ada"]; q.running != 0 || o.active != 0 || o.waiting != 0 || len(o.queued) != 0 {
-		t.Errorf("%d run; %+v", q.running, o)
+	if waiting, active := q.turns.Counts("ada"); waiting != 0 || active != 0 {
+		t.Errorf("%d wait, %d run", waiting, active)
 	}
 }
 
 // TestShares lets owners take turns, and holds their limits.
 func TestShares(t *testing.T) {
 	f := &fake{may: make(chan struct{})}
-	q := open(t, filepath.Join(t.TempDir(), "r"), f, Options{Parallel: 3, Limits: service.Limits{Queued: 5}, Owners: map[string]service.Limits{"bob": {Running: 1}}})
+	q := open(t, filepath.Join(t.TempDir(), "r"), f, Options{Parallel: 3, Limits: queue.Limits{Queued: 5}, Owners: map[string]queue.Limits{"bob": {Running: 1}}})
 	for i := range 5 {
 		ask(t, q, "ada", fmt.Sprint(i), 0)
 		ask(t, q, "bob", fmt.Sprint(i), 0)
@@ -234,7 +234,8 @@ func TestShares(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	q.mu.Lock()
-	ada, bob := q.owners["ada"].active, q.owners["bob"].active
+	_, ada := q.turns.Counts("ada")
+	_, bob := q.turns.Counts("bob")
 	q.mu.Unlock()
 	if ada != 2 || bob != 1 {
 		t.Errorf("%d of ada and %d of bob run", ada, bob)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/queue"
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
@@ -53,6 +54,17 @@ type Data struct {
 	Micro, Seed uint32
 }
 
+// String names the data as people do.
+func (d Data) String() string {
+	switch {
+	case d.Rehearsal:
+		return "rehearsal"
+	case d.Micro > 0:
+		return fmt.Sprintf("micro %d, seed %d", d.Micro, d.Seed)
+	}
+	return "full"
+}
+
 type micro struct {
 	Micro uint32 `json:"micro"`
 	Seed  uint32 `json:"seed"`
@@ -60,13 +72,10 @@ type micro struct {
 
 // MarshalJSON implements json.Marshaler.
 func (d Data) MarshalJSON() ([]byte, error) {
-	switch {
-	case d.Rehearsal:
-		return []byte(`"rehearsal"`), nil
-	case d.Micro > 0:
+	if d.Micro > 0 && !d.Rehearsal {
 		return json.Marshal(micro{d.Micro, d.Seed})
 	}
-	return []byte(`"full"`), nil
+	return json.Marshal(d.String())
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -181,7 +190,7 @@ var (
 	// ErrKey means that a key stands for another request.
 	ErrKey = errors.New("the key has another request")
 	// ErrLimit means that an owner has reached a limit.
-	ErrLimit = errors.New("limit reached")
+	ErrLimit = queue.ErrLimit
 	// ErrOver means that a rollout has ended and cannot be cancelled.
 	ErrOver = errors.New("the rollout has ended")
 	// ErrLives means that a rollout has not ended.

@@ -8,12 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/queue"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 )
 
@@ -64,77 +64,19 @@ func (s *Service) start(ctx context.Context) error {
 		}
 	}
 	for {
-		e := s.next()
+		e := s.turns.Next()
 		if e == nil {
 			return nil
 		}
-		if err := s.change(e, func(e *entry) { e.State, e.Started = Running, now() }); err != nil {
+		if err := s.change(e, func(e *entry) { e.State, e.Started = Running, queue.Now() }); err != nil {
 			return err
 		}
 		s.watch(ctx, e)
 	}
 }
 
-// next is the queued submission whose turn it is, or nil. The greatest priority goes
-// first; then the owner who runs the least for his weight; then he whose last start is
-// longest ago; then the oldest submission.
-func (s *Service) next() *entry {
-	var best *entry
-	for _, e := range s.subs {
-		if e.State == Queued && s.obstacle(e) == "" && (best == nil || s.before(e, best) < 0) {
-			best = e
-		}
-	}
-	return best
-}
-
-func (s *Service) before(a, b *entry) int {
-	share := func(e *entry) float64 {
-		_, running := s.count(e.Owner)
-		weight := s.limits(e.Owner).Weight
-		if weight <= 0 {
-			weight = 1
-		}
-		return float64(running) / weight
-	}
-	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(share(a), share(b)),
-		s.started[a.Owner].Compare(s.started[b.Owner]), strings.Compare(a.ID, b.ID))
-}
-
-// obstacle says why a queued submission cannot start now, or is "".
-func (s *Service) obstacle(e *entry) string {
-	all := 0
-	for _, other := range s.subs {
-		if other.State == Running {
-			all++
-		}
-	}
-	_, own := s.count(e.Owner)
-	switch most := s.limits(e.Owner).Running; {
-	case all >= s.o.Runs:
-		return fmt.Sprintf("the server's limit of running submissions is %d", s.o.Runs)
-	case own >= most:
-		return fmt.Sprintf("the limit of running submissions of %s is %d", e.Owner, most)
-	}
-	return ""
-}
-
-// count returns how many submissions of an owner are queued and run.
-func (s *Service) count(owner string) (queued, running int) {
-	for _, e := range s.subs {
-		switch {
-		case e.Owner != owner:
-		case e.State == Queued:
-			queued++
-		case e.State == Running:
-			running++
-		}
-	}
-	return queued, running
-}
-
 // limits are those of an owner. Running is at least 1.
-func (s *Service) limits(owner string) Limits {
+func (s *Service) limits(owner string) queue.Limits {
 	l, ok := s.o.Owners[owner]
 	if !ok {
 		l = s.o.Limits
@@ -185,7 +127,7 @@ func (s *Service) watch(ctx context.Context, e *entry) {
 			return
 		}
 		err = s.change(e, func(e *entry) {
-			e.State, e.Exit, e.Ended = Ended, exit, now()
+			e.State, e.Exit, e.Ended = Ended, exit, queue.Now()
 			if e.Cancelling > 0 {
 				e.State = Cancelled
 			}

@@ -2,7 +2,6 @@ package service
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/cache/leaf/pattern"
 	"github.com/mleflow/mleflow/cache/leaf/secret"
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/queue"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 )
 
@@ -34,8 +34,8 @@ type Options struct {
 	// cluster.
 	Runs, Parallelism int
 	// Limits are those of an owner whom Owners does not name.
-	Limits Limits
-	Owners map[string]Limits
+	Limits queue.Limits
+	Owners map[string]queue.Limits
 	// Secrets are what agents of submissions may have.
 	Secrets []Secret
 	// HostCode lets submissions run code with the rights of the server: steps of kind
@@ -58,15 +58,6 @@ type Options struct {
 	Say func(string)
 }
 
-// Limits bound what one owner has at a time. Zeros do not bound.
-type Limits struct {
-	Queued      int     `hcl:"queued,optional" doc:"most submissions that wait"`
-	Running     int     `hcl:"running,optional" doc:"most submissions that run, which are at most parallelism and gpus"`
-	Parallelism int     `hcl:"parallelism,optional" doc:"most steps at a time"`
-	GPUs        int     `hcl:"gpus,optional" doc:"most GPUs at a time"`
-	Weight      float64 `hcl:"weight,optional" doc:"share against other owners; by default 1"`
-}
-
 // Secret is a value that the server's administrator names. Submissions refer to it as
 // "env:NAME".
 type Secret struct {
@@ -86,9 +77,8 @@ type Service struct {
 	mu   sync.Mutex
 	subs map[string]*entry
 	// runs has the submissions of runs.
-	runs map[string]*entry
-	// started is when a submission of an owner was last started.
-	started map[string]time.Time
+	runs    map[string]*entry
+	turns   queue.Turns[*entry]
 	changed chan struct{}
 	work    sync.WaitGroup
 }
@@ -101,6 +91,12 @@ type entry struct {
 	Cancelling int `json:"cancelling,omitempty"`
 	// watched means that a goroutine of this process looks after it.
 	watched bool
+}
+
+// Turn implements queue.Entry.
+func (e *entry) Turn() queue.Turn {
+	phase := map[State]queue.Phase{Queued: queue.Waiting, Running: queue.Active}[e.State]
+	return queue.Turn{ID: e.ID, Owner: e.Owner, Priority: e.Priority, Phase: phase, Started: e.Started}
 }
 
 // secretName is the syntax of names of secrets, which are variables of the environment.
@@ -150,24 +146,13 @@ func Open(dir string, o Options) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{
-		cache: nolink.Folder(dir), o: o, subs: map[string]*entry{}, runs: map[string]*entry{}, started: map[string]time.Time{},
-		changed: make(chan struct{}),
+		cache: nolink.Folder(dir), o: o, subs: map[string]*entry{}, runs: map[string]*entry{}, changed: make(chan struct{}),
 	}
+	s.turns = queue.Turns[*entry]{Parallel: o.Runs, Limits: s.limits, What: "submissions"}
 	s.dir = filepath.Join(s.cache, "service")
 	for _, name := range []string{"", "queue", "files"} {
-		at := filepath.Join(s.dir, name)
-		if err := nolink.MkdirAll(at, 0o700); err != nil {
+		if err := queue.Folder(filepath.Join(s.dir, name)); err != nil {
 			return nil, fmt.Errorf("open the queue: %w", err)
-		}
-		info, err := os.Lstat(at)
-		if err == nil && !info.IsDir() {
-			err = nolink.ErrForeign
-		}
-		if err == nil && nolink.Writers(info) != "" {
-			err = errors.New(nolink.Writers(info))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("open the queue: %s: %w", at, err)
 		}
 	}
 	if err := s.hold(); err != nil {
@@ -229,7 +214,7 @@ func (s *Service) load() error {
 			continue
 		}
 		e := &entry{}
-		err := cmp.Or(readJSON(s.queue(f.Name(), stateFile), e), readJSON(s.queue(f.Name(), manifestFile), &e.Manifest))
+		err := cmp.Or(queue.Read(s.queue(f.Name(), stateFile), e), queue.Read(s.queue(f.Name(), manifestFile), &e.Manifest))
 		if err == nil && e.ID != f.Name() {
 			err = errors.New("it is a copy of another")
 		}
@@ -238,24 +223,9 @@ func (s *Service) load() error {
 			continue
 		}
 		s.keep(e)
+		s.turns.Enter(e)
 	}
 	return s.sweep()
-}
-
-func readJSON(path string, into any) error {
-	text, err := nolink.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
-}
-
-func writeJSON(path string, value any) error {
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return err
-	}
-	return nolink.WriteFile(path, append(text, '\n'), 0o600, true)
 }
 
 // keep enters a submission into the maps.
@@ -263,9 +233,6 @@ func (s *Service) keep(e *entry) {
 	s.subs[e.ID] = e
 	for _, run := range e.Runs {
 		s.runs[run] = e
-	}
-	if e.Started.After(s.started[e.Owner]) {
-		s.started[e.Owner] = e.Started
 	}
 }
 
@@ -275,10 +242,10 @@ func (s *Service) change(e *entry, do func(*entry)) error {
 	next := *e
 	next.Runs = slices.Clone(e.Runs)
 	do(&next)
-	if err := writeJSON(s.queue(e.ID, stateFile), next); err != nil {
+	if err := queue.Write(s.queue(e.ID, stateFile), next); err != nil {
 		return fmt.Errorf("record submission %s: %w", e.ID, err)
 	}
-	*e = next
+	s.turns.Change(e, func() { *e = next })
 	s.keep(e)
 	s.wake()
 	return nil
@@ -312,7 +279,7 @@ func (s *Service) shown(e *entry) Submission {
 	out := e.Submission
 	out.Runs = slices.Clone(e.Runs)
 	if e.State == Queued {
-		if out.Waits = s.obstacle(e); out.Waits == "" && s.next() != e {
+		if out.Waits = s.turns.Obstacle(e.Owner); out.Waits == "" && s.turns.Next() != e {
 			out.Waits = "others are before it"
 		}
 	}
@@ -360,7 +327,7 @@ func (s *Service) Cancel(id string) (Submission, error) {
 	return s.with(id, func(e *entry) error {
 		switch e.State {
 		case Queued:
-			err := s.change(e, func(e *entry) { e.State, e.Ended = Cancelled, now() })
+			err := s.change(e, func(e *entry) { e.State, e.Ended = Cancelled, queue.Now() })
 			if err == nil {
 				err = s.clear(e.ID)
 			}
@@ -380,7 +347,7 @@ func (s *Service) Continue(id string) (Submission, error) {
 		if !e.State.Over() {
 			return ErrLives
 		}
-		err := cmp.Or(s.mayQueue(e.Owner), s.clear(id), submitted.Place(s.queue(id)).Reopen())
+		err := cmp.Or(s.turns.Full(e.Owner), s.clear(id), submitted.Place(s.queue(id)).Reopen())
 		if err == nil {
 			err = s.place(e.Owner, e.Manifest, s.queue(id, submitted.FolderName))
 		}
@@ -427,5 +394,3 @@ func (s *Service) Output(id string, messages bool) (io.ReadCloser, error) {
 	}
 	return f, err
 }
-
-func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

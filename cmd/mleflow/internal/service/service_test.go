@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mleflow/mleflow/cache/digest"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/queue"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 )
 
@@ -134,7 +135,7 @@ func TestServerDies(t *testing.T) {
 }
 
 func TestTurns(t *testing.T) {
-	b := newBench(t, Options{Runs: 1, Owners: map[string]Limits{"bob": {Queued: 2}}})
+	b := newBench(t, Options{Runs: 1, Owners: map[string]queue.Limits{"bob": {Queued: 2}}})
 	s := b.open(t)
 	first := submit(t, s, "ada", Manifest{})
 	second := submit(t, s, "ada", Manifest{})
@@ -147,8 +148,8 @@ func TestTurns(t *testing.T) {
 	var order []string
 	for range 4 { // without processes: who is next
 		s.mu.Lock()
-		e := s.next()
-		if err := s.change(e, func(e *entry) { e.State, e.Started = Ended, now().Add(time.Duration(len(order))*time.Second) }); err != nil {
+		e := s.turns.Next()
+		if err := s.change(e, func(e *entry) { e.State, e.Started = Ended, queue.Now().Add(time.Duration(len(order))*time.Second) }); err != nil {
 			t.Fatal(err)
 		}
 		s.mu.Unlock()
@@ -222,7 +223,7 @@ func TestStrangersFiles(t *testing.T) {
 
 // TestContinue runs a submission again that has ended, with its files, also after a restart.
 func TestContinue(t *testing.T) {
-	b := newBench(t, Options{Parallelism: 1, Owners: map[string]Limits{"ada": {Queued: 1}}})
+	b := newBench(t, Options{Parallelism: 1, Owners: map[string]queue.Limits{"ada": {Queued: 1}}})
 	if err := os.WriteFile(b.gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -262,11 +263,11 @@ func TestContinue(t *testing.T) {
 func TestParts(t *testing.T) {
 	for _, tt := range []struct {
 		runs, steps  int
-		own          Limits
+		own          queue.Limits
 		running, gpu int
 	}{
-		{4, 8, Limits{GPUs: 2}, 2, 1}, {4, 8, Limits{GPUs: 5}, 4, 1}, {4, 8, Limits{GPUs: 8, Running: 2}, 2, 4}, {4, 8, Limits{Parallelism: 1, GPUs: 3}, 1, 3},
-		{4, 2, Limits{}, 2, 0}, {4, 8, Limits{GPUs: -1}, 4, -1},
+		{4, 8, queue.Limits{GPUs: 2}, 2, 1}, {4, 8, queue.Limits{GPUs: 5}, 4, 1}, {4, 8, queue.Limits{GPUs: 8, Running: 2}, 2, 4}, {4, 8, queue.Limits{Parallelism: 1, GPUs: 3}, 1, 3},
+		{4, 2, queue.Limits{}, 2, 0}, {4, 8, queue.Limits{GPUs: -1}, 4, -1},
 	} {
 		b := newBench(t, Options{Runs: tt.runs, Parallelism: tt.steps, Limits: tt.own})
 		s := b.open(t)

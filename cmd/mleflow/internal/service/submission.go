@@ -3,6 +3,8 @@ package service
 import (
 	"errors"
 	"time"
+
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/queue"
 )
 
 // State is where a submission stands.
@@ -99,7 +101,7 @@ var (
 	// ErrMissing means that a submission names files which were not sent: 409.
 	ErrMissing = errors.New("files are missing")
 	// ErrLimit means that an owner has reached a limit: 429.
-	ErrLimit = errors.New("limit reached")
+	ErrLimit = queue.ErrLimit
 	// ErrOver means that a submission has ended and cannot be changed: 409.
 	ErrOver = errors.New("the submission has ended")
 	// ErrLives means that a submission has not ended and cannot be continued: 409.

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/nolink"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/queue"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 )
 
@@ -40,13 +40,12 @@ func (s *Service) Submit(_ context.Context, owner string, m Manifest) (sub Submi
 			return s.shown(e), nil
 		}
 	}
-	if err := s.mayQueue(owner); err != nil {
+	if err := s.turns.Full(owner); err != nil {
 		return sub, err
 	}
-	at := now()
+	at := queue.Now()
 	e := &entry{Manifest: m, Submission: Submission{
-		ID:    at.Format("20060102T150405.000000Z") + "-" + strings.ToLower(rand.Text()[:8]),
-		Owner: owner, Pipeline: m.Pipeline, Name: m.Flags.Name, Priority: m.Priority, State: Queued, Submitted: at,
+		ID: queue.NewID(at), Owner: owner, Pipeline: m.Pipeline, Name: m.Flags.Name, Priority: m.Priority, State: Queued, Submitted: at,
 	}}
 	dir, err := os.MkdirTemp(filepath.Join(s.dir, "queue"), ".new-")
 	if err != nil {
@@ -63,10 +62,10 @@ func (s *Service) Submit(_ context.Context, owner string, m Manifest) (sub Submi
 		err = s.place(owner, m, folder)
 	}
 	if err == nil {
-		err = writeJSON(filepath.Join(dir, manifestFile), m)
+		err = queue.Write(filepath.Join(dir, manifestFile), m)
 	}
 	if err == nil {
-		err = writeJSON(filepath.Join(dir, stateFile), e)
+		err = queue.Write(filepath.Join(dir, stateFile), e)
 	}
 	if err == nil {
 		err = os.Rename(dir, s.queue(e.ID))
@@ -78,18 +77,9 @@ func (s *Service) Submit(_ context.Context, owner string, m Manifest) (sub Submi
 		return sub, err
 	}
 	s.keep(e)
+	s.turns.Enter(e)
 	s.wake()
 	return s.shown(e), nil
-}
-
-// mayQueue refuses one more submission than an owner may have in the queue. The caller holds
-// the lock.
-func (s *Service) mayQueue(owner string) error {
-	most := s.limits(owner).Queued
-	if queued, _ := s.count(owner); most > 0 && queued >= most {
-		return fmt.Errorf("%w: %d submissions of %s are queued already; wait, or cancel one", ErrLimit, queued, owner)
-	}
-	return nil
 }
 
 // check refuses a manifest whose files could lie outside their folder, or whose flags

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -41,6 +42,14 @@ type Attack struct {
 	Agents  []string `json:"agents,omitempty"`
 	Runtime string   `json:"runtime"`
 	Image   string   `json:"image,omitempty"`
+	// Models are the model blocks, Secrets the variables with secrets and Packages whether
+	// there are Python packages in the thief's place, as in the agents'. Keys and secrets are
+	// made up there.
+	Models   []string `json:"models,omitempty"`
+	Secrets  []string `json:"secrets,omitempty"`
+	Packages bool     `json:"packages,omitempty"`
+	// Lacks says what of the agents' place the thief did not have.
+	Lacks []string `json:"lacks,omitempty"`
 	// Isolated reports whether the runtime isolates at all.
 	Isolated    bool   `json:"isolated"`
 	Competition string `json:"competition"`
@@ -60,6 +69,8 @@ type attacks struct {
 	engine *engine.Engine
 	def    *competitions.Definition
 	data   string
+	// place is where the thief is; nil is that of an agent of mleflow's.
+	place *room
 	// dir is a folder like that of another attempt.
 	dir string
 	// private is the content that no agent may have.
@@ -71,6 +82,11 @@ type attacks struct {
 func attack(ctx context.Context, a *app.App, args []string, in app.InputFlags, competition string) (done []Attack, err error) {
 	a.Thief = &breach.Targets{}
 	with := func(b *app.Backend, p *engine.Program) (err error) {
+		if p != nil {
+			if p, err = withCached(ctx, b, p); err != nil {
+				return err
+			}
+		}
 		list, id := rooms(p), cmp.Or(competition, "demo-digits")
 		if p != nil && len(list) == 0 {
 			return app.Usagef("%s runs no agent: attack one that does, or leave the pipeline out", args[0])
@@ -106,6 +122,10 @@ type room struct {
 	image, runtime, user, handler string
 	command, caps                 []string
 	open                          bool
+	// agent is the agent as the pipeline has it, env the environment that the step adds, and
+	// lacks what of both is not known.
+	agent, env cty.Value
+	lacks      []string
 }
 
 // rooms lists how the agents of a pipeline run, without repetition.
@@ -128,6 +148,7 @@ func rooms(p *engine.Program) (list []room) {
 		if open := value(args, "network", "open"); open.Type() == cty.Bool && open.IsKnown() && !open.IsNull() {
 			r.open = open.True()
 		}
+		r.agent, r.env = r.known(args.Get("agent")), r.known(args.Get("env"))
 		name := args.Text("agent", "name")
 		same := slices.IndexFunc(list, func(o room) bool { return o.key() == r.key() })
 		if same < 0 {
@@ -144,7 +165,105 @@ func rooms(p *engine.Program) (list []room) {
 // has an image of its own.
 func (r room) key() string {
 	builtIn := len(r.command) > 0 && r.command[0] == agentrun.BuiltIn
-	return fmt.Sprintf("%q", []any{r.image, r.runtime, r.user, r.handler, r.caps, r.open, builtIn})
+	return fmt.Sprintf("%#v", []any{r.image, r.runtime, r.user, r.handler, r.caps, r.open, builtIn, r.models(), r.secrets(), r.part("python"), r.part("built"), r.part("env"), r.env, r.lacks})
+}
+
+// known is a value of the pipeline without what is not known of it, which lacks names.
+func (r *room) known(v cty.Value) cty.Value {
+	v, _ = v.UnmarkDeep()
+	v, _ = cty.Transform(v, func(at cty.Path, v cty.Value) (cty.Value, error) { // the function has no errors
+		if v.IsKnown() && (v.IsNull() || v.Type() != step.ArtifactType || v.EncapsulatedValue().(*step.Artifact).Ref != cache.Ref{}) {
+			return v, nil
+		}
+		if len(at) > 0 {
+			name, _ := at[0].(cty.GetAttrStep)
+			r.lacks = append(r.lacks, name.Name)
+		}
+		return cty.NullVal(v.Type()), nil
+	})
+	return v
+}
+
+// part is an attribute of the agent; null without an agent.
+func (r *room) part(name string) cty.Value {
+	if r.agent == cty.NilVal || r.agent.IsNull() {
+		return cty.NullVal(cty.DynamicPseudoType)
+	}
+	return r.agent.GetAttr(name)
+}
+
+// models are the names of the agent's model blocks, and secrets those of its variables with
+// secrets.
+func (r *room) models() []string {
+	if r.part("models").IsNull() {
+		return nil
+	}
+	return lists.Of(r.part("models").AsValueSlice(), func(m cty.Value) string { return m.GetAttr("name").AsString() })
+}
+
+func (r *room) secrets() []string {
+	if r.part("secrets").IsNull() {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.part("secrets").AsValueMap()))
+}
+
+// robbed are the arguments of a thief in the agent's place. No key and no secret of the
+// pipeline is read: those that stand there are made up, and no model is asked.
+func (r *room) robbed(args step.Args) step.Args {
+	if r == nil || r.part("name").IsNull() {
+		return args
+	}
+	agent := r.agent.AsValueMap()
+	agent["files"] = cty.MapValEmpty(step.ArtifactType) // they may not be in the cache, nor recordings
+	if len(r.models()) > 0 {
+		agent["models"] = cty.ListVal(lists.Of(r.part("models").AsValueSlice(), func(m cty.Value) cty.Value {
+			model := m.AsValueMap()
+			model["replay"], model["on_miss"] = cty.ListValEmpty(step.ArtifactType), cty.StringVal("")
+			model["base_url"] = cty.StringVal("http://127.0.0.1:9/v1")
+			if !model["key"].IsNull() {
+				model["key"] = cty.CapsuleVal(step.SecretRefType, &step.SecretRef{Ref: "env:" + breach.KeyVariable})
+			}
+			return cty.ObjectVal(model)
+		}))
+	} else {
+		agent["models"] = args.Get("agent").GetAttr("models")
+	}
+	if names := r.secrets(); len(names) > 0 {
+		refs := map[string]cty.Value{}
+		for _, name := range names {
+			refs[name] = cty.StringVal("env:" + breach.SecretVariable)
+		}
+		agent["secrets"] = cty.MapVal(refs)
+	}
+	all := args.Object().AsValueMap()
+	all["agent"], all["env"] = cty.ObjectVal(agent), r.env
+	return step.ArgsOf(cty.ObjectVal(all))
+}
+
+// withCached returns a pipeline whose steps have the outputs that are in the cache.
+func withCached(ctx context.Context, b *app.Backend, p *engine.Program) (*engine.Program, error) {
+	pl, diags := b.Engine.Plan(ctx, p, engine.PlanOptions{})
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	own := *p
+	own.Graph = p.Fresh()
+	for _, s := range pl.Steps {
+		i, ok := own.Find(s.Address)
+		if !ok || s.Action != plan.Cached || s.Kind == conditions.AttemptKind {
+			continue
+		}
+		rec, err := outputs.Lookup(ctx, b.Cache, s.ActionID)
+		if errors.Is(err, cache.ErrNotFound) { // in a remote cache only
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		own.SetOutputs(i, rec.Outputs)
+	}
+	return &own, nil
 }
 
 // value is a part of an argument; a null value if it is not known.
@@ -181,6 +300,8 @@ func (a *attacks) prepare(ctx context.Context) error {
 		if name == conditions.AttemptKind {
 			kind = new(*kind)
 			kind.Name, kind.Volatile, kind.Counted, kind.Observation = attackKind, true, nil, nil
+			begin := kind.New
+			kind.New = func(args step.Args) (step.Step, error) { return begin(a.place.robbed(args)) }
 		}
 		kinds = append(kinds, *kind)
 	}
@@ -344,6 +465,7 @@ func (a *attacks) apply(ctx context.Context, text []byte, address string) (*cach
 
 // run lets the thief try from a room.
 func (a *attacks) run(ctx context.Context, r room) (*Attack, error) {
+	a.place = &r
 	rec, err := a.apply(ctx, a.file(&r), "step."+attackKind+".thief")
 	if err != nil {
 		return nil, fmt.Errorf("attack from the place of %s: %w", cmp.Or(strings.Join(r.agents, ", "), "an agent"), err)
@@ -351,7 +473,10 @@ func (a *attacks) run(ctx context.Context, r room) (*Attack, error) {
 	var stats agentrun.Stats
 	logs := tree.NewFS(ctx, a.Cache, rec.Outputs["logs"].Ref)
 	text, err := fs.ReadFile(logs, breach.FindingsFile)
-	got := &Attack{Agents: r.agents, Image: r.image, Competition: a.def.ID, Data: a.data}
+	got := &Attack{Agents: r.agents, Image: r.image, Competition: a.def.ID, Data: a.data, Models: r.models(), Secrets: r.secrets(), Packages: !r.part("python").IsNull(), Lacks: r.lacks}
+	if !r.part("built").IsNull() {
+		got.Image = "of a step"
+	}
 	if err == nil {
 		err = errors.Join(json.Unmarshal(text, &got.Findings), json.Unmarshal(rec.Outputs["stats"].JSON, &stats))
 	}
@@ -399,8 +524,16 @@ func showAttacks(t *app.Terminal, list []Attack) error {
 }
 
 func writeAttack(t *app.Terminal, at Attack) {
-	style, image := t.OutStyle(), view.When(at.Image != "", ", image "+at.Image)
+	style, image := t.OutStyle(), view.When(at.Image != "", ", image "+at.Image)+view.When(at.Packages, ", with its Python packages")
 	fmt.Fprintf(t.Stdout, "%s\n", style.Bold(fmt.Sprintf("runtime %s%s (agents: %s), %s data of %s", at.Runtime, image, cmp.Or(strings.Join(at.Agents, ", "), "any"), at.Data, at.Competition)))
+	for _, part := range []struct {
+		name string
+		list []string
+	}{{"with the models", at.Models}, {"with made-up values of", at.Secrets}, {"without what the cache lacks, until the pipeline is applied", at.Lacks}} {
+		if len(part.list) > 0 {
+			fmt.Fprintf(t.Stdout, "%s: %s\n", part.name, strings.Join(part.list, ", "))
+		}
+	}
 	if !at.Isolated {
 		fmt.Fprintf(t.Stdout, "%s\n", style.Warn(fmt.Sprintf("The runtime %s does not isolate: an agent can reach what this user can. Its results are marked untrusted.", at.Runtime)))
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/engine/history"
+	"github.com/mleflow/mleflow/plugins/sandbox/service"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
@@ -85,7 +86,7 @@ func serveUI(ctx context.Context, a *app.App, o uiOptions) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return errors.Join(ui.Serve(ctx, l, guard), end())
+	return errors.Join(service.Serve(ctx, l, guard, ui.Limits), end())
 }
 
 // Pages returns the pages over the cache, below a path, and what ends their use of it. They

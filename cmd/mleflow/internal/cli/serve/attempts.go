@@ -64,6 +64,8 @@ type attempts struct {
 	mu sync.Mutex
 	// scales are known by the answers.
 	scales map[cache.Ref]*scale
+	// read are the forms of requests whose pipeline has been read without errors.
+	read map[rollout.Request]bool
 }
 
 // scale is what rewards of some answers are measured by.
@@ -81,7 +83,7 @@ func newAttempts(a *app.App, block rolloutsBlock) (x *attempts, err error) {
 	}
 	block.Time, block.Runtime = cmp.Or(block.Time, "1h"), cmp.Or(block.Runtime, "auto")
 	block.Parallel, block.CPUs, block.Memory = cmp.Or(block.Parallel, runtime.NumCPU()), cmp.Or(block.CPUs, 1), cmp.Or(block.Memory, "4GiB")
-	x = &attempts{app: a, block: block, agents: map[string][]step.Model{}, scales: map[cache.Ref]*scale{}}
+	x = &attempts{app: a, block: block, agents: map[string][]step.Model{}, scales: map[cache.Ref]*scale{}, read: map[rollout.Request]bool{}}
 	if x.longest, err = time.ParseDuration(block.Time); err != nil || x.longest <= 0 || block.Parallel < 0 {
 		return nil, fail("time is a time such as 10m, and parallel a number above 0")
 	}
@@ -211,10 +213,24 @@ func (x *attempts) program(one rollout.Rollout) (*engine.Program, error) {
 	return p, app.Checked(diags, p.Pipeline.Files)
 }
 
-// Check implements rollout.Runner.
+// Check implements rollout.Runner. The pipeline of a rollout is read when it runs. Here it is
+// read once for all requests that differ in values only, which check has examined.
 func (x *attempts) Check(_ context.Context, r rollout.Request) error {
-	_, err := x.checked(rollout.Rollout{ID: "check", Request: r})
-	return err
+	form := rollout.Request{Agent: r.Agent, Data: r.Data, Model: rollout.Model{Block: r.Model.Block}, Reward: rollout.Reward{On: r.Reward.On}}
+	form.Data.Micro, form.Data.Seed = min(form.Data.Micro, 1), 0
+	x.mu.Lock()
+	known := x.read[form]
+	x.mu.Unlock()
+	if known {
+		return invalid(x.check(&r))
+	}
+	if _, err := x.checked(rollout.Rollout{ID: "check", Request: r}); err != nil {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.read[form] = true
+	return nil
 }
 
 // checked returns the pipeline of a rollout that this server serves.
@@ -222,10 +238,14 @@ func (x *attempts) checked(one rollout.Rollout) (p *engine.Program, err error) {
 	if err = x.check(&one.Request); err == nil {
 		p, err = x.program(one)
 	}
+	return p, invalid(err)
+}
+
+func invalid(err error) error {
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", rollout.ErrInvalid, err)
+		err = fmt.Errorf("%w: %w", rollout.ErrInvalid, err)
 	}
-	return p, nil
+	return err
 }
 
 func (x *attempts) check(r *rollout.Request) error {
@@ -344,6 +364,7 @@ func (x *attempts) result(ctx context.Context, one rollout.Rollout, res *engine.
 	if err != nil {
 		return nil, err
 	}
+	run.Tried = nil // no part of a result, and the chain grows with each rollout
 	list, err := leaderboard.Collected(ctx, run)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/mleflow/mleflow/cache/nolink"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/runs"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/queue"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
 	"github.com/mleflow/mleflow/engine/bounded"
@@ -42,13 +43,13 @@ import (
 //	  token_sha256 = "9f86…"
 //	}
 type Config struct {
-	Listen string          `hcl:"listen,optional" doc:"address and port; by default 127.0.0.1:7431"`
-	URL    string          `hcl:"url,optional" doc:"address at which people and their browsers reach the server, with the path of a reverse proxy; by default that of listen"`
-	TLS    *tlsBlock       `hcl:"tls,block"`
-	Users  []user          `hcl:"user,block"`
-	Limits *service.Limits `hcl:"limits,block"`
-	Proxy  *proxy          `hcl:"proxy,block"`
-	Secret []secretAt      `hcl:"secret,block"`
+	Listen string        `hcl:"listen,optional" doc:"address and port; by default 127.0.0.1:7431"`
+	URL    string        `hcl:"url,optional" doc:"address at which people and their browsers reach the server, with the path of a reverse proxy; by default that of listen"`
+	TLS    *tlsBlock     `hcl:"tls,block"`
+	Users  []user        `hcl:"user,block"`
+	Limits *queue.Limits `hcl:"limits,block"`
+	Proxy  *proxy        `hcl:"proxy,block"`
+	Secret []secretAt    `hcl:"secret,block"`
 
 	Rollouts *rolloutsBlock `hcl:"rollouts,block"`
 
@@ -71,11 +72,11 @@ type tlsBlock struct {
 
 // user is a person who may sign in.
 type user struct {
-	Name   string          `hcl:"name,label"`
-	Role   string          `hcl:"role" doc:"viewer, operator or admin"`
-	Token  string          `hcl:"token,optional" doc:"reference of the token: env:NAME, file:PATH or command:LINE"`
-	SHA256 string          `hcl:"token_sha256,optional" doc:"SHA-256 of the token, as serve token prints it"`
-	Limits *service.Limits `hcl:"limits,block"`
+	Name   string        `hcl:"name,label"`
+	Role   string        `hcl:"role" doc:"viewer, operator or admin"`
+	Token  string        `hcl:"token,optional" doc:"reference of the token: env:NAME, file:PATH or command:LINE"`
+	SHA256 string        `hcl:"token_sha256,optional" doc:"SHA-256 of the token, as serve token prints it"`
+	Limits *queue.Limits `hcl:"limits,block"`
 
 	Range hcl.Range `hcl:",def_range"`
 }
@@ -289,7 +290,7 @@ func (s *settings) addProxy(p *proxy) (list diag.List) {
 // pass hands on what the service needs.
 func (s *settings) pass() {
 	s.options = service.Options{
-		Runs: s.Runs, Parallelism: s.Parallelism, Owners: map[string]service.Limits{}, HostCode: s.HostCode, Hosts: s.Hosts,
+		Runs: s.Runs, Parallelism: s.Parallelism, Owners: map[string]queue.Limits{}, HostCode: s.HostCode, Hosts: s.Hosts,
 		Competitions: s.Competitions, On: s.On, RemoteCache: s.RemoteCache, Offline: s.Offline,
 	}
 	if s.Limits != nil {

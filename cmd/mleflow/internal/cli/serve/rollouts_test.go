@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -210,5 +211,34 @@ func TestAsked(t *testing.T) {
 	args, _ := p.Args(at)
 	if got := fmt.Sprint(args.Get("agent").GetAttr("models")); !strings.Contains(got, `policy-${1+1}`) || strings.Contains(got, "policy-2") {
 		t.Errorf("the name of the model was evaluated: %s", got)
+	}
+}
+
+// TestReadOnce reads the pipeline once for requests that differ in values only, and again when
+// a rollout runs: its file may be another by then.
+func TestReadOnce(t *testing.T) {
+	x := offered(t)
+	ask := func(seed uint32, agent string) rollout.Request {
+		return rollout.Request{Agent: agent, Competition: "demo-digits", Seed: seed, Data: rollout.Data{Micro: 9, Seed: seed}, Reward: rollout.Reward{On: "test"}}
+	}
+	if err := x.Check(t.Context(), ask(1, "dummy")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(x.block.Pipeline); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Check(t.Context(), ask(2, "dummy")); err != nil {
+		t.Errorf("it was read again: %v", err)
+	}
+	if err := x.Check(t.Context(), ask(2, "learner")); !errors.Is(err, rollout.ErrInvalid) {
+		t.Errorf("another agent: %v", err)
+	}
+	bad := ask(2, "dummy")
+	bad.Limits.Time = "2h"
+	if err := x.Check(t.Context(), bad); !errors.Is(err, rollout.ErrInvalid) {
+		t.Errorf("its values are not looked at: %v", err)
+	}
+	if _, err := x.Run(t.Context(), rollout.Rollout{ID: "x", Request: ask(2, "dummy")}, func(rollout.State, string) {}); !errors.Is(err, rollout.ErrInvalid) {
+		t.Errorf("without its file: %v", err)
 	}
 }

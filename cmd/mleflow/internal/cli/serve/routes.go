@@ -24,6 +24,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/step"
+	sandbox "github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
 // Route is an address that the server answers, below its base path.
@@ -432,8 +433,8 @@ func (c *call) document() error {
 // statuses are those of errors.
 var statuses = map[error]int{
 	history.ErrNoRun: 404, service.ErrUnknown: 404, service.ErrInvalid: 400, service.ErrMissing: 409, service.ErrOver: 409, service.ErrLives: 409, service.ErrLimit: 429,
-	rollout.ErrUnknown: 404, rollout.ErrInvalid: 400, rollout.ErrKey: 409, rollout.ErrLimit: 429, rollout.ErrOver: 409, rollout.ErrLives: 409, errNoRollouts: 404, export.ErrNoTokens: 404,
-	errSignIn: 401, errToken: 401, errHeader: 403, errRole: 403, errFirst: 403, errOwner: 403, errOrigin: 403, errType: 415, errLimited: 429, context.Canceled: 503,
+	rollout.ErrUnknown: 404, rollout.ErrInvalid: 400, rollout.ErrKey: 409, rollout.ErrOver: 409, rollout.ErrLives: 409, errNoRollouts: 404, export.ErrNoTokens: 404,
+	errSignIn: 401, errToken: 401, errHeader: 403, errRole: 403, errFirst: 403, errOwner: 403, errOrigin: 403, errType: 415, errLimited: 429, context.Canceled: 503, sandbox.ErrSlow: 408,
 }
 
 // fail answers with an error.

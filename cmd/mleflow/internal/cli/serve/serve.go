@@ -24,6 +24,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/mcp"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/service"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
+	sandbox "github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
 // openAPI is the document of Routes, which make docs writes.
@@ -97,7 +98,7 @@ func run(ctx context.Context, a *app.App, config string, tools func() mcp.Option
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	l, err := listen(s)
+	l, limits, err := listen(s)
 	if err != nil {
 		return err
 	}
@@ -115,28 +116,24 @@ func run(ctx context.Context, a *app.App, config string, tools func() mcp.Option
 	if rollouts != nil {
 		both.Go(func() error { return rollouts.Run(ctx) })
 	}
-	both.Go(func() error { return ui.Serve(ctx, l, h) })
+	both.Go(func() error { return sandbox.Serve(ctx, l, h, limits) })
 	return both.Wait()
 }
 
-// listen opens the address of the server. With TLS it takes at least version 1.2.
-func listen(s *settings) (net.Listener, error) {
-	var config *tls.Config
+// listen opens the address of the server. limits have its keys for HTTPS, from TLS 1.2 on.
+func listen(s *settings) (l net.Listener, limits sandbox.Limits, err error) {
+	limits = ui.Limits
 	if s.TLS != nil {
 		c := &keyPair{tlsBlock: *s.TLS}
 		if _, err := c.get(nil); err != nil {
-			return nil, app.Usagef("tls: %w", err)
+			return nil, limits, app.Usagef("tls: %w", err)
 		}
-		config = &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}
+		limits.TLS = &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}
 	}
-	l, err := net.Listen("tcp", s.Listen)
-	if err != nil {
-		return nil, fmt.Errorf("listen: %w; change listen in the server's file", err)
+	if l, err = net.Listen("tcp", s.Listen); err != nil {
+		err = fmt.Errorf("listen: %w; change listen in the server's file", err)
 	}
-	if config != nil {
-		l = tls.NewListener(l, config)
-	}
-	return l, nil
+	return l, limits, err
 }
 
 // keyPair is a certificate with its key, whose files are read again once they have changed.

@@ -24,10 +24,13 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/cli/app"
+	"github.com/mleflow/mleflow/cmd/mleflow/internal/rollout"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/ui"
+	sandbox "github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
 // TestConfig refuses files that would let in the wrong people, and says what to write.
@@ -112,6 +115,29 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
+// rollouts runs those of a lab, and asks for one with a hostile key before.
+func rollouts(l *lab) error {
+	more := rollout.Request{Key: "<b>", Agent: "a", Competition: "demo-digits", Data: rollout.Data{Micro: 5, Seed: 1}, Reward: rollout.Reward{On: "validation"}}
+	one, _, err := l.rollouts.Submit(context.Background(), "ada", more)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return l.rollouts.Run(ctx) })
+	both.Go(func() error {
+		defer stop()
+		for _, id := range []string{l.rollout, one.ID} {
+			if one, err := l.rollouts.Wait(ctx, id); err != nil || one.State != rollout.Done {
+				return fmt.Errorf("%+v: %w", one, err)
+			}
+		}
+		return nil
+	})
+	return both.Wait()
+}
+
 // TestSignOut shows the queue to a browser, and removes its cookie by the form of that page
 // only.
 func TestSignOut(t *testing.T) {
@@ -125,6 +151,15 @@ func TestSignOut(t *testing.T) {
 	}
 	if page := l.send(queue, forged{bearer: tokens["vera"]}).Body.String(); strings.Contains(page, "Sign out") {
 		t.Error("there is no cookie to remove")
+	}
+	if err := rollouts(l); err != nil {
+		t.Fatal(err)
+	}
+	page = l.send(queue, forged{cookie: l.cookieOf("vera")}).Body.String()
+	for _, want := range []string{"<bdi>ada&#39;s</bdi>", "<bdi>a/demo-digits/0</bdi>", "<td>done</td>", `<td class="num">0.5</td>`, `href="/mleflow/runs/run"`, "micro 5, seed 1, validation", "<bdi>&lt;b&gt;</bdi>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s: %s", want, page)
+		}
 	}
 	leave := func(site string) *http.Response {
 		return l.send(Route{Method: "POST", Path: leavePath}, forged{cookie: l.cookieOf("vera"), site: site}).Result()
@@ -217,13 +252,13 @@ func TestTLS(t *testing.T) {
 	pool := certificate(t, dir)
 	s := l.people.settings
 	s.Listen, s.TLS = "127.0.0.1:0", &tlsBlock{filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
-	listener, err := listen(s)
+	listener, limits, err := listen(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error)
-	go func() { served <- ui.Serve(ctx, listener, l) }()
+	go func() { served <- sandbox.Serve(ctx, listener, l, limits) }()
 	defer func() {
 		stop()
 		if err := <-served; err != nil {
@@ -475,5 +510,37 @@ func TestDocument(t *testing.T) {
 		if doc.Components.Schemas[name] == nil || strings.ContainsAny(name, "/[] ") {
 			t.Errorf("no schema %q", name)
 		}
+	}
+}
+
+// TestStrangersBody answers a stranger at once, who then has no connection that waits for the
+// body that he promised.
+func TestStrangersBody(t *testing.T) {
+	l := newLab(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := ui.Limits
+	limits.Body = 10 * time.Minute // longer than the test
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- sandbox.Serve(ctx, listener, l, limits) }()
+	defer func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	c, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	_, _ = fmt.Fprintf(c, "POST /mleflow%s/rollouts HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n", api, labHost)
+	text, err := io.ReadAll(c) // to its end
+	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 401") {
+		t.Errorf("%.300s, %v", text, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -35,6 +36,34 @@ func TestNoBuiltFiles(t *testing.T) {
 		}
 		if bytes.HasPrefix(text, []byte("\x7fELF")) {
 			t.Errorf("%s is a program", name)
+		}
+	}
+}
+
+// serversAllowed are files beside package service that serve HTTP, with the reason.
+var serversAllowed = map[string]string{
+	"plugins/sandbox/service/service.go":                    "it is the constructor",
+	"plugins/models/modeltest/server.go":                    "a stand-in of providers for tests",
+	"plugins/sandbox/executor/executortest/service.go":      "a suite of tests",
+	"plugins/sandbox/executor/executortest/resume_linux.go": "a suite of tests",
+	"cmd/mleflow/internal/dev/e2e/rogue/reference_linux.go": "a part of an attack",
+}
+
+// TestServersHaveLimits sees that every HTTP server is made by service.Serve, which bounds
+// what a client can hold.
+func TestServersHaveLimits(t *testing.T) {
+	pattern, found := regexp.MustCompile(`http\.Server\{|http\.Serve(TLS)?\(|http\.ListenAndServe|httputil\.NewServerConn`), map[string]bool{}
+	for _, folder := range []string{"cache", "cmd", "competitions", "engine", "plugins", "steps"} {
+		for _, file := range matching(t, folder, "*.go", pattern) {
+			found[file] = true
+			if !strings.HasSuffix(file, "_test.go") && serversAllowed[file] == "" {
+				t.Errorf("%s serves HTTP by itself; use service.Serve, which has time-outs and limits", file)
+			}
+		}
+	}
+	for file := range serversAllowed {
+		if !found[file] {
+			t.Errorf("%s serves nothing; take it off the list", file)
 		}
 	}
 }

@@ -42,6 +42,7 @@ agent "copy" {
 // rolloutServer is a server of rollouts.
 type rolloutServer struct {
 	b     *testing.B
+	pid   int
 	cache string
 	url   string
 }
@@ -75,6 +76,7 @@ func serveRollouts(b *testing.B) *rolloutServer {
 	if err != nil {
 		b.Fatal(err)
 	}
+	s.pid = cmd.Process.Pid
 	s.url = "http://" + strings.TrimSuffix(strings.Fields(line)[3], ".") + "/api/v1/rollouts"
 	return s
 }
@@ -163,6 +165,20 @@ func (s *rolloutServer) times(one rolled) (agent, grade time.Duration) {
 	return agent, grade
 }
 
+// used is the processor time of the server in seconds, without that of its children; 0 where
+// no /proc has it.
+func (s *rolloutServer) used() (sum float64) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
+	_, rest, _ := strings.Cut(string(text), ") ")
+	if fields := strings.Fields(rest); len(fields) > 12 {
+		for _, field := range fields[11:13] {
+			ticks, _ := strconv.ParseFloat(field, 64)
+			sum += ticks / 100
+		}
+	}
+	return sum
+}
+
 // BenchmarkRollouts makes rollouts of an agent that copies the sample submission, two at a time,
 // and reports the engine's part of each: from its turn to its reward, without the agent's own
 // time. MLEFLOW_BENCH_ROLLOUTS is their number, 500 otherwise.
@@ -179,7 +195,7 @@ func BenchmarkRollouts(b *testing.B) {
 			s := serveRollouts(b)
 			s.roll("first", 1, data.data) // prepares the data
 			for b.Loop() {
-				start := time.Now()
+				start, used := time.Now(), s.used()
 				var ours, grades []time.Duration
 				for _, one := range s.roll(fmt.Sprint(start.UnixNano(), "-"), n, data.data)[1:] { // the first is cached
 					agent, grade := s.times(one)
@@ -190,6 +206,7 @@ func BenchmarkRollouts(b *testing.B) {
 				b.ReportMetric(ours[len(ours)/2].Seconds(), "s-median")
 				b.ReportMetric(ours[len(ours)*99/100].Seconds(), "s-p99")
 				b.ReportMetric(grades[len(grades)/2].Seconds()*1000, "ms-grade")
+				b.ReportMetric((s.used()-used)/float64(n)*1000, "ms-processor")
 				b.ReportMetric(float64(n)/time.Since(start).Minutes(), "rollouts/minute")
 			}
 		})

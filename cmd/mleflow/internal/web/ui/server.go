@@ -9,17 +9,15 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"html/template"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/mleflow/mleflow/cache"
-	"github.com/mleflow/mleflow/cache/leaf/crash"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/web/page"
+	"github.com/mleflow/mleflow/plugins/sandbox/service"
 )
 
 // KeptIn is the folder that a cache keeps under a key.
@@ -98,22 +96,9 @@ func static(kind string, body []byte) http.HandlerFunc {
 	}
 }
 
-// Serve serves a handler on a listener until ctx ends.
-func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	s := &http.Server{Handler: crash.Handler(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return ctx }}
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(l) }()
-	select {
-	case err := <-done:
-		return fmt.Errorf("serve pages: %w", err)
-	case <-ctx.Done():
-	}
-	bounded, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer stop()
-	if s.Shutdown(bounded) != nil {
-		_ = s.Close() // what still runs is cut off
-	}
-	return nil
+// Limits are those of a server for people. Answers may take any time.
+var Limits = service.Limits{
+	Connections: 8192, Header: 10 * time.Second, HeaderBytes: 64 << 10, Body: 30 * time.Second, Idle: 2 * time.Minute, Write: time.Minute, End: time.Second,
 }
 
 // policy is the content security policy of every answer.
