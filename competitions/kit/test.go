@@ -17,6 +17,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/numeric/random"
@@ -52,7 +53,7 @@ type TestOptions struct {
 	// Executor runs metrics that are programs.
 	Executor executor.Executor
 	// Packages provides what they need of Python.
-	Packages grading.Packages
+	Packages program.Packages
 }
 
 // Test tries a competition's grader on submissions whose outcome is known:

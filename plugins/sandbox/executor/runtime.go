@@ -131,9 +131,12 @@ type Enclosed struct {
 	Otherwise Executor
 }
 
+// Isolates reports whether programs run in the sandbox.
+func (e Enclosed) Isolates() bool { return e.Sandbox.Executor != nil && e.Sandbox.Here().OK }
+
 // Run implements Executor.
 func (e Enclosed) Run(ctx context.Context, spec Spec, logs io.Writer) (Exit, error) {
-	if e.Sandbox.Executor == nil || !e.Sandbox.Here().OK {
+	if !e.Isolates() {
 		if way := alone(); way != nil {
 			limit := []string{"prlimit", "--nproc=" + strconv.Itoa(spec.Limits.Processes), "--"}
 			spec.Command, spec.Limits.Processes = slices.Concat(way, limit, spec.Command), 0

@@ -46,20 +46,28 @@ func newCompetitionNew(a *app.App) *cobra.Command {
 // newCompetition writes a skeleton below dir or, without one, below the folder of
 // competitions that the command line or the environment names. It returns its folder.
 func newCompetition(a *app.App, dir, id, from string) (string, error) {
+	dir, err := newBelow(a, dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, id), writeCompetition(a.Terminal, dir, id, from)
+}
+
+// newBelow returns the folder below which a new competition is written.
+func newBelow(a *app.App, dir string) (string, error) {
 	own := a.OwnFolders()
 	switch {
 	case dir != "":
+		return dir, nil
 	case len(own) > 1:
 		return "", app.Usagef("there are %d folders of competitions; say with --dir which to write below", len(own))
-	case len(own) == 1:
-		dir = own[0].Path
-		if _, err := os.Stat(filepath.Join(dir, competitions.FileName)); err == nil {
-			return "", app.Usagef("%s is a competition, not a folder of competitions; say with --dir where to write", dir)
-		}
-	default:
-		dir = app.OwnCompetitions
+	case len(own) == 0:
+		return app.OwnCompetitions, nil
 	}
-	return filepath.Join(dir, id), writeCompetition(a.Terminal, dir, id, from)
+	if _, err := os.Stat(filepath.Join(own[0].Path, competitions.FileName)); err == nil {
+		return "", app.Usagef("%s is a competition, not a folder of competitions; say with --dir where to write", own[0].Path)
+	}
+	return own[0].Path, nil
 }
 
 func writeCompetition(t *app.Terminal, dir, id, from string) error {
