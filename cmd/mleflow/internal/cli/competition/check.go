@@ -1,6 +1,7 @@
 package competition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,20 +25,27 @@ import (
 )
 
 type testOptions struct {
-	folder folderFlag
-	data   app.DataFlags
+	folder       folderFlag
+	data         app.DataFlags
+	against, raw string
 }
 
 func newCompetitionTest(a *app.App) *cobra.Command {
 	var o testOptions
-	return a.Command("test [ID]...", "Test competitions' graders with submissions whose outcome is known", app.Takes(0, -1),
+	cmd := a.Command("test [ID]...", "Test competitions' graders with submissions whose outcome is known", app.Takes(0, -1),
 		func(cmd *cobra.Command, args []string) error {
+			if o.against != "" && o.against != "python" {
+				return app.Usagef("--against compares with python, not with %q", o.against)
+			}
 			defs, err := definitions(a.Library, o.folder, args)
 			if err != nil {
 				return err
 			}
 			return testCompetitions(cmd.Context(), a, o, defs, len(args) > 0)
 		}, &o.folder, &o.data)
+	cmd.Flags().StringVar(&o.against, "against", "", "compare the blocks prepare and grade with the `PYTHON` that they replace: python")
+	cmd.Flags().StringVar(&o.raw, "raw", "", "with --against, take the unpacked download from `DIR`")
+	return cmd
 }
 
 // CheckJSON is one check in competition test --json.
@@ -53,7 +61,11 @@ func testCompetitions(ctx context.Context, a *app.App, o testOptions, defs []*co
 	}
 	checks := []CheckJSON{}
 	for _, def := range defs {
-		found, err := testOne(ctx, a, o, def, layout)
+		test := testOne
+		if o.against != "" {
+			test = testAgainst
+		}
+		found, err := test(ctx, a, o, def, layout)
 		if errors.Is(err, errNoData) && !named {
 			continue
 		}
@@ -93,6 +105,43 @@ func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.D
 		}
 	}
 	return kit.Test(ctx, def, kit.TestOptions{Prepared: prepared, Params: values, Metrics: metric.All(), Executor: a.Programs(), Packages: a.Packages})
+}
+
+// testAgainst compares the blocks of a definition with its Python on the same raw data.
+func testAgainst(ctx context.Context, a *app.App, o testOptions, def *competitions.Definition, layout dataset.Layout) (_ []kit.Check, err error) {
+	prepares := !def.Prepare.IsZero() && def.Python.Prepare != ""
+	if def.Python.Package == "" || !prepares && (def.Grade.IsZero() || def.Python.Grade == "") {
+		return nil, app.Usagef("%s has no block that replaces its Python: add a block prepare or grade beside the block python", def.ID)
+	}
+	raw := cmp.Or(o.raw, layout.Raw(def.ID))
+	if !app.IsFolder(raw) && !def.HasData() {
+		return nil, app.Usagef("there is no folder %s: name the raw data with --raw, or keep them with mleflow prepare -c %s --keep-raw", raw, def.ID)
+	}
+	dir, err := os.MkdirTemp("", "mleflow-test-*")
+	if err != nil {
+		return nil, fmt.Errorf("make folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	prepare := func(def *competitions.Definition, to string) (string, error) {
+		job := dataset.Job{Def: def, Layout: dataset.Layout{Dir: filepath.Join(dir, to)}, SkipVerification: true, Machine: a.ProgramMachine()}
+		if !app.IsFolder(raw) {
+			return a.PrepareShipped(ctx, job)
+		}
+		job.Raw = raw
+		done, err := dataset.Prepare(ctx, job)
+		return done.Path, err
+	}
+	t := kit.TestOptions{Metrics: metric.All(), Executor: a.Programs(), Packages: a.Packages}
+	if t.Prepared, err = prepare(def.AsPython(), "python"); err != nil {
+		return nil, err
+	}
+	ours := ""
+	if prepares {
+		if ours, err = prepare(def, "blocks"); err != nil {
+			return nil, err
+		}
+	}
+	return kit.Against(ctx, def, ours, t)
 }
 
 func showChecked(t *app.Terminal, checks []CheckJSON) error {
