@@ -214,7 +214,7 @@ func (d *draft) board(s *source, name string, o Options) {
 		}
 	}
 	if left > 0 {
-		d.notes = append(d.notes, fmt.Sprintf("%d teams of %s have no score and are left out", left, name))
+		d.notes = append(d.notes, fmt.Sprintf("teams of %s without a score, which are left out: %d", name, left))
 	}
 }
 

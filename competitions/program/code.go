@@ -17,14 +17,14 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 
-//go:embed python/run.py python/mlebench/*.py python/mlebench/competitions/*.py
+//go:embed python/run.py python/mlebench python/mledojo
 var embedded embed.FS
 
 // Runner is the program that calls a function of the code, in the working folder.
 const Runner = "run.py"
 
-// files returns what is beside the code, by path: the runner, and a package mlebench with
-// the tools that preparers and graders import.
+// files returns what is beside the code, by path: the runner, and packages mlebench and
+// mledojo with the tools that preparers and graders import.
 func files() map[string][]byte {
 	list := shim.Tools()
 	_ = fs.WalkDir(embedded, "python", func(name string, e fs.DirEntry, err error) error {

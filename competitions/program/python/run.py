@@ -9,6 +9,7 @@ several submissions is graded by a process of its own.
 """
 
 import importlib
+import inspect
 import json
 import math
 import os
@@ -22,6 +23,24 @@ def load(name):
     return getattr(importlib.import_module(module), function)
 
 
+def scorer(name):
+    """How a submission is scored, and how tables are read. A class is a metric of MLE-Dojo."""
+    function = load(name)
+    if not inspect.isclass(function):
+        from mlebench.utils import load_answers, read_csv
+
+        return function, read_csv, load_answers
+    from pandas import read_csv as read
+
+    metrics = function()
+
+    def score(submission, answers):
+        metrics.validate_submission(submission, answers)
+        return metrics.evaluate(answers, submission)
+
+    return score, read, read
+
+
 def prepare(name, raw, public, private):
     load(name)(Path(raw), Path(public), Path(private))
 
@@ -30,12 +49,11 @@ def prepare(name, raw, public, private):
 OURS = (ImportError, MemoryError, NameError, OSError, SyntaxError)
 
 
-def grade(function, submission, truth):
+def grade(function, read, submission, truth):
     from mlebench.grade_helpers import InvalidSubmissionError
-    from mlebench.utils import read_csv
 
     try:
-        table = read_csv(submission)
+        table = read(submission)
     except OSError:
         raise
     except Exception as err:
@@ -69,16 +87,15 @@ def number(score):
 
 
 def grade_all(out, name, *files):
-    from mlebench.utils import load_answers
-
-    function, truth, submissions = load(name), load_answers(files[-1]), files[:-1]
+    function, read, load_answers = scorer(name)
+    truth, submissions = load_answers(files[-1]), files[:-1]
     for submission in submissions:
         child = os.fork() if len(submissions) > 1 else 0
         if child and os.waitpid(child, 0)[1]:
             sys.exit("%s cannot be graded" % submission)
         if child:
             continue
-        verdict = grade(function, submission, truth)
+        verdict = grade(function, read, submission, truth)
         if "invalid" in verdict:
             verdict["invalid"] = verdict["invalid"][:2000]
         out.write(json.dumps(verdict) + "\n")
