@@ -171,9 +171,8 @@ func (s *source) function(code map[string][]byte, text string, at hcl.Range, oth
 
 // board reads the scores of a leaderboard in rank order.
 func (d *draft) board(s *source, name string, o Options) {
-	d.python.Better = o.Better
 	if !s.has(name) {
-		if o.Better == "" {
+		if d.python.Better = o.Better; o.Better == "" {
 			s.fail(hcl.Range{Filename: filepath.Join(s.dir, name)}, "No leaderboard", "Add %s, or say with --better higher or --better lower which scores are better; there are no medals then.", name)
 		}
 		return
@@ -184,6 +183,7 @@ func (d *draft) board(s *source, name string, o Options) {
 	case !ok:
 		return
 	case isPointer(text) && o.Better != "":
+		d.python.Better = o.Better
 		d.notes = append(d.notes, name+" is a pointer of Git LFS; there is no leaderboard, and no medals")
 		return
 	case isPointer(text):

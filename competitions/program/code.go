@@ -17,7 +17,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/shim"
 )
 
-//go:embed python/run.py python/mlebench python/mledojo
+//go:embed python/run.py python/mlebench/*.py python/mlebench/competitions/*.py python/mledojo/*.py python/mledojo/metrics/*.py python/mledojo/competitions/*.py
 var embedded embed.FS
 
 // Runner is the program that calls a function of the code, in the working folder.

@@ -30,7 +30,7 @@ type Preparation struct {
 // preparationProcesses is the largest number of processes and threads of a preparation.
 const preparationProcesses = 4096
 
-// Run calls the function. The files are then in Out.
+// Run calls the function. Each then reads the files.
 func (p *Preparation) Run(ctx context.Context, def *competitions.Definition) error {
 	if p.Executor == nil {
 		return errors.New("the competition is prepared by its own Python, which is not run here")
@@ -55,13 +55,16 @@ func (p *Preparation) Run(ctx context.Context, def *competitions.Definition) err
 	timeout, memory := def.Python.Limits(true)
 	c := Call{
 		Machine: p.Machine, What: "prepare", Dir: p.dir, Env: Environment, Python: PackagesOf(def.Python), Log: p.Log,
-		Command: []string{"python3", Runner, "prepare", def.Python.Function(def.Python.Prepare), p.at("raw"), p.at("out/public"), p.at("out/private")},
-		Limits:  executor.Limits{Timeout: timeout, MemoryBytes: memory, Processes: preparationProcesses},
+		Limits: executor.Limits{Timeout: timeout, MemoryBytes: memory, Processes: preparationProcesses},
 	}
+	data := p.at("data")
 	if isolates(p.Executor) {
-		c.Mounts = []executor.Mount{{Host: p.Raw, Guest: p.Raw, ReadOnly: true}}
+		// Code may write the paths of its folders to its files, as to archives.
+		c.Mounts = []executor.Mount{{Host: p.Raw, Guest: p.Raw, ReadOnly: true}, {Host: data, Guest: guestData}}
+		data = guestData
 	}
-	err = errors.Join(c.Make(), Lay(def, c.Work()), os.MkdirAll(p.at("out/public"), 0o700), os.MkdirAll(p.at("out/private"), 0o700))
+	c.Command = []string{"python3", Runner, "prepare", def.Python.Function(def.Python.Prepare), data + "/raw", data + "/prepared/public", data + "/prepared/private"}
+	err = errors.Join(c.Make(), Lay(def, c.Work()), os.MkdirAll(p.at("data/prepared/public"), 0o700), os.MkdirAll(p.at("data/prepared/private"), 0o700))
 	if err == nil {
 		err = p.layRaw(ctx, len(c.Mounts) > 0)
 	}
@@ -74,6 +77,9 @@ func (p *Preparation) Run(ctx context.Context, def *competitions.Definition) err
 	return nil
 }
 
+// guestData is the folder of raw and prepared in a sandbox, the same in every run.
+const guestData = "/competition"
+
 func (p *Preparation) at(name string) string { return filepath.Join(p.dir, filepath.FromSlash(name)) }
 
 // isolates reports whether an executor keeps a program from files that it is not shown.
@@ -83,8 +89,14 @@ func isolates(ex executor.Executor) bool {
 }
 
 // layRaw makes the folder that the code gets as raw: folders of its own, with links to the
-// files, or with copies of them. Links within the raw data become such files as well.
+// files, or with copies of them. Links within the raw data become such files as well. In the
+// sandbox of root the code is another user, so files that only root can read are copied.
 func (p *Preparation) layRaw(ctx context.Context, link bool) error {
+	closed := map[string]bool{}
+	shut := func(path string, need fs.FileMode) bool {
+		info, err := os.Stat(path)
+		return closed[filepath.Dir(path)] || os.Geteuid() == 0 && (err != nil || info.Mode().Perm()&need != need)
+	}
 	return filepath.WalkDir(p.Raw, func(path string, e fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
@@ -93,15 +105,16 @@ func (p *Preparation) layRaw(ctx context.Context, link bool) error {
 		if err != nil {
 			return err
 		}
-		to := filepath.Join(p.at("raw"), rel)
+		to := filepath.Join(p.at("data/raw"), rel)
 		if e.IsDir() {
+			closed[path] = shut(path, 0o005)
 			return os.Mkdir(to, 0o700)
 		}
 		real, err := p.inRaw(path)
 		switch {
 		case err != nil:
 			return err
-		case link:
+		case link && !shut(real, 0o004):
 			return os.Symlink(real, to)
 		}
 		return copyFile(real, to)
@@ -144,7 +157,7 @@ func copyFile(from, to string) error {
 // and the folder and name to read it from, and folder with each folder. Code may have moved
 // a link out of the raw folder: then it is the raw file.
 func (p *Preparation) Each(folder func(path string) error, file func(path string, from fs.FS, name string) error) error {
-	out, err := os.OpenRoot(p.at("out"))
+	out, err := os.OpenRoot(p.at("data/prepared"))
 	if err != nil {
 		return err
 	}
@@ -167,7 +180,7 @@ func (p *Preparation) Each(folder func(path string) error, file func(path string
 		case e.Type()&fs.ModeSymlink == 0:
 			return fmt.Errorf("%s is neither a file nor a folder", path)
 		}
-		real, err := p.inRaw(p.at(filepath.Join("out", path)))
+		real, err := p.inRaw(filepath.Join(p.at("data/prepared"), path))
 		if err != nil {
 			return fmt.Errorf("the preparation left the link %s, which does not lead to a file of the raw data", path)
 		}

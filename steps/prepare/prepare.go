@@ -161,7 +161,7 @@ func Into(ctx context.Context, env *step.Env, def *competitions.Definition, raw 
 	o.Python.Log = func(line []byte) { _, _ = env.Log.Write(line) }
 	o.Python.Raw = func(ctx context.Context) (string, func() error, error) {
 		dir := filepath.Join(env.WorkDir, "raw")
-		_, err := tree.Materialise(ctx, env.Store, raw, dir, tree.Options{OwnerOnly: true})
+		_, err := tree.Materialise(ctx, env.Store, raw, dir, tree.Options{})
 		return dir, func() error { return tree.Remove(dir) }, err
 	}
 	if err := prep.Run(ctx, def, o); err != nil {

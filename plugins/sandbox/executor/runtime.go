@@ -147,7 +147,7 @@ func (e Enclosed) Run(ctx context.Context, spec Spec, logs io.Writer) (Exit, err
 	spec.Image, spec.Env = e.Sandbox.HostImage, maps.Clone(spec.Env)
 	spec.Env["PATH"] = strings.TrimPrefix(spec.Env["PATH"]+":"+DefaultPath, ":")
 	exit, err := e.Sandbox.Executor.Run(ctx, spec, logs)
-	if hidden := e.Sandbox.HostProgram(program); hidden != nil && (errors.Is(err, ErrStart) || err == nil && !exit.OK()) {
+	if hidden := e.Sandbox.HostProgram(program); hidden != nil && spec.Env["VIRTUAL_ENV"] == "" && (errors.Is(err, ErrStart) || err == nil && !exit.OK()) {
 		_, _ = fmt.Fprintf(logs, "\n(The %s in PATH is outside of the sandbox that this ran in, which has the programs in /usr.)", program)
 	}
 	return exit, err

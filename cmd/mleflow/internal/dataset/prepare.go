@@ -288,7 +288,7 @@ func (j Job) rawFolder(ctx context.Context) (dir string, release func() error, e
 		return "", none, fmt.Errorf("make folder: %w", err)
 	}
 	release = func() error { return tree.Remove(dir) }
-	_, err = tree.Materialise(ctx, j.Fetched.Store, j.Fetched.Tree, filepath.Join(dir, "raw"), tree.Options{OwnerOnly: true})
+	_, err = tree.Materialise(ctx, j.Fetched.Store, j.Fetched.Tree, filepath.Join(dir, "raw"), tree.Options{})
 	return filepath.Join(dir, "raw"), release, err
 }
 
