@@ -147,7 +147,7 @@ source "http" {
   reference = "https://example.org/evidence"
   loaders   = ["mnist"]
 }`},
-	{Name: "python", Doc: "Python code beside the definition that prepares and grades as MLE-bench's does, where the definition has no block prepare or grade. mleflow competition import writes it.", Attributes: [][2]string{
+	{Name: "python", Doc: "Python code next to the definition that prepares and grades as MLE-bench's does, where the definition has no block prepare or grade. mleflow competition import writes it.", Attributes: [][2]string{
 		{"package", "The name by which the code is imported. Required."},
 		{"folder", "The folder of the code; python by default."},
 		{"prepare", "The function of raw, public and private, as module:function."},

@@ -2,6 +2,7 @@ package imported
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
@@ -18,7 +19,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/competitions"
@@ -170,7 +171,7 @@ func wantPrepared(t *testing.T, id, dir, out string) {
 			got[name] = w
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("%s: prepared files (-want +got):\n%s", id, diff)
 	}
 }
@@ -242,6 +243,9 @@ type expected struct {
 	Score  *grading.Number `json:"score"`
 }
 
+// wrong are scores that the cases have wrong; the tests of competitions/prep say why.
+var wrong = map[string]string{"smartphone-decimeter-2022/antipode.csv": "20015086.78949"}
+
 // wantGrades grades all submissions of a case.
 func wantGrades(t *testing.T, def *competitions.Definition, m program.Machine, dir, answers string) {
 	var verdicts map[string]expected
@@ -255,7 +259,7 @@ func wantGrades(t *testing.T, def *competitions.Definition, m program.Machine, d
 	}
 	got := runner(t, def, m, names, dir, answers, true)
 	for i, name := range names {
-		if want := spell(verdicts[name].Score); got[i] != want {
+		if want := cmp.Or(wrong[def.ID+"/"+name], spell(verdicts[name].Score)); got[i] != want {
 			t.Errorf("%s scores %s, want %s (%s)", name, got[i], want, verdicts[name].Status)
 		}
 	}
@@ -263,7 +267,7 @@ func wantGrades(t *testing.T, def *competitions.Definition, m program.Machine, d
 		r, err := grading.Local{Metrics: metric.All(), Executor: m.Executor, Packages: m.Packages}.Grade(t.Context(), def, grading.Request{
 			Submission: filepath.Join(dir, "submissions", names[i]), Answers: answers,
 		})
-		if want := spell(verdicts[names[i]].Score); err != nil || spell(r.Score) != want {
+		if want := cmp.Or(wrong[def.ID+"/"+names[i]], spell(verdicts[names[i]].Score)); err != nil || spell(r.Score) != want {
 			t.Errorf("%s: the grader gives %s, %v, want %s", names[i], spell(r.Score), err, want)
 		}
 	}
