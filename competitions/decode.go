@@ -75,7 +75,7 @@ func soleCompetition(body *hclsyntax.Body, id string) (*hclsyntax.Block, hcl.Dia
 		case found != nil:
 			diags = append(diags, diag.Error(b.DefRange(), "Second competition", "The first is at line %d; one file defines one competition.", found.DefRange().Start.Line))
 			continue
-		case id == "" && !validID(b.Labels[0]):
+		case id == "" && !ValidID(b.Labels[0]):
 			diags = append(diags, diag.Error(b.LabelRanges[0], "Not an identifier", "An identifier contains only letters, digits, dashes and underscores, such as \"my-competition\"."))
 		case id != "" && b.Labels[0] != id:
 			diags = append(diags, diag.Error(b.LabelRanges[0], "Name differs from folder", "The competition is in folder %q and must have that name.", id))
@@ -102,7 +102,7 @@ func (d *decoder) fail(r hcl.Range, summary, detail string, args ...any) {
 
 var competitionBlocks = map[string]blockShape{
 	"source": {labels: 1, many: true}, "param": {labels: 1, many: true}, "locals": {many: true},
-	"reference": {}, "prepare": {}, "grade": {}, "medals": {}, "lint": {}, "mask": {}, "validation": {},
+	"reference": {}, "prepare": {}, "grade": {}, "medals": {}, "lint": {}, "mask": {}, "validation": {}, "python": {},
 	"errata": {labels: 1, many: true}, "public_labels": {labels: 1, many: true},
 }
 
@@ -138,6 +138,8 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 			d.def.Prepare = blockOf(b)
 		case "grade":
 			d.def.Grade = blockOf(b)
+		case "python":
+			d.python(b)
 		}
 	}
 	d.def.direct()
@@ -146,7 +148,8 @@ func (d *decoder) competition(b *hclsyntax.Block) {
 	d.lock()
 	d.pinned()
 	for _, need := range []string{"prepare", "grade"} {
-		if len(blocks[need]) == 0 {
+		byPython := map[string]string{"prepare": d.def.Python.Prepare, "grade": d.def.Python.Grade}[need] != ""
+		if len(blocks[need]) == 0 && !byPython {
 			d.fail(b.DefRange(), "Missing block", "A competition needs a block %s { … }.", need)
 		}
 	}

@@ -46,6 +46,8 @@ type Definition struct {
 	// Prepare and Grade are the undecoded bodies of the blocks of that name.
 	Prepare Block
 	Grade   Block
+	// Python is the code that stands for a block that is not there.
+	Python Python
 	// ReplacesShipped reports whether the definition may replace the shipped one with its
 	// identifier.
 	ReplacesShipped bool `attr:"replaces_shipped"`

@@ -29,6 +29,9 @@ const CommandFunction = "command"
 func (d *Definition) PrepareDigest(params map[string]cty.Value) (digest.ContentID, hcl.Diagnostics) {
 	h := digest.NewHasher("prepare definition", "1")
 	diags := d.hashBlock(h, d.Prepare, params)
+	if d.PreparedByPython() {
+		diags = append(diags, d.hashPython(h, d.Python.Prepare)...)
+	}
 	if d.Masked() {
 		d.hashMask(h)
 	}
@@ -76,6 +79,9 @@ func (d *Definition) gradeDigest(params map[string]cty.Value) (digest.ContentID,
 		h.String("flag", string(flag))
 	}
 	diags := d.hashBlock(h, d.Grade, params)
+	if d.GradedByPython() {
+		diags = append(diags, d.hashPython(h, d.Python.Grade)...)
+	}
 	return digest.ContentID(h.Sum()), diags
 }
 

@@ -223,6 +223,9 @@ func (d *Definition) direct() {
 // a metric of ours, or the attribute better of an external one.
 func (d *Definition) lowerIsBetter() (lower, known bool) {
 	body, ok := d.Grade.Body.(*hclsyntax.Body)
+	if d.GradedByPython() {
+		return d.Python.Better == "lower", d.Python.Better != ""
+	}
 	if !ok || body.Attributes["metric"] == nil {
 		return false, false
 	}

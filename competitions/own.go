@@ -182,8 +182,8 @@ func (d *Definition) Own(labels ...string) []string {
 	return labels
 }
 
-// validID reports whether a text can be the identifier of a competition: it
+// ValidID reports whether a text can be the identifier of a competition: it
 // is part of paths.
-func validID(id string) bool {
+func ValidID(id string) bool {
 	return id != "" && !strings.HasPrefix(id, "-") && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") == ""
 }

@@ -147,6 +147,29 @@ source "http" {
   reference = "https://example.org/evidence"
   loaders   = ["mnist"]
 }`},
+	{Name: "python", Doc: "Python code next to the definition that prepares and grades as MLE-bench's does, where the definition has no block prepare or grade. mleflow competition import writes it.", Attributes: [][2]string{
+		{"package", "The name by which the code is imported. Required."},
+		{"folder", "The folder of the code; python by default."},
+		{"prepare", "The function of raw, public and private, as module:function."},
+		{"grade", "The function of submission and answers, which returns a number."},
+		{"better", "higher or lower, if no leaderboard says which scores are better."},
+		{"requirements", "The file of the packages that the code needs, with exact versions. Required."},
+		{"version", "A version of Python such as 3.11; that of the machine by default."},
+		{"prepare_timeout", "The longest time of a preparation; 24h by default."},
+		{"grade_timeout", "The longest time of a grading; 1h by default."},
+		{"memory_mib", "The most memory of either, 16384 by default."},
+	}, Example: `python {
+  package         = "mlebench.competitions.digits"
+  folder          = "python"
+  prepare         = "prepare:prepare"
+  grade           = "grade:grade"
+  better          = "higher"
+  requirements    = "requirements.txt"
+  version         = "3.11"
+  prepare_timeout = "2h"
+  grade_timeout   = "10m"
+  memory_mib      = 4096
+}`},
 	{Name: "errata", Doc: "A later version, named by the label. Its blocks locals, prepare and grade replace those of v1.", Attributes: [][2]string{
 		{"reason", "What is wrong in v1, and what this version does. Required."},
 		{"reference", "Where it is described: a URL, or a file in the reference's folder. Required."},

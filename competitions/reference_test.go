@@ -18,7 +18,7 @@ func TestBlockExamples(t *testing.T) {
 		if b.Name == "competition" {
 			facts = ""
 		}
-		files := fstest.MapFS{"labels.csv": {Data: []byte("id\n1\n")}}
+		files := fstest.MapFS{"labels.csv": {Data: []byte("id\n1\n")}, "python/prepare.py": {Data: []byte("def prepare(raw, public, private):\n")}, "python/grade.py": {Data: []byte("def grade(submission, answers):\n")}}
 		if _, diags := Parse([]byte("competition \"x\" {\n"+facts+b.Example+"\nprepare {}\ngrade {}\n}\n"), "x", files); diags.HasErrors() {
 			t.Errorf("%s: %v", b.Name, diags)
 		}

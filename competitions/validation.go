@@ -68,7 +68,10 @@ func (d *Definition) Holdout() *Definition {
 		return d
 	}
 	out, own := *d, d.Validation.block.Body.(*hclsyntax.Body)
-	body := *d.Prepare.Body.(*hclsyntax.Body)
+	body := hclsyntax.Body{}
+	if b, ok := d.Prepare.Body.(*hclsyntax.Body); ok {
+		body = *b
+	}
 	for _, b := range own.Blocks {
 		if b.Type == "prepare" {
 			body, out.Prepare.Range = *b.Body, b.DefRange()

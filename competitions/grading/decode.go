@@ -45,6 +45,13 @@ func Decode(def *competitions.Definition, metrics *metric.Registry, params map[s
 		return nil, diags
 	}
 	body, ok := def.Grade.Body.(*hclsyntax.Body)
+	if !ok && def.GradedByPython() {
+		plan := &Plan{Program: function(def), scorer: unmeasured, align: "position", cells: "raw", Metric: metric.Metric{Name: competitions.CommandFunction, Better: metric.Higher}}
+		if def.Medals.LowerIsBetter {
+			plan.Metric.Better = metric.Lower
+		}
+		return plan, diags
+	}
 	if !ok {
 		return nil, append(diags, diag.General("No grade block", "Competition %s declares no grade block.", def.ID))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -32,7 +33,7 @@ type Request struct {
 	Executor executor.Executor
 	Checked  bool
 	// Packages provides what such metrics need of Python; nil refuses them.
-	Packages Packages
+	Packages program.Packages
 }
 
 // Grade scores a submission as the definition says. The report says whether
@@ -89,6 +90,9 @@ func (p *Plan) grade(ctx context.Context, def *competitions.Definition, q Reques
 }
 
 func (p *Plan) gradeFile(q Request) (metric.Score, error) {
+	if p.Program != nil && p.Program.Function {
+		return metric.Score{}, cmp.Or(fits(q), ErrProgram)
+	}
 	answers, err := p.readAnswers(q.Answers)
 	limits, limitErr := limitsBeside(q.Answers)
 	if err = cmp.Or(err, limitErr); err != nil {
@@ -149,7 +153,7 @@ type Local struct {
 	// Executor runs metrics that are programs; nil runs none.
 	Executor executor.Executor
 	// Packages is for requests without one.
-	Packages Packages
+	Packages program.Packages
 }
 
 // Grade implements Grader.

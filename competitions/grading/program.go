@@ -2,7 +2,6 @@ package grading
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,14 +12,12 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
-	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
 )
 
 // Program is a metric that is a program next to the definition:
@@ -42,10 +39,25 @@ type Program struct {
 	Command []string
 	Files   []string
 	// Python are the packages that it needs; nil without any.
-	Python  *Python
+	Python  *program.Python
 	Timeout time.Duration
 	Memory  int64
+	// Function means that the program calls the function Grade of the definition's Python.
+	// It reads the submission itself, and there are no requirements.
+	Function bool
 }
+
+// function returns the program that calls a definition's own function of Python.
+func function(def *competitions.Definition) *Program {
+	timeout, memory := def.Python.Limits(false)
+	return &Program{
+		Command: []string{"python3", program.Runner, "grade", def.Python.Function(def.Python.Grade)},
+		Python:  program.PackagesOf(def.Python), Timeout: timeout, Memory: memory, Function: true,
+	}
+}
+
+// roundings of a verdict.
+var verdictRoundings = map[string]metric.Rounding{"": metric.PythonRounding, "python": metric.PythonRounding, "numpy": metric.NumpyRounding, "integer": metric.WholeNumber}
 
 // ErrProgram says that a submission meets the requirements, and that its score
 // takes a program, for which the request has no executor.
@@ -67,58 +79,33 @@ func (p *Program) score(ctx context.Context, def *competitions.Definition, q Req
 		return metric.Score{}, fmt.Errorf("run metric: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	spec, err := p.stage(def, q, dir)
+	out := Head{Most: maxVerdict + 1}
+	c := program.Call{
+		Machine: program.Machine{Executor: q.Executor, Packages: q.Packages}, What: "metric", Dir: dir, Python: p.Python, Stdout: &out,
+		Limits: executor.Limits{Timeout: p.Timeout, MemoryBytes: p.Memory, Processes: maxProcesses},
+	}
+	if err = p.stage(def, q, &c); err == nil {
+		err = c.Run(ctx, def)
+	}
 	if err != nil {
 		return metric.Score{}, fmt.Errorf("run metric: %w", err)
-	}
-	if p.Python != nil {
-		venv, release, failed := p.Python.install(ctx, def, q.Packages, filepath.Join(dir, "python"))
-		if failed != nil {
-			return metric.Score{}, fmt.Errorf("run metric: %w", failed)
-		}
-		defer func() { err = errors.Join(err, release()) }()
-		spec.Env, spec.Mounts = pyenv.Activate(spec.Env, venv), append(spec.Mounts, pyenv.Mounts(venv)...)
-	}
-	var out, log Head
-	out.Most, log.Most = maxVerdict+1, 4<<10
-	spec.Stdout = &out
-	exit, err := q.Executor.Run(ctx, spec, &log)
-	switch {
-	case err != nil:
-		return metric.Score{}, fmt.Errorf("run metric: %w", err)
-	case exit.Reason != executor.Exited || exit.Code != 0:
-		return metric.Score{}, fmt.Errorf("run metric: %q %s with status %d: %s", strings.Join(p.Command, " "), exit.Reason, exit.Code, strings.TrimSpace(log.String()))
 	}
 	return verdict(out.Bytes())
 }
 
-// stage lays out the program's inputs and returns how to run it.
-func (p *Program) stage(def *competitions.Definition, q Request, dir string) (executor.Spec, error) {
-	work, home := filepath.Join(dir, "metric"), filepath.Join(dir, "tmp")
-	for _, folder := range []string{work, home} {
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			return executor.Spec{}, err
-		}
+// stage lays out the program's inputs.
+func (p *Program) stage(def *competitions.Definition, q Request, c *program.Call) error {
+	submission, answers := filepath.Join(c.Dir, "submission.csv"), filepath.Join(c.Dir, "answers"+filepath.Ext(q.Answers))
+	c.Command = append(slices.Clone(p.Command), submission, answers)
+	err := errors.Join(c.Make(), copyFile(q.Submission, submission), copyFile(q.Answers, answers))
+	if p.Function {
+		c.Env = program.Environment
+		return errors.Join(err, program.Lay(def, c.Work()))
 	}
 	for _, name := range p.Files {
-		if err := copyFrom(def.Folder(), name, work); err != nil {
-			return executor.Spec{}, err
-		}
+		err = errors.Join(err, copyFrom(def.Folder(), name, c.Work()))
 	}
-	submission, answers := filepath.Join(dir, "submission.csv"), filepath.Join(dir, "answers"+filepath.Ext(q.Answers))
-	if err := errors.Join(copyFile(q.Submission, submission), copyFile(q.Answers, answers)); err != nil {
-		return executor.Spec{}, err
-	}
-	id := digest.Of([]byte(dir)).String()
-	spec := executor.Spec{
-		ID:      "metric-" + id[:16],
-		Command: append(slices.Clone(p.Command), submission, answers),
-		Env:     map[string]string{"PATH": cmp.Or(os.Getenv("PATH"), executor.DefaultPath), "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8"},
-		Dir:     work,
-		Mounts:  []executor.Mount{{Host: dir, Guest: dir}},
-		Limits:  executor.Limits{Timeout: p.Timeout, Grace: time.Second, MemoryBytes: p.Memory, LogBytes: 1 << 20, Processes: maxProcesses},
-	}
-	return spec, nil
+	return err
 }
 
 // maxProcesses is the largest number of processes and threads of a program.
@@ -130,8 +117,9 @@ func verdict(text []byte) (metric.Score, error) {
 		return metric.Score{}, fmt.Errorf("run metric: it printed more than %d bytes instead of one object", maxVerdict)
 	}
 	var v struct {
-		Score   *Number `json:"score"`
-		Invalid *string `json:"invalid"`
+		Score    *Number `json:"score"`
+		Rounding string  `json:"rounding"`
+		Invalid  *string `json:"invalid"`
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -147,7 +135,11 @@ func verdict(text []byte) (metric.Score, error) {
 	case v.Invalid != nil:
 		return metric.Score{}, &Invalid{Rule: "command", Reason: *v.Invalid}
 	}
-	return metric.Score{Value: float64(*v.Score), Rounding: metric.PythonRounding}, nil
+	rounding, ok := verdictRoundings[v.Rounding]
+	if !ok {
+		return metric.Score{}, fmt.Errorf("run metric: it printed the rounding %.20q, which is none of python, numpy and integer", v.Rounding)
+	}
+	return metric.Score{Value: float64(*v.Score), Rounding: rounding}, nil
 }
 
 // copyFrom copies a file or folder of a competition, with its path.

@@ -49,6 +49,26 @@ func limitsBeside(path string) (limits, error) {
 // in bytes.
 func MaxBytes(trusted int64) int64 { return baseBytes + timesBytes*trusted }
 
+// fits refuses a submission that is larger than the limit, for a program that reads it.
+func fits(q Request) error {
+	l, err := limitsBeside(q.Answers)
+	if err != nil {
+		return fmt.Errorf("read answers: %w", err)
+	}
+	info, err := os.Stat(q.Submission)
+	if err != nil {
+		return fmt.Errorf("read submission: %w", err)
+	}
+	return l.check(info.Size())
+}
+
+func (l limits) check(size int64) error {
+	if size > l.bytes {
+		return unreadable("the file has %d bytes; the limit for this competition is %d", size, l.bytes)
+	}
+	return nil
+}
+
 // read reads a submission within the limits. A mistake in the file is an
 // *Invalid, whose reason holds no path of this machine.
 func (l limits) read(path string, o table.ReadOptions) (*table.Table, error) {
@@ -65,8 +85,8 @@ func (l limits) read(path string, o table.ReadOptions) (*table.Table, error) {
 		return nil, fmt.Errorf("read submission: %w", err)
 	}
 	o.Memory = l.memory
-	if info.Size() > l.bytes {
-		return nil, unreadable("the file has %d bytes; the limit for this competition is %d", info.Size(), l.bytes)
+	if err := l.check(info.Size()); err != nil {
+		return nil, err
 	}
 	t, err := table.ReadCSV(f, o)
 	var disk *fs.PathError

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/plugins/data/table"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/numeric/random"
@@ -52,7 +53,7 @@ type TestOptions struct {
 	// Executor runs metrics that are programs.
 	Executor executor.Executor
 	// Packages provides what they need of Python.
-	Packages grading.Packages
+	Packages program.Packages
 }
 
 // Test tries a competition's grader on submissions whose outcome is known:
@@ -71,8 +72,16 @@ func Test(ctx context.Context, def *competitions.Definition, o TestOptions) ([]C
 		return nil, diags
 	}
 	t := &tester{ctx: ctx, def: def, o: o, work: work, plan: plan}
-	if t.gold, err = table.ReadCSVFile(t.path(def.Layout.Gold), plan.ReadOptions()); err != nil {
+	t.noGold = def.GradedByPython() && def.Layout.Gold == def.Layout.Answers
+	gold := def.Layout.Gold
+	if t.noGold {
+		gold = def.Layout.Sample
+	}
+	if t.gold, err = table.ReadCSVFile(t.path(gold), plan.ReadOptions()); err != nil {
 		return nil, fmt.Errorf("test %s: %w", def.ID, err)
+	}
+	if names := t.gold.Names(); def.GradedByPython() && len(names) > 1 {
+		plan.ID, plan.Targets = names[0], names[1:]
 	}
 	if plan.ID == "" || !t.gold.Has(plan.ID) {
 		plan.ID = ""
@@ -94,6 +103,8 @@ type tester struct {
 	work  string
 	gold  *table.Table
 	score float64 // of gold
+	// noGold means that gold is the sample: Python does not say which submission is best.
+	noGold bool
 	// sampled is the report on the sample submission.
 	sampled grading.Report
 	checks  []Check
@@ -124,6 +135,10 @@ func (t *tester) gradeTable(s *table.Table) (grading.Report, error) {
 
 func (t *tester) best() error {
 	const name = "gold gets the best score"
+	if t.noGold {
+		t.note(name, Skipped, "the definition names no gold submission")
+		return nil
+	}
 	r, err := t.grade(t.path(t.def.Layout.Gold))
 	if err != nil {
 		return err
@@ -148,8 +163,13 @@ func (t *tester) sample() error {
 		return err
 	}
 	t.sampled = r
+	if t.noGold && r.Score != nil {
+		t.score = float64(*r.Score)
+	}
 	want := t.def.Facts.SampleScore
 	switch {
+	case t.noGold && r.Score == nil:
+		t.note(name, Failed, "the sample submission is refused: %s", r.Reason)
 	case r.Score == nil && want != nil:
 		t.note(name, Failed, "the sample submission is refused: %s", r.Reason)
 	case want == nil:
@@ -192,6 +212,9 @@ func (t *tester) fullData() bool {
 // damaged tries submissions that are worse than gold, and more damage after less. A
 // metric that ignores the submission, or whose direction is wrong, does not rank them so.
 func (t *tester) damaged() error {
+	if t.noGold {
+		return nil
+	}
 	t.worse("sample scores worse than gold", t.sampled, t.score, "gold")
 	few, err := t.swapped("gold with a few swapped targets scores worse", max(1, t.gold.Len()/50))
 	if err != nil || few == nil {
@@ -318,7 +341,7 @@ func (t *tester) broken() error {
 			return err
 		case r.Score == nil:
 			t.note(c.name, Passed, "%s", r.Reason)
-		case c.must && !math.IsNaN(float64(*r.Score)):
+		case c.must && !t.def.GradedByPython() && !math.IsNaN(float64(*r.Score)):
 			t.note(c.name, Failed, "it scores %s", spell(r.Score))
 		default:
 			t.note(c.name, Odd, "it scores %s", spell(r.Score))

@@ -109,6 +109,9 @@ func (l *localSet) findCycle(name string, path []string, done map[string]bool) [
 // show without data: unknown names, wrong numbers of
 // arguments, outputs and attributes that do not exist.
 func Check(def *competitions.Definition) hcl.Diagnostics {
+	if def.PreparedByPython() {
+		return nil
+	}
 	b, diags := decode(def, nil)
 	if diags.HasErrors() {
 		return diags

@@ -53,12 +53,17 @@ type Options struct {
 	// "unpacking" archives, "reading" raw files, "writing" outputs. Totals are of
 	// what is known to come.
 	Progress func(progress.State)
+	// Python is for definitions that are prepared by their own Python.
+	Python Python
 }
 
 // Run prepares a competition. Mistakes of the definition and of the data are
 // diagnostics (hcl.Diagnostics as error); the sink then holds a part of the
 // outputs and must be discarded.
 func Run(ctx context.Context, def *competitions.Definition, o Options) (err error) {
+	if def.PreparedByPython() {
+		return o.python(ctx, def)
+	}
 	block, diags := decode(def, o.Params)
 	if diags.HasErrors() {
 		return diags
@@ -189,8 +194,11 @@ type Output struct {
 }
 
 // Outputs lists the outputs that a definition's prepare block declares, in order. Members
-// of archives are not listed on their own.
+// of archives are not listed on their own, and nothing of a preparation by Python.
 func Outputs(def *competitions.Definition) ([]Output, hcl.Diagnostics) {
+	if def.PreparedByPython() {
+		return nil, nil
+	}
 	block, diags := decode(def, nil)
 	if diags.HasErrors() {
 		return nil, diags

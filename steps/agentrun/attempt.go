@@ -11,6 +11,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/acp"
 	"github.com/mleflow/mleflow/plugins/sandbox/breach"
@@ -96,7 +97,7 @@ type Deps struct {
 	// Repository has the texts of tasks; nil is the reference's.
 	Repository *competitions.Repository
 	// Packages provides the packages of metrics that are Python programs; nil refuses them.
-	Packages func(*step.Env) grading.Packages
+	Packages func(*step.Env) program.Packages
 	// Pools are the budgets that the steps of a run share; nil creates them.
 	Pools *modelblock.Pools
 	// Leavable, if set, counts the agents that can continue without this process.

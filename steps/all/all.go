@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/mleflow/mleflow/cache/digest"
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	builder "github.com/mleflow/mleflow/plugins/sandbox/executor/image"
@@ -39,6 +39,8 @@ type Deps struct {
 	Sources *source.Registry
 	// Commands runs the commands of exec steps.
 	Commands executor.Executor
+	// Programs runs preparations that are Python.
+	Programs executor.Executor
 	// Builds runs the commands of image steps; nil if that is not supported.
 	Builds builder.Machine
 	// Private are folders that never get into an image, such as the cache.
@@ -57,7 +59,7 @@ type Deps struct {
 func Kinds(d Deps) []step.Kind {
 	d.Pools = &modelblock.Pools{}
 	isolated, _ := d.Runtimes.Get("sandbox") // without it, packages are installed by this user
-	d.Packages = func(env *step.Env) grading.Packages { return python.Packages(env, d.Offline, isolated) }
+	d.Packages = func(env *step.Env) program.Packages { return python.Packages(env, d.Offline, isolated) }
 	return []step.Kind{
 		agentrun.Kind(d.Deps),
 		aggregate.Kind(d.Catalog),
@@ -66,19 +68,19 @@ func Kinds(d Deps) []step.Kind {
 		download.Kind(download.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt}),
 		draw.Kind(d.Catalog),
 		exec.Kind(d.Commands),
-		export.Kind(export.Deps{Catalog: d.Catalog, Grader: d.Grader, Program: sync.OnceValues(func() (digest.ContentID, error) { return program(d.Self) })}),
+		export.Kind(export.Deps{Catalog: d.Catalog, Grader: d.Grader, Program: sync.OnceValues(func() (digest.ContentID, error) { return programDigest(d.Self) })}),
 		grade.Kind(grade.Deps{Catalog: d.Catalog, Grader: d.Grader, Offline: d.Offline, Sandbox: isolated}),
 		holdout.Kind(d.Catalog),
 		image.Kind(image.Deps{Machine: d.Builds, Private: d.Private}),
-		prepare.Kind(d.Catalog),
+		prepare.Kind(prepare.Deps{Catalog: d.Catalog, Programs: d.Programs, Packages: d.Packages}),
 		python.Kind(d.Offline, isolated, d.Private...),
 		sketch.Kind(d.Catalog),
 		task.Kind(task.Deps{Catalog: d.Catalog, Sources: d.Sources, Adopt: d.Adopt, Mirror: d.Mirror}),
 	}
 }
 
-// program returns the digest of a program; "" is the running one.
-func program(path string) (id digest.ContentID, err error) {
+// programDigest returns the digest of a program; "" is the running one.
+func programDigest(path string) (id digest.ContentID, err error) {
 	if path == "" {
 		if path, err = os.Executable(); err != nil {
 			return id, err

@@ -23,6 +23,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/outcome"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
@@ -113,6 +114,9 @@ func newGrading(args step.Args, deps Deps) (step.Step, error) {
 // Fingerprint implements step.Fingerprinter.
 func (g *gradeStep) Fingerprint(h *digest.Hasher) error {
 	h.Content("definition", g.definition)
+	if g.def.GradedByPython() {
+		h.Content("python runner", program.Digest())
+	}
 	return nil
 }
 

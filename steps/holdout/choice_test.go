@@ -268,7 +268,7 @@ func layOut(t *testing.T, cat *competitions.Catalog, id string, seed uint64) *la
 		t.Fatal(err)
 	}
 	under := conditions.Data + "=" + conditions.Rehearsal
-	b := steptest.New(prepare.Kind(cat))
+	b := steptest.New(prepare.Kind(prepare.Deps{Catalog: cat}))
 	raw, err := tree.Import(t.Context(), b.Store, dir, tree.ImportOptions{})
 	if err != nil {
 		t.Fatal(err)

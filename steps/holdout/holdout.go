@@ -90,6 +90,9 @@ func newSplitting(args step.Args, catalog *competitions.Catalog) (step.Step, err
 		return nil, step.WrongArg("params", diags)
 	}
 	s.definition = sum
+	if s.def.Holdout().PreparedByPython() {
+		return nil, step.WrongArg("competition", fmt.Errorf("%s is prepared by Python, which does not split the public files once more: add a block validation with a block prepare to its definition", s.def.ID))
+	}
 	return s, nil
 }
 

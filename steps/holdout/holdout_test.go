@@ -107,7 +107,7 @@ func shipped(t *testing.T) *competitions.Catalog {
 
 // split prepares raw data, splits the public files once more and looks at the outputs.
 func split(t *testing.T, cat *competitions.Catalog, def *competitions.Definition, raw string, params map[string]cty.Value, under ...string) {
-	b := steptest.New(prepare.Kind(cat))
+	b := steptest.New(prepare.Kind(prepare.Deps{Catalog: cat}))
 	ref, err := tree.Import(t.Context(), b.Store, raw, tree.ImportOptions{})
 	if err != nil {
 		t.Fatal(err)

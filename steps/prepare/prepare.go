@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,12 +22,22 @@ import (
 	"github.com/mleflow/mleflow/competitions/footprint"
 	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/engine/step"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/transfer/source"
 )
 
-// Kind returns the step kind "prepare" over the competitions of a catalog.
-func Kind(catalog *competitions.Catalog) step.Kind {
+// Deps are the parts of the program that the kind needs.
+type Deps struct {
+	Catalog *competitions.Catalog
+	// Programs runs preparations that are Python, and Packages provides what they need.
+	Programs executor.Executor
+	Packages func(*step.Env) program.Packages
+}
+
+// Kind returns the step kind "prepare".
+func Kind(deps Deps) step.Kind {
 	return step.Kind{
 		Name:    "prepare",
 		Version: "2",
@@ -36,7 +47,7 @@ func Kind(catalog *competitions.Catalog) step.Kind {
 			{Name: "private", Type: step.ArtifactType, Secrecy: step.Private, Doc: "The private files, including the answers, a tree."},
 			{Name: "public", Type: step.ArtifactType, Secrecy: step.Public, Doc: "The public files, a tree."},
 		},
-		New: func(args step.Args) (step.Step, error) { return newPreparation(args, catalog) },
+		New: func(args step.Args) (step.Step, error) { return newPreparation(args, deps) },
 	}
 }
 
@@ -56,16 +67,17 @@ type preparation struct {
 	params map[string]cty.Value
 	// definition is the digest of the parts of the definition that affect the result.
 	definition digest.ContentID
+	deps       Deps
 }
 
-func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, error) {
+func newPreparation(args step.Args, deps Deps) (step.Step, error) {
 	var a arguments
 	if err := args.Decode(&a); err != nil {
 		return nil, err
 	}
-	p := &preparation{raw: a.Raw, salt: a.Salt, params: competitions.TextParams(a.Params)}
+	p := &preparation{raw: a.Raw, salt: a.Salt, params: competitions.TextParams(a.Params), deps: deps}
 	var err error
-	if p.def, err = conditions.Definition(catalog, a.Competition, a.Version, args.Conditions); err != nil {
+	if p.def, err = conditions.Definition(deps.Catalog, a.Competition, a.Version, args.Conditions); err != nil {
 		return nil, err
 	}
 	switch {
@@ -79,6 +91,9 @@ func newPreparation(args step.Args, catalog *competitions.Catalog) (step.Step, e
 		return nil, step.WrongArg("params", diags)
 	}
 	p.definition = sum
+	if p.def.PreparedByPython() {
+		return p, step.WrongArg("competition", program.PackagesOf(p.def.Python).CheckLocked(p.def))
+	}
 	return p, nil
 }
 
@@ -89,6 +104,9 @@ func (p *preparation) Authored() []string { return p.def.Own("definition") }
 func (p *preparation) Fingerprint(h *digest.Hasher) error {
 	h.Content("definition", p.definition)
 	h.String("preparer version", prep.Version)
+	if p.def.PreparedByPython() {
+		h.Content("python runner", program.Digest())
+	}
 	if p.def.Masked() {
 		h.String("masker version", mask.Version)
 	}
@@ -121,7 +139,11 @@ func (p *preparation) Run(ctx context.Context, env *step.Env) (cache.Outputs, er
 		return out, err
 	}
 	p.tellSizes(env)
-	out, err := Into(ctx, env, p.def, p.raw.Ref, prep.Options{Params: p.params})
+	o := prep.Options{Params: p.params}
+	if p.def.PreparedByPython() {
+		o.Python.Machine = program.Machine{Executor: p.deps.Programs, Packages: p.deps.Packages(env)}
+	}
+	out, err := Into(ctx, env, p.def, p.raw.Ref, o)
 	if err == nil && p.def.Masked() {
 		out, err = p.masked(ctx, env, out)
 	}
@@ -136,6 +158,12 @@ func Into(ctx context.Context, env *step.Env, def *competitions.Definition, raw 
 	sink := newSink(ctx, env.Store)
 	o.Raw, o.Out, o.Work = tree.NewFS(ctx, env.Store, raw), sink, env.WorkDir
 	o.Progress = func(p progress.State) { env.Progress(step.ProgressOf(p)) }
+	o.Python.Log = func(line []byte) { _, _ = env.Log.Write(line) }
+	o.Python.Raw = func(ctx context.Context) (string, func() error, error) {
+		dir := filepath.Join(env.WorkDir, "raw")
+		_, err := tree.Materialise(ctx, env.Store, raw, dir, tree.Options{})
+		return dir, func() error { return tree.Remove(dir) }, err
+	}
 	if err := prep.Run(ctx, def, o); err != nil {
 		return nil, err
 	}

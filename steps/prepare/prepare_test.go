@@ -37,7 +37,7 @@ func newBench(t *testing.T, definition string) *steptest.Bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return steptest.New(prepare.Kind(cat))
+	return steptest.New(prepare.Kind(prepare.Deps{Catalog: cat}))
 }
 
 const toyDefinition = `

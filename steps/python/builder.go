@@ -13,7 +13,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/wholefile"
 	"github.com/mleflow/mleflow/cache/tree"
-	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/pyenv"
@@ -40,7 +40,7 @@ type Builder struct {
 }
 
 // Packages provides the packages of metrics that are graded in a step.
-func Packages(env *step.Env, offline bool, sandbox executor.Runtime) grading.Packages {
+func Packages(env *step.Env, offline bool, sandbox executor.Runtime) program.Packages {
 	return func(ctx context.Context, r pyenv.Requirements, dir string) (string, func() error, error) {
 		return Builder{
 			Store: env.Store, WorkDir: dir, Offline: offline, Sandbox: sandbox, Address: env.Address, Run: env.RunID,

@@ -16,6 +16,7 @@ import (
 	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 )
@@ -67,7 +68,7 @@ func New(metrics *metric.Registry, ex executor.Executor, self string, machine Ma
 
 // WithPackages sets the provider of packages for metrics that are programs. It
 // returns j.
-func (g *Grader) WithPackages(p grading.Packages) *Grader {
+func (g *Grader) WithPackages(p program.Packages) *Grader {
 	g.local.Packages = p
 	return g
 }
@@ -106,7 +107,7 @@ type answer struct {
 
 // Grade implements grading.Grader.
 func (g *Grader) Grade(ctx context.Context, def *competitions.Definition, q grading.Request) (grading.Report, error) {
-	if g.isSmall(def, q.Params, q.Submission) {
+	if def.GradedByPython() || g.isSmall(def, q.Params, q.Submission) {
 		return g.local.Grade(ctx, def, q)
 	}
 	a, err := g.ask(ctx, def, q.Params, question{

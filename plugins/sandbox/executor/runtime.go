@@ -131,9 +131,12 @@ type Enclosed struct {
 	Otherwise Executor
 }
 
+// Isolates reports whether programs run in the sandbox.
+func (e Enclosed) Isolates() bool { return e.Sandbox.Executor != nil && e.Sandbox.Here().OK }
+
 // Run implements Executor.
 func (e Enclosed) Run(ctx context.Context, spec Spec, logs io.Writer) (Exit, error) {
-	if e.Sandbox.Executor == nil || !e.Sandbox.Here().OK {
+	if !e.Isolates() {
 		if way := alone(); way != nil {
 			limit := []string{"prlimit", "--nproc=" + strconv.Itoa(spec.Limits.Processes), "--"}
 			spec.Command, spec.Limits.Processes = slices.Concat(way, limit, spec.Command), 0
@@ -144,7 +147,7 @@ func (e Enclosed) Run(ctx context.Context, spec Spec, logs io.Writer) (Exit, err
 	spec.Image, spec.Env = e.Sandbox.HostImage, maps.Clone(spec.Env)
 	spec.Env["PATH"] = strings.TrimPrefix(spec.Env["PATH"]+":"+DefaultPath, ":")
 	exit, err := e.Sandbox.Executor.Run(ctx, spec, logs)
-	if hidden := e.Sandbox.HostProgram(program); hidden != nil && (errors.Is(err, ErrStart) || err == nil && !exit.OK()) {
+	if hidden := e.Sandbox.HostProgram(program); hidden != nil && spec.Env["VIRTUAL_ENV"] == "" && (errors.Is(err, ErrStart) || err == nil && !exit.OK()) {
 		_, _ = fmt.Fprintf(logs, "\n(The %s in PATH is outside of the sandbox that this ran in, which has the programs in /usr.)", program)
 	}
 	return exit, err

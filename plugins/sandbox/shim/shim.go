@@ -265,3 +265,13 @@ func (t *Tally) Groups() []Group {
 	})
 	return list
 }
+
+// Tools returns the modules of the package that also preparers and graders import where no
+// agent is, by path.
+func Tools() map[string][]byte {
+	list := map[string][]byte{}
+	for _, name := range []string{"mlebench/_tools.py", "mlebench/metrics.py", "mlebench/competitions/utils.py"} {
+		list[name], _ = embedded.ReadFile("python/" + name) // it is there
+	}
+	return list
+}

@@ -24,6 +24,7 @@ import (
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
+	"github.com/mleflow/mleflow/competitions/importer"
 	"github.com/mleflow/mleflow/competitions/kit"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -121,7 +122,7 @@ func (c *completion) argumentCompleters() map[string]completer {
 		{cobra.NoFileCompletions, "competition new, worker, grade"},
 		{inTurn(files, c.completeIDs), "grade-sample, mask submission"},
 		{atMost(1, files), "mask salt"},
-		{atMost(1, folders), "fingerprint build, competition rehearsal"},
+		{atMost(1, folders), "fingerprint build, competition rehearsal, competition import"},
 		{inTurn(files, orFiles(c.completeRuns)), "fingerprint compare"},
 	}.byKey("mleflow ")
 }
@@ -159,6 +160,10 @@ func (c *completion) valueCompleters() map[string]completer {
 		{words("text", "markdown", "json", "csv", "parquet", "arrow"), "--format"},
 		{words("parquet", "arrow", "csv", "json"), "mleflow export --format"},
 		{words("dot", "mermaid"), "mleflow graph --format"},
+		{words(importer.Formats...), "mleflow competition import --format"},
+		{words("higher", "lower"), "--better"},
+		{words("low", "medium", "high"), "--complexity"},
+		{words("python"), "mleflow competition test --against"},
 		{words(board.FigureNames()...), "--figure"},
 		{orFiles(c.completeRuns), "--against"},
 		{c.completeRuns, "RUN"},

@@ -19,6 +19,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/pins"
 	"github.com/mleflow/mleflow/competitions/prep"
+	"github.com/mleflow/mleflow/competitions/program"
 )
 
 // Job is one competition to prepare.
@@ -45,6 +46,8 @@ type Job struct {
 	// processor.
 	Parallelism int
 	Progress    func(progress.State)
+	// Machine runs definitions that are prepared by their own Python.
+	Machine program.Machine
 }
 
 // Outcome is what became of a job that did not fail.
@@ -82,7 +85,9 @@ func Prepare(ctx context.Context, j Job) (Outcome, error) {
 		return out, err
 	}
 	err = j.write(ctx, &out, func(folder *prep.Folder) error {
-		return prep.Run(ctx, j.Def, prep.Options{Raw: raw, Out: folder, Params: j.Params, Parallelism: j.Parallelism, Progress: j.Progress})
+		o := prep.Options{Raw: raw, Out: folder, Params: j.Params, Parallelism: j.Parallelism, Progress: j.Progress}
+		o.Python = prep.Python{Machine: j.Machine, Raw: j.rawFolder}
+		return prep.Run(ctx, j.Def, o)
 	})
 	if err != nil {
 		return out, err
@@ -267,6 +272,24 @@ func (j Job) raw(ctx context.Context) (raw fs.FS, own bool, err error) {
 		return nil, false, err
 	}
 	return prep.DirFS(dir), true, nil
+}
+
+// rawFolder is the folder of raw.
+func (j Job) rawFolder(ctx context.Context) (dir string, release func() error, err error) {
+	none := func() error { return nil }
+	if j.Raw != "" {
+		return j.Raw, none, nil
+	}
+	if has, err := filled(j.Layout.Raw(j.Def.ID)); err != nil || has {
+		return j.Layout.Raw(j.Def.ID), none, err
+	}
+	above := j.Layout.Competition(j.Def.ID)
+	if dir, err = os.MkdirTemp(above, ".raw-"); err != nil {
+		return "", none, fmt.Errorf("make folder: %w", err)
+	}
+	release = func() error { return tree.Remove(dir) }
+	_, err = tree.Materialise(ctx, j.Fetched.Store, j.Fetched.Tree, filepath.Join(dir, "raw"), tree.Options{})
+	return filepath.Join(dir, "raw"), release, err
 }
 
 // checkFetched refuses prepared data instead of raw data.

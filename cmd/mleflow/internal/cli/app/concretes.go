@@ -15,6 +15,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
 	"github.com/mleflow/mleflow/competitions/grading/confined"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/engine/sched"
 	"github.com/mleflow/mleflow/engine/step"
 	"github.com/mleflow/mleflow/plugins/numeric/metric"
@@ -72,10 +73,11 @@ func (a *App) Concretes() (*Parts, error) {
 			otherwise, commands = submitted.NoHost{}, submitted.NoHost{}
 		}
 	}
+	programs := executor.Enclosed{Sandbox: isolated, Otherwise: otherwise}
 	kinds := all.Kinds(all.Deps{
 		Deps: agentrun.Deps{
 			Catalog:   catalog,
-			Grader:    NewGrader(executor.Enclosed{Sandbox: isolated, Otherwise: otherwise}, self),
+			Grader:    NewGrader(programs, self),
 			Runtimes:  runtimes,
 			Auto:      auto,
 			Fork:      a.Fork,
@@ -94,6 +96,7 @@ func (a *App) Concretes() (*Parts, error) {
 		Builds:   containers,
 		Private:  private,
 		Commands: commands,
+		Programs: programs,
 	})
 	if a.Submitted != nil {
 		kinds = a.Submitted.Kinds(kinds)
@@ -127,6 +130,11 @@ func (a *App) Programs() executor.Executor {
 	}
 	isolated, _, _ := a.sandboxed(self) // without a folder for it there is none
 	return executor.Enclosed{Sandbox: isolated, Otherwise: process.New(self)}
+}
+
+// ProgramMachine is what programs that come with competitions need, outside pipelines.
+func (a *App) ProgramMachine() program.Machine {
+	return program.Machine{Executor: a.Programs(), Packages: a.Packages}
 }
 
 // Packages places the environment of a metric that is a program, outside pipelines. It

@@ -168,6 +168,7 @@ func (a *App) PrepareShipped(ctx context.Context, job dataset.Job) (path string,
 		if f.Run(ctx); err != nil {
 			return err
 		}
+		job.Machine = a.ProgramMachine()
 		outcome, err := dataset.Prepare(ctx, job)
 		path = outcome.Path
 		return err

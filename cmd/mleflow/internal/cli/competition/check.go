@@ -1,6 +1,7 @@
 package competition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,20 +27,27 @@ import (
 )
 
 type testOptions struct {
-	folder folderFlag
-	data   app.DataFlags
+	folder       folderFlag
+	data         app.DataFlags
+	against, raw string
 }
 
 func newCompetitionTest(a *app.App) *cobra.Command {
 	var o testOptions
-	return a.Command("test [ID]...", "Test competitions' graders with submissions whose outcome is known", app.Takes(0, -1),
+	cmd := a.Command("test [ID]...", "Test competitions' graders with submissions whose outcome is known", app.Takes(0, -1),
 		func(cmd *cobra.Command, args []string) error {
+			if o.against != "" && o.against != "python" {
+				return app.Usagef("--against compares with python, not with %q", o.against)
+			}
 			defs, err := definitions(a.Library, o.folder, args)
 			if err != nil {
 				return err
 			}
 			return testCompetitions(cmd.Context(), a, o, defs, len(args) > 0)
 		}, &o.folder, &o.data)
+	cmd.Flags().StringVar(&o.against, "against", "", "compare the blocks prepare and grade with the `PYTHON` that they replace: python")
+	cmd.Flags().StringVar(&o.raw, "raw", "", "with --against, take the unpacked download from `DIR`")
+	return cmd
 }
 
 // TestJSON is what competition test prints with --json.
@@ -68,7 +76,11 @@ func testCompetitions(ctx context.Context, a *app.App, o testOptions, defs []*co
 	}
 	tested := TestJSON{Checks: []CheckJSON{}}
 	for _, def := range defs {
-		found, files, err := testOne(ctx, a, o, def, layout)
+		test := testOne
+		if o.against != "" {
+			test = testAgainst
+		}
+		found, files, err := test(ctx, a, o, def, layout)
 		if errors.Is(err, errNoData) && !named {
 			continue
 		}
@@ -78,7 +90,7 @@ func testCompetitions(ctx context.Context, a *app.App, o testOptions, defs []*co
 		for _, c := range found {
 			tested.Checks = append(tested.Checks, CheckJSON{def.ID, c})
 		}
-		if named {
+		if named && files != nil {
 			tested.Agents = append(tested.Agents, AgentFilesJSON{def.ID, files})
 		}
 	}
@@ -116,6 +128,44 @@ func testOne(ctx context.Context, a *app.App, o testOptions, def *competitions.D
 	}
 	checks, err := kit.Test(ctx, def, kit.TestOptions{Prepared: prepared, Params: values, Metrics: metric.All(), Executor: a.Programs(), Packages: a.Packages})
 	return checks, files, err
+}
+
+// testAgainst compares the blocks of a definition with its Python on the same raw data.
+func testAgainst(ctx context.Context, a *app.App, o testOptions, def *competitions.Definition, layout dataset.Layout) (_ []kit.Check, _ []kit.AgentFile, err error) {
+	prepares := !def.Prepare.IsZero() && def.Python.Prepare != ""
+	if def.Python.Package == "" || !prepares && (def.Grade.IsZero() || def.Python.Grade == "") {
+		return nil, nil, app.Usagef("%s has no block that replaces its Python: add a block prepare or grade beside the block python", def.ID)
+	}
+	raw := cmp.Or(o.raw, layout.Raw(def.ID))
+	if !app.IsFolder(raw) && !def.HasData() {
+		return nil, nil, app.Usagef("there is no folder %s: name the raw data with --raw, or keep them with mleflow prepare -c %s --keep-raw", raw, def.ID)
+	}
+	dir, err := os.MkdirTemp("", "mleflow-test-*")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	prepare := func(def *competitions.Definition, to string) (string, error) {
+		job := dataset.Job{Def: def, Layout: dataset.Layout{Dir: filepath.Join(dir, to)}, SkipVerification: true, Machine: a.ProgramMachine()}
+		if !app.IsFolder(raw) {
+			return a.PrepareShipped(ctx, job)
+		}
+		job.Raw = raw
+		done, err := dataset.Prepare(ctx, job)
+		return done.Path, err
+	}
+	t := kit.TestOptions{Metrics: metric.All(), Executor: a.Programs(), Packages: a.Packages}
+	if t.Prepared, err = prepare(def.AsPython(), "python"); err != nil {
+		return nil, nil, err
+	}
+	ours := ""
+	if prepares {
+		if ours, err = prepare(def, "blocks"); err != nil {
+			return nil, nil, err
+		}
+	}
+	checks, err := kit.Against(ctx, def, ours, t)
+	return checks, nil, err
 }
 
 func showChecked(t *app.Terminal, tested TestJSON) error {

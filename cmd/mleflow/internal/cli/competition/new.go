@@ -57,21 +57,28 @@ func newCompetitionNew(a *app.App) *cobra.Command {
 
 // newCompetition writes a competition below o.dir or, without it, below the folder of
 // competitions that the command line or the environment names. It returns its folder.
-func newCompetition(ctx context.Context, a *app.App, o newOptions, id string) (string, error) {
-	own := a.OwnFolders()
-	switch {
-	case o.dir != "":
-	case len(own) > 1:
-		return "", app.Usagef("there are %d folders of competitions; say with --dir which to write below", len(own))
-	case len(own) == 1:
-		o.dir = own[0].Path
-		if _, err := os.Stat(filepath.Join(o.dir, competitions.FileName)); err == nil {
-			return "", app.Usagef("%s is a competition, not a folder of competitions; say with --dir where to write", o.dir)
-		}
-	default:
-		o.dir = app.OwnCompetitions
+func newCompetition(ctx context.Context, a *app.App, o newOptions, id string) (_ string, err error) {
+	if o.dir, err = newBelow(a, o.dir); err != nil {
+		return "", err
 	}
 	return filepath.Join(o.dir, id), writeCompetition(ctx, a, o, id)
+}
+
+// newBelow returns the folder below which a new competition is written.
+func newBelow(a *app.App, dir string) (string, error) {
+	own := a.OwnFolders()
+	switch {
+	case dir != "":
+		return dir, nil
+	case len(own) > 1:
+		return "", app.Usagef("there are %d folders of competitions; say with --dir which to write below", len(own))
+	case len(own) == 0:
+		return app.OwnCompetitions, nil
+	}
+	if _, err := os.Stat(filepath.Join(own[0].Path, competitions.FileName)); err == nil {
+		return "", app.Usagef("%s is a competition, not a folder of competitions; say with --dir where to write", own[0].Path)
+	}
+	return own[0].Path, nil
 }
 
 func writeCompetition(ctx context.Context, a *app.App, o newOptions, id string) error {

@@ -23,6 +23,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/mask"
 	"github.com/mleflow/mleflow/competitions/pins"
+	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/engine/diag"
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/step"
@@ -81,13 +82,13 @@ func runPrepare(ctx context.Context, a *app.App, o prepareOptions) error {
 		if err != nil {
 			return err
 		}
-		if jobs[i], err = o.job(def, plain, layout, o.rawOf(def.ID, len(defs))); err != nil {
+		if jobs[i], err = o.job(a.ProgramMachine(), def, plain, layout, o.rawOf(def.ID, len(defs))); err != nil {
 			return err
 		}
 		jobs[i].Params = values
 		if masked {
 			of := jobs[i]
-			if jobs[i], err = o.job(def, o.data.Version, layout, ""); err != nil {
+			if jobs[i], err = o.job(a.ProgramMachine(), def, o.data.Version, layout, ""); err != nil {
 				return err
 			}
 			jobs[i].Masks, jobs[i].Salt = &of, salt
@@ -97,7 +98,7 @@ func runPrepare(ctx context.Context, a *app.App, o prepareOptions) error {
 }
 
 // job returns what is to be done for a competition in a version.
-func (o prepareOptions) job(def *competitions.Definition, version string, layout dataset.Layout, raw string) (dataset.Job, error) {
+func (o prepareOptions) job(machine program.Machine, def *competitions.Definition, version string, layout dataset.Layout, raw string) (dataset.Job, error) {
 	if len(o.only) == 0 {
 		version = def.Amended(version)
 	}
@@ -112,7 +113,7 @@ func (o prepareOptions) job(def *competitions.Definition, version string, layout
 	if shared := layout.Raw(def.ID); raw == "" && to != layout && app.IsFolder(shared) {
 		raw = shared
 	}
-	return dataset.Job{Def: at, Layout: to, Raw: raw, KeepRaw: o.keepRaw, SkipVerification: o.skipVerification}, nil
+	return dataset.Job{Def: at, Layout: to, Raw: raw, KeepRaw: o.keepRaw, SkipVerification: o.skipVerification, Machine: machine}, nil
 }
 
 // selected returns the competitions that the flags choose; one way of choosing

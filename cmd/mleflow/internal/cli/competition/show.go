@@ -205,7 +205,7 @@ func sizeText(gb float64) string {
 
 // NewCompetition returns the command competition.
 func NewCompetition(a *app.App) *cobra.Command {
-	return app.Group(a, "competition", "Show, write and check competitions: list, show, rank, new, lint, test, lock, rehearsal", newCompetitionList(a), newCompetitionShow(a), newCompetitionRank(a), newCompetitionNew(a), newCompetitionLint(a), newCompetitionTest(a), newCompetitionLock(a), newCompetitionRehearsal(a))
+	return app.Group(a, "competition", "Show, write and check competitions: list, show, rank, new, import, lint, test, lock, rehearsal", newCompetitionList(a), newCompetitionShow(a), newCompetitionRank(a), newCompetitionNew(a), newCompetitionImport(a), newCompetitionLint(a), newCompetitionTest(a), newCompetitionLock(a), newCompetitionRehearsal(a))
 }
 
 // RankJSON is the form of competition rank --json.

@@ -166,7 +166,7 @@ var homes = []struct {
 	{"golang.org/x/text", []string{"cmd/mleflow/internal/web/site"}},
 	{"k8s.io", []string{"plugins/cluster/kubernetes"}},
 	{"sigs.k8s.io/yaml", []string{"engine/sched"}},
-	{"go.yaml.in/yaml/v3", []string{"engine/config"}},
+	{"go.yaml.in/yaml/v3", []string{"engine/config", "competitions/importer"}},
 	{"go.opentelemetry.io", []string{"cmd/mleflow/internal/telemetry"}},
 	{"github.com/nicholas-fedor/shoutrrr", []string{"cmd/mleflow/internal/notify"}},
 	{"github.com/go-logr", []string{"cmd/mleflow/internal/telemetry"}},

@@ -29,6 +29,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/export"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/harbor"
+	"github.com/mleflow/mleflow/competitions/importer"
 	"github.com/mleflow/mleflow/competitions/outcome"
 	"github.com/mleflow/mleflow/competitions/rehearsal"
 	"github.com/mleflow/mleflow/competitions/results"
@@ -69,6 +70,7 @@ func printed() map[string][]any {
 		"competition leaderboard": {struct {
 			Leaderboards []competition.BoardLock `json:"leaderboards"`
 		}{}},
+		"competition import": {importer.Result{}},
 		"competition lint": {struct {
 			Findings []competition.FindingJSON `json:"findings"`
 		}{}},

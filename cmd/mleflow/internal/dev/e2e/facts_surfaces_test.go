@@ -100,7 +100,7 @@ func (p *plantation) surfaces() (list []surface) {
 		}
 	}
 	none(noResults, "attempts-cancel", "attempts-extend", "attempts-requeue", "attempts-stop", "runs-continue", "runs-drain", "runs-set", "serve-token", "wait", "cache-gc", "cache-info", "cache-ls", "cache-pin", "cache-pull", "cache-push", "cache-repair", "cache-verify", "competition-leaderboard", "competition-lint",
-		"competition-list", "competition-lock", "competition-new", "competition-rank", "competition-rehearsal", "competition-show", "competition-test", "doctor", "notify-test", "explain",
+		"competition-import", "competition-list", "competition-lock", "competition-new", "competition-rank", "competition-rehearsal", "competition-show", "competition-test", "doctor", "notify-test", "explain",
 		"export-harbor", "fingerprint-build", "fingerprint-compare", "graph", "init", "lock", "mask-data", "mask-salt", "plan", "prepare", "runs-pause", "runs-remove", "validate", "version")
 	none(asEvents, "apply", "rehearse")
 	none(ofOneStep, "logs", "export-atif", "grade-sample", "import-atif", "import-inspect", "page /step/{run}", "page /turns/{run}")

@@ -61,10 +61,11 @@ def rle_decode(rle_string, height, width):
     assert starts == sorted(starts), "the starts are not in order"
     assert all(n > 0 for n in starts + lengths), "starts and lengths are positive"
     flat = numpy.zeros(height * width, dtype=bool)
-    for start, length in zip(starts, lengths):
-        run = flat[start - 1 : start - 1 + length]
-        assert not run.any(), "the runs overlap"
-        run[:] = True
+    if numbers:  # numpy refuses an odd count of numbers, or repeats the one length
+        begins = numpy.array(starts) - 1
+        for begin, end in zip(begins, begins + lengths):
+            assert not flat[begin:end].any(), "the runs overlap"
+            flat[begin:end] = True
     return flat.reshape((width, height)).T
 
 

@@ -1,0 +1,1 @@
+"""What preparers and metrics in the form of MLE-Dojo import, as mleflow runs them."""
