@@ -271,3 +271,18 @@ func TestOtherNames(t *testing.T) {
 		t.Errorf("%+v, slug %s, lower %v", def.Python, def.Sources[0].Slug, def.Medals.LowerIsBetter)
 	}
 }
+
+// TestPlaces marks the value that is wrong.
+func TestPlaces(t *testing.T) {
+	files := toads()
+	delete(files, "grade.py")
+	_, err := Import(folder(t, files), Options{Into: t.TempDir()})
+	bad, ok := errors.AsType[*competitions.LoadError](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	at := bad.Diags[0].Subject
+	if got := string(at.SliceBytes([]byte(files["config.yaml"]))); got != "mlebench.competitions.toads.grade:grade" {
+		t.Errorf("marked %q", got)
+	}
+}

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 // stands for no more than its own nodes.
 type document struct {
 	path string
+	text []byte
 	root *yaml.Node
 }
 
@@ -24,7 +26,7 @@ func (s *source) parse(name string) (document, bool) {
 	if !ok {
 		return document{}, false
 	}
-	d := document{path: filepath.Join(s.dir, name)}
+	d := document{path: filepath.Join(s.dir, name), text: text}
 	var node yaml.Node
 	err := yaml.Unmarshal(text, &node)
 	if err == nil && (len(node.Content) != 1 || node.Content[0].Kind != yaml.MappingNode) {
@@ -41,7 +43,15 @@ func (s *source) parse(name string) (document, bool) {
 // at returns the range of a node.
 func (d document) at(n *yaml.Node) hcl.Range {
 	start := hcl.Pos{Line: n.Line, Column: n.Column}
-	return hcl.Range{Filename: d.path, Start: start, End: hcl.Pos{Line: n.Line, Column: n.Column + len(n.Value)}}
+	lines := bytes.SplitAfter(d.text, []byte("\n"))
+	for _, line := range lines[:min(max(n.Line-1, 0), len(lines))] {
+		start.Byte += len(line)
+	}
+	start.Byte = min(start.Byte+max(n.Column-1, 0), len(d.text))
+	end := start
+	end.Byte = min(start.Byte+len(n.Value), len(d.text))
+	end.Column += end.Byte - start.Byte
+	return hcl.Range{Filename: d.path, Start: start, End: end}
 }
 
 // find returns the value at the keys, or nil.

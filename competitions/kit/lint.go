@@ -228,7 +228,7 @@ func lintLayout(l *linter) {
 	}
 	layout := l.def.Layout
 	for _, p := range []struct{ what, path string }{{"answers", layout.Answers}, {"sample", layout.Sample}, {"gold", layout.Gold}} {
-		if !declared(p.path) {
+		if !declared(p.path) && !l.def.PreparedByPython() {
 			l.report(Error, nil, "%s = %q is not an output of the prepare block", p.what, p.path)
 		}
 	}

@@ -28,7 +28,7 @@ var forbidden = []struct {
 	{regexp.MustCompile(`(?i)\bown word\b`), "reports, says"},
 	{regexp.MustCompile(`(?i)\btold rightly\b`), "predicted correctly"},
 	{regexp.MustCompile(`(?i)\bof another kind\b`), "of a different type"},
-	{regexp.MustCompile(`(?i)\bnext to the definition\b`), "next to the definition"},
+	{regexp.MustCompile(`(?i)\bbeside the definition\b`), "next to the definition"},
 }
 
 // wordsAllowed are files that quote such phrases: those that forbid them, old
