@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestExamples keeps the examples those of the scripts that run them.
-func TestExamples(t *testing.T) {
+// TestChanges keeps the examples those of the scripts that run them.
+func TestChanges(t *testing.T) {
 	for name, example := range map[string]string{"when.txtar": whenExample, "moved.txtar": movedExample} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "script", name))
 		if err != nil {

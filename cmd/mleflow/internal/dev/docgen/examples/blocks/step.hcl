@@ -1,6 +1,7 @@
 step "exec" "report" {
   for_each   = toset(local.ids)
   depends_on = [step.checksum.data]
+  when       = var.tries > 0
   command    = ["sh", "-c", "date > day.txt"]
   outputs    = ["day.txt"]
   on         = "local"

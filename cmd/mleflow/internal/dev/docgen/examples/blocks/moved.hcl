@@ -1,0 +1,4 @@
+moved {
+  from = step.exec.summary
+  to   = step.exec.report
+}
