@@ -12,7 +12,7 @@ import (
 
 // budgets are how many lines of code the wings of the program may have: what they have,
 // rounded up to the next 500.
-var budgets = map[string]int{"cache": 14_500, "cmd": 44_000, "competitions": 21_000, "engine": 21_500, "pipelines": 500, "plugins": 55_500, "steps": 12_500}
+var budgets = map[string]int{"cache": 14_500, "cmd": 44_000, "competitions": 21_500, "engine": 21_500, "pipelines": 500, "plugins": 55_500, "steps": 12_600}
 
 // TestSize prints the lines of code that are linked into the program, by wing: without
 // comments, blank lines and tests.
