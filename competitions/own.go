@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
+	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/engine/diag"
 )
 
@@ -172,6 +173,15 @@ func ParseAt(src []byte, id, dir string) (*Definition, hcl.Diagnostics) {
 // Dir returns the folder of the definition, an absolute path; empty for one
 // that ships with the program. It enters no key.
 func (d *Definition) Dir() string { return d.dir }
+
+// Texts are the files of the competition's folder that grading reads: the definition, and
+// its pins and leaderboard if there are such files.
+func (d *Definition) Texts() []string {
+	return lists.Where([]string{FileName, LockName, d.Medals.File}, func(name string) bool {
+		_, err := fs.Stat(d.folder, name)
+		return name != "" && err == nil
+	})
+}
 
 // Own returns the labels of fields that a person wrote with the definition: all of them,
 // or none if it ships with the program.

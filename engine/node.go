@@ -161,7 +161,7 @@ func newPlanned(p *Program, selected []bool, force map[int]bool, m *history.Pipe
 		}
 	}
 	pl := &planned{p: p, memory: m, nodes: make([]*node, 0, count), byIndex: make([]*node, len(p.Instances))}
-	pl.Pipeline = p.Pipeline.Path
+	pl.Pipeline, pl.Benchmarks = p.Pipeline.Path, p.Benchmarks()
 	if count > 0 { // a nil list would become null in JSON
 		pl.Steps = make([]plan.Step, 0, count)
 	}

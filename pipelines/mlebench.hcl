@@ -35,6 +35,12 @@ variable "set" {
   description = "Which competitions: a set, such as low, medium, high, all or dev, or one competition."
 }
 
+variable "benchmark" {
+  type        = string
+  default     = null
+  description = "Name of a benchmark block, whose competitions and rule are used in place of a set and its medals."
+}
+
 variable "title" {
   type        = string
   default     = "MLE-bench"
@@ -188,7 +194,7 @@ variable "on_mismatch" {
 }
 
 locals {
-  ids    = competitions(var.set)
+  ids    = var.benchmark == null ? competitions(var.set) : benchmark[var.benchmark].competitions
   agents = distinct(concat([var.agent], var.against))
 
   # The agents of each block by name: one, or all of a sweep.
@@ -319,11 +325,12 @@ step "check" "rules" {
 }
 
 step "aggregate" "board" {
-  reports  = values(step.grade.score)[*].report
-  group_by = "complexity"
-  compare  = length(local.agents) > 1 ? local.names : null
-  attempts = var.usage ? values(step.agent-run.solve) : null
-  title    = var.title
+  reports   = values(step.grade.score)[*].report
+  benchmark = var.benchmark == null ? null : benchmark[var.benchmark]
+  group_by  = "complexity"
+  compare   = length(local.agents) > 1 ? local.names : null
+  attempts  = var.usage ? values(step.agent-run.solve) : null
+  title     = var.title
 }
 
 output "leaderboard" {

@@ -26,10 +26,12 @@ func TestPages(t *testing.T) {
 	for _, page := range []struct {
 		name     string
 		programs []string
+		section  string // "" is the whole page
 	}{
-		{"first-agent.md", []string{"python3"}},
-		{"first-competition.md", []string{"python3", "sha256sum"}},
-		{"first-model.md", []string{"python3"}},
+		{"first-agent.md", []string{"python3"}, ""},
+		{"first-competition.md", []string{"python3", "sha256sum"}, ""},
+		{"first-model.md", []string{"python3"}, ""},
+		{"leaderboard.md", nil, "Benchmarks"},
 	} {
 		t.Run(page.name, func(t *testing.T) {
 			for _, program := range append(page.programs, "sh") {
@@ -41,7 +43,12 @@ func TestPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			follow(t, string(text), t.TempDir(), pageEnv(t))
+			steps := string(text)
+			if page.section != "" {
+				_, steps, _ = strings.Cut(steps, "\n## "+page.section+"\n")
+				steps, _, _ = strings.Cut(steps, "\n## ")
+			}
+			follow(t, steps, t.TempDir(), pageEnv(t))
 		})
 	}
 }

@@ -32,6 +32,10 @@ type Flags struct {
 	// Normalized where it lies between the median's threshold (0) and gold's (1). Both
 	// are 0 without a score, and NaN if the report does not say.
 	Percentile, Normalized float64 `json:"-"`
+	// Score is the score in full precision; nil without a finite one.
+	Score *float64 `json:"-"`
+	// lower means that a lower score is better.
+	lower bool
 }
 
 // FlagsOf returns the fields of the report that the leaderboard needs.
@@ -39,8 +43,16 @@ func FlagsOf(r grading.Report) Flags {
 	return Flags{
 		Unranked: r.Unranked(), CompetitionID: r.CompetitionID, GoldMedal: r.GoldMedal, SilverMedal: r.SilverMedal, BronzeMedal: r.BronzeMedal,
 		AboveMedian: r.AboveMedian, SubmissionExists: r.SubmissionExists, ValidSubmission: r.ValidSubmission,
-		Percentile: percentile(r), Normalized: normalized(r),
+		Percentile: percentile(r), Normalized: normalized(r), Score: finite(r), lower: r.LowerIsBetter,
 	}
+}
+
+// finite is the score that is compared; the reference's reports have none in full precision.
+func finite(r grading.Report) *float64 {
+	if s := cmp.Or(r.ExactScore, r.Score); s != nil && s.Finite() {
+		return (*float64)(s)
+	}
+	return nil
 }
 
 func percentile(r grading.Report) float64 {
@@ -261,13 +273,7 @@ type Measure struct {
 
 // Measures returns the figures of arranged seeds that are known, by name.
 func Measures(seeds [][]Flags) map[string]Measure {
-	runs := make([][]Flags, len(seeds[0]))
-	for i := range runs {
-		for _, seed := range seeds {
-			runs[i] = append(runs[i], seed[i])
-		}
-	}
-	out := map[string]Measure{}
+	runs, out := ByCompetition(seeds), map[string]Measure{}
 	for _, f := range slices.Concat(percentages, measures) {
 		samples, ok := f.samples(runs)
 		if !ok || len(samples) == 0 {
@@ -276,6 +282,15 @@ func Measures(seeds [][]Flags) map[string]Measure {
 		out[f.name] = measure(samples)
 	}
 	return out
+}
+
+// ByCompetition returns the runs at each competition of arranged seeds.
+func ByCompetition(seeds [][]Flags) [][]Flags {
+	runs := make([][]Flags, len(seeds[0]))
+	for i := range runs {
+		runs[i] = lists.Of(seeds, func(seed []Flags) Flags { return seed[i] })
+	}
+	return runs
 }
 
 func measure(samples []stat.Sample) Measure {

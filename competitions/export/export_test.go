@@ -99,7 +99,7 @@ func TestMarkdown(t *testing.T) {
 	got := export.Markdown([]export.Row{{
 		Agent: "a|b", Models: "m\nn", Hours: "24", Date: "2026-01-02",
 		Splits: map[string]board.Split{"low": {"any_medal_percentage": {Mean: 90.909, SEM: 1.515}}, "high": {"any_medal_percentage": {Mean: 50}}, "all": {}}, Seeds: map[string]int{"low": 3, "high": 1}, Under: conditions.Under{Isolation: "none (untrusted)", Task: "reference"}, Class: "time 24h",
-	}}, []string{"Note of a|b."})
+	}}, []string{"Note of a|b."}, "")
 	if want := `| a\|b | m n | 90.91 ± 1.51 | - | 50.00 ± – | - | 24 | 2026-01-02 | - | - | none (untrusted) | reference | time 24h |` + "\n\n" + `Note of a\|b.` + "\n"; !strings.HasSuffix(got, want) || strings.Count(got, "\n") != 5 {
 		t.Errorf("got\n%s", got)
 	}

@@ -20,6 +20,9 @@ type Group struct {
 	// Measures are the figures with their intervals; the table has these if a group has
 	// them.
 	Measures map[string]board.Measure
+	// Rule is that of the board's benchmark, and Ruled the agent's figure by it; nil without.
+	Rule  string
+	Ruled *board.Ruled
 }
 
 type figure struct {
@@ -49,12 +52,15 @@ func end(i *board.Interval, upper bool) *float64 {
 }
 
 // Figures returns the table of figures: one row for an agent, a group and a
-// figure, in the order of groups and of board.PercentageNames.
+// figure, in the order of groups, that of a benchmark's rule first, and of board.MeasureNames.
 func Figures(groups []Group) (*table.Table, error) {
 	var r rows[figure]
 	measured := false
 	for _, g := range groups {
-		measured = measured || g.Measures != nil
+		measured = measured || g.Measures != nil || g.Ruled != nil
+		if g.Ruled != nil {
+			r.of = append(r.of, figure{g, g.Rule, board.Estimate{Mean: g.Ruled.Value}, false, g.Ruled.Runs, g.Ruled.Competitions})
+		}
 		for _, name := range board.MeasureNames() {
 			e, ok := g.Figures[name]
 			m, more := g.Measures[name]

@@ -72,13 +72,13 @@ func TestColumnsKeepBytes(t *testing.T) {
 
 func TestHostileMarkdown(t *testing.T) {
 	for _, h := range hostiletest.Texts() {
-		got := export.Markdown([]export.Row{{Agent: h.Text, Models: h.Text, Hours: h.Text, Date: h.Text, Under: conditions.Under{Isolation: h.Text, Task: h.Text}, Class: h.Text}}, []string{h.Text})
+		got := export.Markdown([]export.Row{{Agent: h.Text, Models: h.Text, Hours: h.Text, Date: h.Text, Under: conditions.Under{Isolation: h.Text, Task: h.Text}, Class: h.Text}}, []string{h.Text}, h.Text)
 		lines := strings.Split(strings.TrimRight(got, "\n"), "\n")
 		if len(lines) != 5 {
 			t.Errorf("%s: %d lines:\n%s", h.Name, len(lines), got)
 			continue
 		}
-		if err := hostiletest.Markdown(lines[2], 13); err != nil {
+		if err := hostiletest.Markdown(lines[2], 14); err != nil {
 			t.Errorf("%s: %v", h.Name, err)
 		}
 		if err := hostiletest.Markdown(lines[4], 0); err != nil {

@@ -28,16 +28,18 @@ type Row struct {
 	Class string
 	// Seeds are the numbers of seeds by split; with 0 the standard error is shown as it is.
 	Seeds map[string]int
+	// Figure is the figure by a benchmark's rule with its interval; "" without one.
+	Figure string
 }
 
 // Markdown returns rows as a table of the reference's README: any medal, mean
 // ± standard error of the mean. Whether source code and reports can be had is for
 // their author to say. The last columns, isolation, task and class, are ours.
-// Notes are paragraphs below the table.
-func Markdown(list []Row, notes []string) string {
+// Notes are paragraphs below the table. A rule adds a column for the figures by it.
+func Markdown(list []Row, notes []string, rule string) string {
 	var out strings.Builder
-	out.WriteString("| Agent | LLM(s) used | Low == Lite (%) | Medium (%) | High (%) | All (%) | Running Time (hours) | Date | Source Code Available | Grading Reports Available | Isolation | Task | Class |\n")
-	out.WriteString("|-------|-------------|-----------------|------------|----------|---------|----------------------|------|-----------------------|---------------------------|-----------|------|-------|\n")
+	out.WriteString("| Agent | LLM(s) used | Low == Lite (%) | Medium (%) | High (%) | All (%) | Running Time (hours) | Date | Source Code Available | Grading Reports Available | Isolation | Task | Class |" + of(rule, " "+MarkdownText(rule)+" |") + "\n")
+	out.WriteString("|-------|-------------|-----------------|------------|----------|---------|----------------------|------|-----------------------|---------------------------|-----------|------|-------|" + of(rule, "---|") + "\n")
 	for _, r := range list {
 		cells := []string{r.Agent, r.Models}
 		for _, split := range []string{"low", "medium", "high", "all"} {
@@ -48,12 +50,23 @@ func Markdown(list []Row, notes []string) string {
 			cells = append(cells, cell)
 		}
 		cells = append(cells, r.Hours, r.Date, "", "", r.Isolation, r.Task, r.Class)
+		if rule != "" {
+			cells = append(cells, r.Figure)
+		}
 		out.WriteString(MarkdownRow(lists.Of(cells, func(cell string) string { return cmp.Or(cell, "-") })))
 	}
 	for _, note := range notes {
 		out.WriteString("\n" + MarkdownText(note) + "\n")
 	}
 	return out.String()
+}
+
+// of is a text about a rule, and nothing without one.
+func of(rule, text string) string {
+	if rule == "" {
+		return ""
+	}
+	return text
 }
 
 // MarkdownRow returns a row of a table of Markdown.

@@ -171,7 +171,10 @@ func (d *draft) grade(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.solved = (report.GoldMedal || d.def.Rehearsal && scale.Of(d.reward, report) == 1) && filepath.Ext(d.gold) == ".csv"
+	if report.MetricExternal {
+		return mistakef("the metric of %s is a program of its own, which the verifier's image cannot run", d.def.ID)
+	}
+	d.solved = (report.GoldMedal || reward.Relative(d.def) && scale.Of(d.reward, report) == 1) && filepath.Ext(d.gold) == ".csv"
 	if d.Micro == 0 || report.Outcome == outcome.Scored {
 		return nil
 	}
@@ -188,11 +191,17 @@ func (d *draft) fill() error {
 		"instruction.md":         instruction(d.def, d.description),
 		"environment/Dockerfile": fmt.Sprintf("FROM %s\nCOPY data/ /home/data/\nRUN mkdir -p /home/submission\nWORKDIR /home\n", d.Image),
 		"tests/Dockerfile":       "FROM debian:12.11-slim\nCOPY . /tests/\nRUN mkdir -p /logs/verifier\n",
-		"tests/test.sh":          fmt.Sprintf(testScript, d.def.ID, d.reward),
 	}
+	options, err := d.define(files)
+	if err != nil {
+		return err
+	}
+	files["tests/test.sh"] = fmt.Sprintf(testScript, d.def.ID, options+"--reward "+d.reward)
 	graded := []string{d.def.Layout.Answers}
-	if d.def.Rehearsal { // Measure needs the others
+	if reward.Relative(d.def) { // Measure needs the others
 		graded = append(graded, d.def.Layout.Sample, d.def.Layout.Gold)
+	}
+	if d.def.Rehearsal {
 		files[path.Join("tests/data", d.def.ID, competitions.RehearsalMark)] = competitions.RehearsalText
 	}
 	if d.solved {
@@ -222,6 +231,22 @@ func (d *draft) fill() error {
 		return link{from: filepath.Join(d.prepared, name), to: filepath.Join(d.dir, "tests", "data", d.def.ID, "prepared", name)}
 	})...)
 	return errors.Join(linkTrees(d.def.ID, d.Work, trees...), install(program, filepath.Join(d.dir, "tests", "mleflow")))
+}
+
+// define adds the definition of a competition that the program in the task does not have, and
+// returns the option that names it.
+func (d *draft) define(files map[string]string) (options string, err error) {
+	if d.def.Dir() == "" {
+		return "", nil
+	}
+	for _, name := range d.def.Texts() {
+		text, err := fs.ReadFile(d.def.Folder(), name)
+		if err != nil {
+			return "", fmt.Errorf("copy definition: %w", err)
+		}
+		files[path.Join("tests/competitions", d.def.ID, name)] = string(text)
+	}
+	return `--competitions "$here/competitions" `, nil
 }
 
 // testScript ends with status 1 and no reward if grading itself fails, which

@@ -8,7 +8,7 @@ if [ -L "$submission" ]; then # it could lead to the answers
   submission=$here/none
 fi
 "$here/mleflow" grade-sample "$submission" %s \
-  --data-dir "$here/data" --reward %s --reward-dir "$logs"
+  --data-dir "$here/data" %s --reward-dir "$logs"
 status=$?
 [ $status = 4 ] && status=0
 exit $status

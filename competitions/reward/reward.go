@@ -17,21 +17,28 @@ import (
 	"github.com/mleflow/mleflow/competitions/outcome"
 )
 
-// Kinds returns the kinds of reward on real data or in a rehearsal, the default first.
-func Kinds(rehearsal bool) []string {
-	if rehearsal {
+// Relative reports whether rewards compare with the sample submission and the right answers,
+// because no human leaderboard has a place for the score: in a rehearsal, and at a
+// competition without one.
+func Relative(def *competitions.Definition) bool {
+	return def.Rehearsal || len(def.Medals.Scores) == 0
+}
+
+// Kinds returns the kinds of reward, the default first; see Relative.
+func Kinds(relative bool) []string {
+	if relative {
 		return []string{"sample", "margin"}
 	}
 	return []string{"medal", "rank", "margin", "percentile"}
 }
 
 // Usage describes a flag with a kind of reward.
-const Usage = "`KIND` of reward: medal (default), rank, margin or percentile; in a rehearsal sample (default) or margin"
+const Usage = "`KIND` of reward: medal (default), rank, margin or percentile; in a rehearsal and without a leaderboard sample (default) or margin"
 
 // Check returns the kind of reward for a competition, the default for "", and refuses a
 // word that names none.
 func Check(kind string, def *competitions.Definition) (string, error) {
-	kinds := Kinds(def.Rehearsal)
+	kinds := Kinds(Relative(def))
 	kind = cmp.Or(kind, kinds[0])
 	if !slices.Contains(kinds, kind) {
 		return "", fmt.Errorf("reward %s: for %s it is %s", kind, def.ID, strings.Join(kinds, ", "))
@@ -40,13 +47,12 @@ func Check(kind string, def *competitions.Definition) (string, error) {
 }
 
 // Scale has the scores with the reward margin 0 and 1: the median and the gold threshold.
-// In a rehearsal they are the scores of the sample submission and of the right answers,
-// or NaN.
+// Relative ones are the scores of the sample submission and of the right answers, or NaN.
 type Scale struct{ Zero, One float64 }
 
 // Measure returns the scale of a competition. grade grades a file of the prepared folder.
 func Measure(def *competitions.Definition, grade func(name string) (grading.Report, error)) (s Scale, err error) {
-	if !def.Rehearsal {
+	if !Relative(def) {
 		return Scale{def.Medals.Thresholds.Median, def.Medals.Thresholds.Gold}, nil
 	}
 	scored := func(name string) float64 {
@@ -85,7 +91,7 @@ func (s Scale) Of(kind string, r grading.Report) float64 {
 			return min(1, max(0, (score-s.Zero)/span))
 		}
 	}
-	if !conditions.Rehearsed(r.Conditions) {
+	if !conditions.Rehearsed(r.Conditions) && !r.Unranked() {
 		return map[string]float64{"gold": 1, "silver": 2.0 / 3, "bronze": 1.0 / 3}[r.Best()]
 	}
 	if Beats(r, s.Zero) {

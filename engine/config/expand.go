@@ -24,7 +24,7 @@ const maxInstances, maxEdges = 250_000, 10_000_000
 func (p *Pipeline) Expand(values map[string]cty.Value) (*Graph, diag.List) {
 	g := &Graph{Pipeline: p, eval: &evaluator{
 		pipeline: p, vars: values,
-		values: map[string]map[string]cty.Value{"local": {}, "model": {}, "agent": {}},
+		values: map[string]map[string]cty.Value{"local": {}, "model": {}, "agent": {}, "benchmark": {}},
 		blocks: map[*Step]*block{}, forEach: map[string][]element{}, stale: map[string]bool{},
 	}}
 	x := expander{evaluator: g.eval, graph: g}

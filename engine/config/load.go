@@ -114,11 +114,11 @@ func newPipeline(path string, opts Options) *Pipeline {
 		Variables: map[string]*Variable{},
 		folders:   map[string]string{"path": "."},
 		modules:   map[string]hcl.Range{},
-		named:     map[string]map[string]*node{"local": {}, "model": {}, "agent": {}, "output": {}},
+		named:     map[string]map[string]*node{"local": {}, "model": {}, "agent": {}, "benchmark": {}, "output": {}},
 		byAddr:    map[addr.Step]*Step{},
 		budget:    &bounded.Budget{},
 	}
-	p.kinds = opts.Kinds
+	p.kinds, p.benchmark = opts.Kinds, opts.Benchmark
 	p.local = local.Folder(folderOf(path), opts.Private, local.NewDigests(opts.Digests))
 	p.local.Confine(opts.Within)
 	p.local.Ship(opts.Shipped)
@@ -161,7 +161,7 @@ func explainBlocks(body hcl.Body, diags diag.List) diag.List {
 		if !slices.ContainsFunc(fileSchema.Blocks, func(s hcl.BlockHeaderSchema) bool {
 			return s.Type == b.Type || diag.Nearest(b.Type, []string{s.Type}) != ""
 		}) {
-			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, model, agent, step, module, moved, evaluate, output and notify blocks.")
+			addDetail(diags, b.TypeRange, " A pipeline is made of mleflow, variable, locals, model, agent, step, module, moved, benchmark, evaluate, output and notify blocks.")
 		}
 	}
 	return diags
@@ -197,9 +197,9 @@ type loader struct {
 func readBlock(l *loader, b *hcl.Block) {
 	read := map[string]func(*loader, *hcl.Block){
 		"mleflow": (*loader).settings, "variable": (*loader).variable, "locals": (*loader).locals, "model": (*loader).model, "agent": (*loader).agent, "step": (*loader).step,
-		"module": (*loader).module, "evaluate": (*loader).evaluate, "output": (*loader).output, "notify": (*loader).notify, "moved": (*loader).moved,
+		"module": (*loader).module, "benchmark": (*loader).benchmark, "evaluate": (*loader).evaluate, "output": (*loader).output, "notify": (*loader).notify, "moved": (*loader).moved,
 	}
-	if l.in != nil && (b.Type == "evaluate" || b.Type == "notify") {
+	if l.in != nil && (b.Type == "benchmark" || b.Type == "evaluate" || b.Type == "notify") {
 		l.fail(b.DefRange, notInModule, "A %s block belongs in the pipeline.", b.Type)
 		return
 	}

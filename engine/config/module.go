@@ -239,7 +239,7 @@ func (q *qualifier) Exit(n hclsyntax.Node) hcl.Diagnostics {
 func (q *qualifier) traversal(t hcl.Traversal) hcl.Traversal {
 	root := t[0].(hcl.TraverseRoot)
 	switch root.Name {
-	case "var", "local", "model", "agent", "path":
+	case "var", "local", "model", "agent", "benchmark", "path":
 		root.Name = q.root(root.Name)
 	case "step":
 		if len(t) < 3 {

@@ -52,13 +52,15 @@ type Pipeline struct {
 	moves   []move
 	// named are the local values, models, agents and outputs by root and name, and the
 	// variables of modules.
-	named  map[string]map[string]*node
-	kinds  *step.Registry
-	byAddr map[addr.Step]*Step
-	funcs  map[string]function.Function
-	budget *bounded.Budget // of all evaluation
-	local  *local.Files
-	order  []node
+	named map[string]map[string]*node
+	kinds *step.Registry
+	// benchmark is Options.Benchmark.
+	benchmark func(step.Benchmark) (arg string, err error)
+	byAddr    map[addr.Step]*Step
+	funcs     map[string]function.Function
+	budget    *bounded.Budget // of all evaluation
+	local     *local.Files
+	order     []node
 }
 
 // Names are the names of the blocks of a type, "model" or "agent", sorted.
@@ -186,6 +188,9 @@ type Options struct {
 	Kinds *step.Registry
 	// Functions are added to the standard ones.
 	Functions map[string]function.Function
+	// Benchmark checks a benchmark block, and names the argument that is wrong; nil checks
+	// nothing.
+	Benchmark func(step.Benchmark) (arg string, err error)
 	// Version is checked against required_version.
 	Version string
 	// Private are folders whose content must not reach untrusted code, such as

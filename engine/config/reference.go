@@ -81,7 +81,7 @@ func sortedExprs(m map[string]hcl.Expression) []hcl.Expression {
 
 // nodes lists all nodes: locals, models and agents by name, steps as in the file.
 func (p *Pipeline) nodes() (all []node) {
-	roots := []string{"local", "model", "agent"}
+	roots := []string{"local", "model", "agent", "benchmark"}
 	for _, root := range slices.Sorted(maps.Keys(p.named)) {
 		if strings.Contains(root, ".") { // of modules
 			roots = append(roots, root)
@@ -149,7 +149,7 @@ func (l *loader) checkExpr(e hcl.Expression, each bool, self []step.Output) {
 	}
 }
 
-var roots = []string{"var", "local", "model", "agent", "step", "module", "each", "path"}
+var roots = []string{"var", "local", "model", "agent", "benchmark", "step", "module", "each", "path"}
 
 func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 	r := t.SourceRange()
@@ -160,7 +160,7 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 		return checkMember(t, "variable", p.Variables, "Declare it with: variable %q { … }")
 	case base == "local":
 		return checkMember(t, "local value", of, "Declare %q in a locals block.")
-	case base == "model" || base == "agent" || base == "var":
+	case base == "model" || base == "agent" || base == "benchmark" || base == "var":
 		what := strings.Replace(base, "var", "variable", 1)
 		return checkMember(t, what, of, "Declare it with: "+what+" %q { … }")
 	case base == "output" && inModule && of == nil:
@@ -181,7 +181,7 @@ func (p *Pipeline) checkTraversal(t hcl.Traversal, each bool) diag.List {
 		return checkMember(t, "attribute of each", map[string]bool{"key": true, "value": true}, "")
 	}
 	return diag.List{diag.Error(r, "Unknown reference",
-		"There is nothing called %q here.%s A reference starts with var, local, model, agent, step, module, each or path; a string must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
+		"There is nothing called %q here.%s A reference starts with var, local, model, agent, benchmark, step, module, each or path; a string must be in quotes.", t.RootName(), diag.DidYouMean(t.RootName(), roots))}
 }
 
 func checkMember[V any](t hcl.Traversal, what string, all map[string]V, remedy string) diag.List {

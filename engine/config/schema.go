@@ -128,6 +128,12 @@ var Blocks = []BlockDoc{
 		required("from", "The former address: agent.NAME, model.NAME, step.KIND.NAME or module.NAME. With [\"KEY\"] it is one agent of a sweep, or one instance of a step."),
 		required("to", "The address of today, of the same kind, or one that another moved block names as from."),
 	}},
+	{Type: "benchmark", Labels: []string{"name"}, Doc: "A set of competitions with the rule by which agents are ranked over it; see [benchmarks](leaderboard.md#benchmarks). Used as benchmark.name: its competitions in for_each, and itself in the step that makes the board.", Args: []ArgDoc{
+		required("competitions", "The identifiers of the competitions, each once, such as competitions(\"low\") or a list."),
+		required("aggregate", "The rule: \"medals\", \"mean_percentile\", \"normalised_score\", \"mean_rank\" or \"elo\"."),
+		optional("sample", "For normalised_score, a map from competition to the score that counts as 0. By default the sample submission's, sample_score in the definition."),
+		optional("best", "For normalised_score, a map from competition to the score that counts as 1. By default the best of the human leaderboard."),
+	}},
 	{Type: "evaluate", Labels: []string{"name"}, Doc: "A comparison of two agents that runs only the attempts that its answer needs; see [the cheapest answer](#the-cheapest-answer). A pipeline has at most one.", Args: []ArgDoc{
 		required("agents", "The names of two agents, as in the label agent of the graded attempts: [\"mine\", \"baseline\"]."),
 		required("over", "The step block that grades the attempts, such as step.grade.score, with for_each over agents, competitions and seeds."),

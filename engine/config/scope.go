@@ -54,7 +54,7 @@ func (ev *evaluator) scope(exprs []hcl.Expression) *hcl.EvalContext {
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{}, Functions: ev.pipeline.funcs}
 	for t := range traversals(exprs) {
 		switch root := t.RootName(); baseOf(root) {
-		case "agent", "model":
+		case "agent", "model", "benchmark":
 			ctx.Variables[root] = cty.ObjectVal(ev.values[root])
 		case "var", "local", "output":
 			if root == "var" {

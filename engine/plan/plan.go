@@ -211,6 +211,8 @@ type Plan struct {
 	Publish []Publication `json:"publish,omitempty"`
 	// Evaluation is the pipeline's evaluation, or nil if it has none.
 	Evaluation *Evaluation `json:"evaluation,omitempty"`
+	// Benchmarks are those of the pipeline, by name.
+	Benchmarks []step.Benchmark `json:"benchmarks,omitempty"`
 	// Forecast is the disk space that an apply needs, or nil if it was not
 	// requested.
 	Forecast *Forecast `json:"forecast,omitempty"`

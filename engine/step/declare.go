@@ -194,6 +194,21 @@ type Agent struct {
 // AgentType is the type of agent.<name> in the language.
 var AgentType = TypeOf[Agent]()
 
+// Benchmark is a benchmark block of the pipeline: a set of competitions with the rule by
+// which agents are ranked over it. It is decoded from a value of BenchmarkType. The engine
+// does not know the rules; see config.Options.
+type Benchmark struct {
+	Name         string   `cty:"name" json:"name"`
+	Competitions []string `cty:"competitions" json:"competitions"`
+	Aggregate    string   `cty:"aggregate" json:"aggregate"`
+	// Sample and Best are scores by competition that replace those of its definition.
+	Sample map[string]float64 `cty:"sample" optional:"true" json:"sample,omitempty"`
+	Best   map[string]float64 `cty:"best" optional:"true" json:"best,omitempty"`
+}
+
+// BenchmarkType is the type of benchmark.<name> in the language.
+var BenchmarkType = TypeOf[Benchmark]()
+
 // Model is a model block of the pipeline: a provider of language models, the
 // requests that an agent may make, and their costs. It is decoded from a value
 // of ModelType. The kinds that run agents interpret its words; see

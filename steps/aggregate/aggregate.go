@@ -69,6 +69,7 @@ type arguments struct {
 	GroupBy    string            `cty:"group_by" doc:"How competitions are grouped for the percentages."`
 	PadMissing bool              `cty:"pad_missing" doc:"Counts a missing report as no submission. Otherwise percentages are over complete seeds, as many as the competition with the fewest reports has."`
 	Version    *string           `cty:"version" doc:"Only reports of this version of the competitions."`
+	Benchmark  *step.Benchmark   `cty:"benchmark" doc:"A benchmark block, such as benchmark.mine: the board is of its competitions, by its rule, and leaves out reports at others."`
 	Labels     map[string]string `cty:"labels" doc:"Display names of agents, by their label agent."`
 	Compare    []string          `cty:"compare" doc:"Compares the first of these agents with the others: difference, intervals, and exact permutation test."`
 	Resamples  int               `cty:"resamples" doc:"No effect: intervals are computed. It stays because it is in keys."`
@@ -78,6 +79,7 @@ type arguments struct {
 
 type aggregation struct {
 	args         arguments
+	benchmark    *board.Benchmark
 	catalog      *competitions.Catalog
 	leaderboards func() digest.ContentID
 }
@@ -92,6 +94,13 @@ func newAggregation(args step.Args, catalog *competitions.Catalog, leaderboards 
 	}
 	if len(a.args.Compare) == 1 {
 		return nil, step.WrongArg("compare", fmt.Errorf("compare names one agent, %q; it must name two or more", a.args.Compare[0]))
+	}
+	if a.args.Benchmark != nil {
+		b, _, err := board.NewBenchmark(*a.args.Benchmark, catalog)
+		if err != nil {
+			return nil, step.WrongArg("benchmark", err)
+		}
+		a.benchmark = &b
 	}
 	if err := a.checkAttempts(); err != nil {
 		return nil, step.WrongArg("attempts", err)
@@ -114,7 +123,11 @@ func (a *aggregation) Fingerprint(h *digest.Hasher) error {
 	if a.several(func(set []string) string { return conditions.Class(set) }) {
 		h.String("classes", classes)
 	}
-	if unrankedSeveral(a.catalog) {
+	if a.benchmark != nil { // the anchors are of the definitions
+		text, _ := json.Marshal(a.benchmark) // strings and finite numbers
+		h.String("benchmark 1", string(text))
+	}
+	if anyUnranked(a.catalog) {
 		h.String("ranking", ranking)
 	}
 	return nil
@@ -179,7 +192,7 @@ func (a *aggregation) board(ctx context.Context, env *step.Env) (*Board, string,
 	}
 	forms := splitTasks(entries)
 	splitBudgets(entries)
-	b, err := NewBoard(entries, Grouping{By: a.args.GroupBy, Of: a.group, PadMissing: a.args.PadMissing})
+	b, err := NewBoard(entries, Grouping{By: a.args.GroupBy, Of: a.group, PadMissing: a.args.PadMissing, Benchmark: a.benchmark})
 	if err == nil {
 		err = b.Compare(append([][]string{a.args.Compare}, forms...))
 	}
@@ -227,7 +240,11 @@ func (b *Board) tables(files map[string][]byte) error {
 	var groups []export.Group
 	for _, a := range b.Agents {
 		for _, g := range a.shown() {
-			groups = append(groups, export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions), Under: g.Under, Class: a.Class})
+			one := export.Group{Agent: a.Name, Name: g.Name, Figures: g.Percentages, Seeds: g.Seeds, Competitions: len(g.Competitions), Under: g.Under, Class: a.Class}
+			if len(g.Competitions) == len(b.Competitions()) {
+				one.Rule, one.Ruled = b.RuleName(), a.Ruled
+			}
+			groups = append(groups, one)
 		}
 	}
 	figures, errFigures := export.Figures(groups)
@@ -252,14 +269,14 @@ func (b *Board) tables(files map[string][]byte) error {
 // the board.
 func (a *aggregation) markdown(whole *Board) (string, error) {
 	byComplexity := aggregation{args: arguments{GroupBy: byComplexity}, catalog: a.catalog}
-	b, err := NewBoard(whole.Entries, Grouping{By: "complexity", Of: byComplexity.group, PadMissing: a.args.PadMissing})
+	b, err := NewBoard(whole.Entries, Grouping{By: "complexity", Of: byComplexity.group, PadMissing: a.args.PadMissing, Benchmark: a.benchmark})
 	if err != nil {
 		return "", err
 	}
 	var rows []export.Row
 	for _, agent := range b.Agents {
 		own := whole.of(agent.Name)
-		row := export.Row{Agent: agent.Name, Splits: map[string]board.Split{}, Under: agent.Overall.Under, Class: agent.Class, Hours: conditions.Hours(conditionsOf(own)...)}
+		row := export.Row{Agent: agent.Name, Splits: map[string]board.Split{}, Under: agent.Overall.Under, Class: agent.Class, Hours: conditions.Hours(conditionsOf(own)...), Figure: agent.Ruled.Cell()}
 		for _, g := range append(agent.Groups, agent.Overall) {
 			if len(g.Percentages) > 0 {
 				row.Splits[g.Name] = g.Percentages
@@ -272,7 +289,8 @@ func (a *aggregation) markdown(whole *Board) (string, error) {
 		}
 		rows = append(rows, row)
 	}
-	return export.Markdown(rows, append(conditions.Notes(b.UnderConditions()), b.externalNotes()...)), nil
+	notes := append(conditions.Notes(b.UnderConditions()), b.externalNotes()...)
+	return export.Markdown(rows, append(notes, b.RuleNotes()...), b.RuleName()), nil
 }
 
 // shown returns the agent's groups and, if there are several, the group of all

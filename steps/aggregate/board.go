@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mleflow/mleflow/cache/leaf/lists"
+	"github.com/mleflow/mleflow/cache/leaf/plain"
 	"github.com/mleflow/mleflow/competitions"
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -24,7 +25,7 @@ type Board struct {
 	// GroupBy is the property by which an agent's groups are formed.
 	GroupBy string `json:"group_by"`
 	// Agents come by class, that of the most runs first, and within a class best first:
-	// by mean rank, where that orders the board; by medals, results above the median and
+	// by the rule of its benchmark, or by mean rank, where that orders it; by medals, results above the median and
 	// valid submissions, as percentages; then by gold and silver medals; with a single
 	// competition then by the mean score; then by name.
 	Agents []Agent `json:"agents"`
@@ -36,8 +37,13 @@ type Board struct {
 	// conditions.Untrusted.
 	Untrusted bool `json:"untrusted"`
 	// Rehearsal means that the data were those of a rehearsal; see conditions.Rehearsal.
-	Rehearsal   bool         `json:"rehearsal,omitempty"`
-	Comparisons []Comparison `json:"comparisons,omitempty"`
+	Rehearsal bool `json:"rehearsal,omitempty"`
+	// Benchmark is the set of competitions and the rule that orders the board; nil for all
+	// competitions of its reports, by medals or mean rank. Outside are the reports at other
+	// competitions, which are left out.
+	Benchmark   *board.Benchmark `json:"benchmark,omitempty"`
+	Outside     int              `json:"outside_benchmark,omitempty"`
+	Comparisons []Comparison     `json:"comparisons,omitempty"`
 }
 
 // Agent holds the results of one agent.
@@ -55,6 +61,9 @@ type Agent struct {
 	// Rank orders agents where no competition of several has a leaderboard; nil elsewhere,
 	// and for an agent alone in its class.
 	Rank *Rank `json:"rank,omitempty"`
+	// Ruled is the figure by the rule of the board's benchmark; nil without one, and for an
+	// agent that lacks a competition.
+	Ruled *board.Ruled `json:"benchmark_figure,omitempty"`
 	// Overall covers all competitions of the board.
 	Overall      Group    `json:"overall"`
 	Groups       []Group  `json:"groups"`
@@ -62,6 +71,10 @@ type Agent struct {
 	// Missing are the runs without a report, judging by the agent's other runs.
 	// They do not count as failures of the agent.
 	Missing []Gap `json:"missing,omitempty"`
+
+	// byRule means that the rule of the benchmark alone orders the agent, by merit.
+	byRule bool
+	merit  float64
 }
 
 // Gap is the number of runs at a competition for which an agent has no report.
@@ -132,10 +145,18 @@ type Grouping struct {
 	By         string                 // the value of group_by
 	Of         func(id string) string // the group of a competition
 	PadMissing bool
+	Benchmark  *board.Benchmark // nil for all competitions of the entries
 }
 
 // NewBoard makes a leaderboard of sorted entries.
 func NewBoard(entries []Entry, how Grouping) (*Board, error) {
+	all := len(entries)
+	if how.Benchmark != nil {
+		entries = lists.Where(entries, func(e Entry) bool { return slices.Contains(how.Benchmark.Competitions, e.Report.CompetitionID) })
+		if len(entries) == 0 {
+			return nil, fmt.Errorf("no report is at a competition of benchmark %s, which are %s", how.Benchmark.Name, plain.List(how.Benchmark.Competitions))
+		}
+	}
 	if err := checkUnique(entries); err != nil {
 		return nil, err
 	}
@@ -143,13 +164,13 @@ func NewBoard(entries []Entry, how Grouping) (*Board, error) {
 	if err := conditions.CheckData(sets...); err != nil {
 		return nil, err
 	}
-	b := &Board{GroupBy: how.By, Entries: entries, PadMissing: how.PadMissing, Untrusted: conditions.Untrusted(sets...), Rehearsal: slices.ContainsFunc(sets, conditions.Rehearsed)}
-	all, groups := b.Competitions(), map[string][]string{}
-	for _, id := range all {
+	b := &Board{GroupBy: how.By, Entries: entries, PadMissing: how.PadMissing, Untrusted: conditions.Untrusted(sets...), Rehearsal: slices.ContainsFunc(sets, conditions.Rehearsed), Benchmark: how.Benchmark, Outside: all - len(entries)}
+	ids, groups := b.Competitions(), map[string][]string{}
+	for _, id := range ids {
 		groups[how.Of(id)] = append(groups[how.Of(id)], id)
 	}
 	for own := range chunks(entries, func(e Entry) string { return e.Agent }) {
-		b.Agents = append(b.Agents, newAgent(own, all, groups, how.PadMissing))
+		b.Agents = append(b.Agents, newAgent(own, ids, groups, how.PadMissing))
 	}
 	b.order()
 	return b, nil
@@ -165,10 +186,8 @@ func (b *Board) order() {
 		return cmp.Or(size[y.comparable()]-size[x.comparable()], strings.Compare(x.comparable(), y.comparable()))
 	}
 	slices.SortStableFunc(b.Agents, byClass)
-	if b.ranked() {
-		for _, class := range b.Classes() {
-			rank(class, b.Competitions())
-		}
+	for _, class := range b.Classes() {
+		b.rank(class)
 	}
 	slices.SortStableFunc(b.Agents, func(x, y Agent) int {
 		return cmp.Or(byClass(x, y), compareAgents(x, y), board.CompareNames(x.Name, y.Name))
@@ -211,23 +230,24 @@ func counting(own []Entry) []Entry {
 
 // BoardOf makes a leaderboard of reports, grouped by complexity. An agent that tried one
 // competition under several budgets has a line for each.
-func BoardOf(reports []grading.Graded, catalog *competitions.Catalog) (*Board, error) {
-	return BoardOfEntries(lists.Of(reports, func(g grading.Graded) Entry { return NewEntry(g, catalog) }), catalog)
+// Without a benchmark it is of all competitions.
+func BoardOf(reports []grading.Graded, catalog *competitions.Catalog, benchmark *board.Benchmark) (*Board, error) {
+	return BoardOfEntries(lists.Of(reports, func(g grading.Graded) Entry { return NewEntry(g, catalog) }), catalog, benchmark)
 }
 
 // BoardOfEntries is BoardOf with the entries of the reports.
-func BoardOfEntries(entries []Entry, catalog *competitions.Catalog) (*Board, error) {
+func BoardOfEntries(entries []Entry, catalog *competitions.Catalog, benchmark *board.Benchmark) (*Board, error) {
 	SortEntries(entries)
 	splitTasks(entries)
 	splitBudgets(entries)
-	return NewBoard(entries, Grouping{By: byComplexity, Of: func(id string) string { return cmp.Or(string(catalog.Complexity(id)), "other") }})
+	return NewBoard(entries, Grouping{By: byComplexity, Of: func(id string) string { return cmp.Or(string(catalog.Complexity(id)), "other") }, Benchmark: benchmark})
 }
 
 // assignPlaces numbers the sorted agents of a class. Ties share a place, and the next place counts
 // all of them.
 func assignPlaces(agents []Agent) {
 	for i := range agents {
-		if len(agents[i].Overall.Percentages) == 0 {
+		if !agents[i].placed() {
 			return
 		}
 		agents[i].Place, agents[i].Tied = i+1, false
@@ -236,6 +256,11 @@ func assignPlaces(agents []Agent) {
 			agents[i-1].Tied, agents[i].Tied = true, true
 		}
 	}
+}
+
+// placed reports whether the agent has a place.
+func (a Agent) placed() bool {
+	return len(a.Overall.Percentages) > 0 && (!a.byRule || a.Ruled != nil)
 }
 
 // checkUnique refuses two reports of one attempt. One that does not count, such as that of
@@ -274,7 +299,10 @@ func compareAgents(a, b Agent) int { return slices.Compare(b.criteria(), a.crite
 // more is better: the mean rank, percentages, the shares of runs, and the score at a single
 // competition.
 func (a Agent) criteria() []float64 {
-	out := []float64{float64(board.Count(len(a.Overall.Percentages) > 0)), 0}
+	out := []float64{float64(board.Count(a.placed())), 0}
+	if a.byRule {
+		return append(out, a.merit)
+	}
 	if a.Rank != nil {
 		out[1] = -float64(a.Rank.Mean)
 	}

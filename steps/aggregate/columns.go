@@ -261,3 +261,36 @@ func (b *Board) withLabels(columns [][]string, width int, all bool) [][]string {
 	}
 	return columns
 }
+
+// summaryColumn is a column of the summary, from an agent and the sum of its runs.
+type summaryColumn struct {
+	name string
+	of   func(Agent, Result) string
+}
+
+// summaryColumns are those after place and agent: the figures that order the board first. A
+// board without leaderboards has none of medals.
+func (b *Board) summaryColumns() (out []summaryColumn) {
+	add := func(when bool, name string, of func(Agent, Result) string) {
+		if when {
+			out = append(out, summaryColumn{name, of})
+		}
+	}
+	rule, ranked, medals := b.Rule(), b.ranked(), !b.Medalless()
+	if rule != nil {
+		add(true, rule.Aggregate, func(a Agent, _ Result) string { v, _ := a.Ruled.Text(); return v })
+		add(true, "95 %", func(a Agent, _ Result) string { _, i := a.Ruled.Text(); return i })
+		add(rule.Compares(), "wins", func(a Agent, _ Result) string { return a.Ruled.WinsText() })
+		add(true, "tie group", func(a Agent, _ Result) string { return a.Ruled.GroupText() })
+	}
+	add(ranked, "mean rank", func(a Agent, _ Result) string { mean, _ := a.Rank.Text(); return mean })
+	add(ranked, "wins", func(a Agent, _ Result) string { _, wins := a.Rank.Text(); return wins })
+	add(medals && rule == nil, "any medal", func(a Agent, _ Result) string { return a.Overall.percentage("any_medal_percentage") })
+	add(medals, "G/S/B", func(_ Agent, sum Result) string {
+		return sum.medals(fmt.Sprintf("%d/%d/%d", sum.Gold, sum.Silver, sum.Bronze))
+	})
+	add(len(b.Competitions()) == 1, "score", func(a Agent, _ Result) string { return a.Competitions[0].scoreText() })
+	add(true, "valid", func(_ Agent, sum Result) string { return fmt.Sprintf("%d/%d", sum.Valid, sum.Runs) })
+	add(medals, "above median", func(_ Agent, sum Result) string { return sum.medals(fmt.Sprintf("%d/%d", sum.AboveMedian, sum.Runs)) })
+	return out
+}

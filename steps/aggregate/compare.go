@@ -14,7 +14,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/plugins/numeric/stat"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Comparison compares two agents; see board.Comparison.
@@ -102,7 +102,7 @@ func (b *Board) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*plain)(b)); err != nil {
 		return err
 	}
-	if b.ranked() || len(b.Classes()) > 1 {
+	if b.ranked() || b.Benchmark != nil || len(b.Classes()) > 1 {
 		b.order() // an earlier version had no order there, or another
 	}
 	var lists [][]string
@@ -138,8 +138,12 @@ func (b *Board) Graded(agent string) ([]grading.Graded, error) {
 	return nil, fmt.Errorf("compare: there is no report of agent %q; there are reports of %s", agent, strings.Join(names, ", "))
 }
 
-// Competitions returns the competitions of the board, sorted.
+// Competitions returns the competitions of the board, sorted: those of its benchmark, else
+// those of its reports.
 func (b *Board) Competitions() []string {
+	if b.Benchmark != nil {
+		return slices.Sorted(slices.Values(b.Benchmark.Competitions))
+	}
 	return competitionsOf(b.Entries)
 }
 
@@ -150,57 +154,83 @@ func competitionsOf(entries []Entry) []string {
 	return slices.Compact(ids)
 }
 
-// ranking is the version of the order by mean ranks. It is in the keys of boards that may
-// have it only, so that the others keep theirs.
-const ranking = "1"
+// ranking is the version of how boards without medals are ordered and drawn. It is in the
+// keys of boards that may have none only, so that the others keep theirs.
+const ranking = "2"
 
 // Rank is the place of an agent among those of its class where no competition has a
-// leaderboard: at each competition the mean scores are ranked, the best first. Agents with
-// equal scores share the mean of their ranks, and those without a score are last.
+// leaderboard; see board.MeanRank.
 type Rank struct {
 	// Mean is over the competitions, from 1 to the number of agents.
 	Mean grading.Number `json:"mean"`
 	// Competitions is its 95 % interval over other competitions like these; nil below
 	// stat.MinClusters.
 	Competitions *board.Interval `json:"interval_competitions"`
-	// Wins are the competitions at which no other agent of the class has as good a mean
-	// score.
+	// Wins are the competitions at which a run of the agent is more likely than not to beat
+	// one of each other agent of the class.
 	Wins int `json:"wins"`
 }
 
-// ranked reports whether a board is ordered by mean ranks: of several competitions, none
-// has a leaderboard.
-func (b *Board) ranked() bool {
-	return !b.Rehearsal && len(b.Competitions()) > 1 && !slices.ContainsFunc(b.Entries, func(e Entry) bool { return !e.Report.Unranked() })
+// Medalless reports whether no competition of the board has a leaderboard.
+func (b *Board) Medalless() bool {
+	return !b.Rehearsal && len(b.Entries) > 0 && !slices.ContainsFunc(b.Entries, func(e Entry) bool { return !e.Report.Unranked() })
 }
 
-// rank ranks the agents of a class at competitions.
-func rank(agents []Agent, ids []string) {
-	if len(agents) < 2 {
+// ranked reports whether a board is ordered by mean ranks: of several competitions, none
+// has a leaderboard, and no benchmark has a rule.
+func (b *Board) ranked() bool {
+	return b.Benchmark == nil && b.Medalless() && len(b.Competitions()) > 1
+}
+
+// Rule is the benchmark whose rule has figures; nil without one. A rehearsal has only those
+// that compare agents: its scores mean nothing beside people's.
+func (b *Board) Rule() *board.Benchmark {
+	if b.Benchmark == nil || b.Rehearsal && !b.Benchmark.Compares() {
+		return nil
+	}
+	return b.Benchmark
+}
+
+// rank gives the agents of a class their figures by a benchmark's rule, or their mean ranks.
+func (b *Board) rank(agents []Agent) {
+	rule, ids := b.Rule(), b.Competitions()
+	if rule == nil && !b.ranked() {
 		return
 	}
-	ranks, wins := make([][]float64, len(agents)), make([]int, len(agents))
+	by := cmp.Or(rule, &board.Benchmark{Benchmark: step.Benchmark{Aggregate: board.MeanRank}})
+	ruled := by.Rank(lists.Of(agents, func(a Agent) [][]board.Flags { return b.runs(a.Name, ids) }))
+	for i, r := range ruled {
+		a := &agents[i]
+		if rule == nil && r != nil {
+			a.Rank = &Rank{Mean: r.Value, Competitions: r.Uncertainty.Competitions, Wins: *r.Wins}
+			continue
+		}
+		a.Ruled, a.byRule = r, rule != nil && rule.Aggregate != board.Medals
+		if r != nil {
+			a.merit = by.Order(r)
+		}
+	}
+}
+
+// runs are those of an agent at competitions that rank it: for a benchmark complete seeds,
+// and nil without such; else all that count, and none has no score.
+func (b *Board) runs(agent string, ids []string) (runs [][]board.Flags) {
+	own := b.of(agent)
+	if seeds, err := arrange(own, ids, b.PadMissing); b.Benchmark != nil && err == nil {
+		return board.ByCompetition(seeds)
+	}
+	if b.Benchmark != nil && !b.PadMissing {
+		return nil
+	}
+	by := lists.By(final(own), func(e Entry) string { return e.Report.CompetitionID })
 	for _, id := range ids {
-		scores := lists.Of(agents, func(a Agent) float64 { return a.scoreAt(id) })
-		for i, score := range scores {
-			better, same := 0, 0 // the agent itself is among the same
-			for _, other := range scores {
-				better, same = better+board.Count(other > score), same+board.Count(other == score)
-			}
-			ranks[i] = append(ranks[i], float64(2*better+same+1)/2)
-			wins[i] += board.Count(better == 0 && same == 1)
+		flags := lists.Of(by[id], func(e Entry) board.Flags { return board.FlagsOf(e.Report) })
+		if len(flags) == 0 {
+			flags = []board.Flags{{CompetitionID: id}}
 		}
+		runs = append(runs, flags)
 	}
-	for i := range agents {
-		r := &Rank{Mean: board.NewEstimate(ranks[i]).Mean, Wins: wins[i]}
-		most := float64(len(agents) - 1)
-		shares := lists.Of(ranks[i], func(v float64) float64 { return (v - 1) / most })
-		if half, ok := stat.Across(board.Level, shares); ok {
-			around := stat.Around(float64(r.Mean), float64(half*most), 1, float64(len(agents)))
-			r.Competitions = &board.Interval{Lower: grading.Number(around.Lower), Upper: grading.Number(around.Upper)}
-		}
-		agents[i].Rank = r
-	}
+	return runs
 }
 
 // scoreAt is the agent's mean score at a competition, where more is better; negative
@@ -229,14 +259,11 @@ func (r *Rank) Text() (mean, wins string) {
 	return mean, fmt.Sprint(r.Wins)
 }
 
-// unrankedSeveral reports whether several competitions of a catalog have no leaderboard.
-// Definitions that cannot be read are left out.
-func unrankedSeveral(catalog *competitions.Catalog) bool {
-	n := 0
-	for _, id := range catalog.IDs() {
-		if def, err := catalog.Get(id); err == nil && math.IsNaN(def.Medals.Thresholds.Gold) {
-			n++
-		}
-	}
-	return n > 1
+// anyUnranked reports whether a competition of a catalog has no leaderboard. Definitions
+// that cannot be read are left out.
+func anyUnranked(catalog *competitions.Catalog) bool {
+	return slices.ContainsFunc(catalog.IDs(), func(id string) bool {
+		def, err := catalog.Get(id)
+		return err == nil && len(def.Medals.Scores) == 0
+	})
 }

@@ -31,6 +31,7 @@ func (b *Board) Notes() []string {
 	}
 	notes = append(notes, b.externalNotes()...)
 	notes = append(notes, b.unranked()...)
+	notes = append(notes, b.benchmarkNotes()...)
 	for _, a := range b.Agents {
 		if text := a.missingText(); text != "" {
 			counted := "they are not counted"
@@ -80,7 +81,53 @@ func (b *Board) unranked() []string {
 	if len(ids) == 0 || b.Rehearsal {
 		return nil
 	}
-	return []string{fmt.Sprintf("No leaderboard, so no medals: %s. Shares of medals and above the median are over the other competitions.", plain.List(ids))}
+	text := "No leaderboard, so no medals: " + plain.List(ids) + "."
+	if !b.Medalless() {
+		text += " Shares of medals and above the median are over the other competitions."
+	}
+	return []string{text}
+}
+
+// RuleName is the rule of the board's benchmark; "" without one.
+func (b *Board) RuleName() string {
+	if b.Benchmark == nil {
+		return ""
+	}
+	return b.Benchmark.Aggregate
+}
+
+// RuleNotes say by which rule the board is, and its caveats.
+func (b *Board) RuleNotes() (notes []string) {
+	if rule := b.Rule(); rule != nil {
+		notes = append(notes, rule.Explain())
+	}
+	return append(notes, b.benchmarkNotes()...)
+}
+
+// benchmarkNotes say what the board of a benchmark leaves out, and why an agent has no figure.
+func (b *Board) benchmarkNotes() (notes []string) {
+	if b.Benchmark == nil {
+		return nil
+	}
+	if b.Outside > 0 {
+		notes = append(notes, fmt.Sprintf("Left out: %d reports at competitions that are not of benchmark %s.", b.Outside, b.Benchmark.Name))
+	}
+	if b.Rule() == nil {
+		return append(notes, fmt.Sprintf("A rehearsal has no figure of %s, which compares scores with real ones.", b.Benchmark.Aggregate))
+	}
+	for _, class := range b.Classes() {
+		compared := lists.Where(class, func(a Agent) bool { return a.Ruled != nil })
+		for _, a := range class {
+			switch {
+			case a.Ruled != nil:
+			case len(a.Overall.Percentages) == 0:
+				notes = append(notes, fmt.Sprintf("%s has no place: it lacks a competition of benchmark %s. pad_missing = true counts what is missing as no submission.", a.Name, b.Benchmark.Name))
+			case b.Benchmark.Compares() && len(compared) == 0:
+				notes = append(notes, fmt.Sprintf("%s has no place: %s compares agents, and no other of its class has all competitions.", a.Name, b.Benchmark.Aggregate))
+			}
+		}
+	}
+	return notes
 }
 
 // titled returns the title as a line. That of a rehearsal says so.

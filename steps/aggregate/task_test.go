@@ -156,14 +156,14 @@ func TestForkOnABoard(t *testing.T) {
 		r.MadeUnder(append(conditions, "time=1h"))
 		return r
 	}
-	b, err := aggregate.BoardOf([]grading.Graded{report(), report("forked=0123@1h")}, catalog(t))
+	b, err := aggregate.BoardOf([]grading.Graded{report(), report("forked=0123@1h")}, catalog(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := "1 attempt is not compared: 1 fork."; !slices.Contains(b.Notes(), want) || b.Agents[0].Overall.Seeds != 1 {
 		t.Errorf("%d seeds, notes %q, want %q", b.Agents[0].Overall.Seeds, b.Notes(), want)
 	}
-	if _, err := aggregate.BoardOf([]grading.Graded{report(), report()}, catalog(t)); err == nil || !strings.Contains(err.Error(), "two reports for agent") {
+	if _, err := aggregate.BoardOf([]grading.Graded{report(), report()}, catalog(t), nil); err == nil || !strings.Contains(err.Error(), "two reports for agent") {
 		t.Errorf("two reports of one attempt: %v", err)
 	}
 }
@@ -176,7 +176,7 @@ func TestBoardOfBothForms(t *testing.T) {
 		r.MadeUnder([]string{task})
 		reports = append(reports, r)
 	}
-	if b, err := aggregate.BoardOf(reports, catalog(t)); err != nil || len(b.Agents) != 2 {
+	if b, err := aggregate.BoardOf(reports, catalog(t), nil); err != nil || len(b.Agents) != 2 {
 		t.Errorf("%+v, %v", b, err)
 	}
 }
@@ -191,7 +191,7 @@ func TestBoardOfBudgets(t *testing.T) {
 	}
 	b, err := aggregate.BoardOf([]grading.Graded{
 		report("x", "pears", "time=1h", "gpus=1"), report("x", "pears", "time=2h", "gpus=1"), report("y", "pears", "time=1h"), report("y", "apples", "time=2h"),
-	}, catalog(t))
+	}, catalog(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ var (
 )
 
 // rankedText says how a board without leaderboards is ordered, orderText how others are.
-const rankedText = "Places are given within a class of equal conditions, by the mean rank of the mean scores over competitions, the interval of which is over other competitions like these; then by valid submissions. A win is the best mean score of the class at a competition, alone."
+const rankedText = "Places are given within a class of equal conditions, by the mean rank over competitions of a run among one of each other agent, the interval of which is over other competitions like these; then by valid submissions. A win is a competition at which a run is more likely than not to beat one of each other agent."
 
 const orderText = "Places are given within a class of equal conditions, by the shares of any medal, above median and valid; then by gold, silver and, with a single competition, the mean score."
 
@@ -54,12 +54,21 @@ func (b *Board) Compact(title string, how Layout) string {
 	if how.Labels {
 		over, _ = b.basis()
 	}
-	closing := "Mean ± standard error over " + over + "; G/S/B are gold, silver and bronze medals. " + orderText
-	if b.ranked() {
-		closing = rankedText
-	}
-	note(closing + " All tables: mleflow show --full.")
+	note(b.closing("Mean ± standard error over "+over+"; G/S/B are gold, silver and bronze medals. ") + " All tables: mleflow show --full.")
 	return out.String()
+}
+
+// closing says how the board is ordered, and before that what its figures are.
+func (b *Board) closing(figures string) string {
+	switch rule := b.Rule(); {
+	case rule != nil:
+		return rule.Explain()
+	case b.ranked():
+		return rankedText
+	case b.Medalless():
+		return "Places are given within a class of equal conditions, by valid submissions, then by the mean score."
+	}
+	return figures + orderText
 }
 
 // Summary returns a table with one row per agent. If the table is too wide, names are
@@ -67,33 +76,16 @@ func (b *Board) Compact(title string, how Layout) string {
 func (b *Board) Summary(how Layout) string { return b.summary(how, false) }
 
 func (b *Board) summary(how Layout, all bool) string {
-	ranked, single := b.ranked(), len(b.Competitions()) == 1
-	rows := [][]string{{"place", "agent", "any medal", "G/S/B", "score", "valid", "above median"}}
-	if ranked {
-		rows[0] = []string{"place", "agent", "mean rank", "wins", "score", "valid", "above median"}
+	rows := [][]string{{"place", "agent"}}
+	shown := b.summaryColumns()
+	for _, c := range shown {
+		rows[0] = append(rows[0], c.name)
 	}
 	for _, a := range b.Agents {
-		sum, score := a.sum(), "-"
-		medals, above := fmt.Sprintf("%d/%d/%d", sum.Gold, sum.Silver, sum.Bronze), fmt.Sprintf("%d/%d", sum.AboveMedian, sum.Runs)
-		if sum.Unranked {
-			medals, above = "-", "-"
-		}
-		if single {
-			score = a.Competitions[0].scoreText()
-		}
-		row := []string{strings.TrimSpace(a.ClassLetter + " " + cmp.Or(a.PlaceText(), "-")), a.Name, a.Overall.percentage("any_medal_percentage"), medals, score, fmt.Sprintf("%d/%d", sum.Valid, sum.Runs), above}
-		if ranked {
-			row[2], row[3] = a.Rank.Text()
-		}
-		rows = append(rows, row)
+		row := []string{strings.TrimSpace(a.ClassLetter + " " + cmp.Or(a.PlaceText(), "-")), a.Name}
+		rows = append(rows, append(row, lists.Of(shown, func(c summaryColumn) string { return c.of(a, a.sum()) })...))
 	}
 	columns := columnsOf(rows, 2)
-	if !single {
-		columns = slices.Delete(columns, 4, 5)
-	}
-	if ranked {
-		columns = columns[:5]
-	}
 	if cost := b.costColumn(); all && cost != nil {
 		columns = append(columns, plain.Pad(cost, true))
 	}
@@ -109,6 +101,26 @@ func (b *Board) summary(how Layout, all bool) string {
 		columns = b.withLabels(columns, how.Width, all)
 	}
 	return plain.Table(columns, 2, how.Width)
+}
+
+// medals is a text about medals, "-" if there are none.
+func (r Result) medals(text string) string {
+	if r.Unranked {
+		return "-"
+	}
+	return text
+}
+
+// without leaves out the columns with these headers.
+func without(rows [][]string, names ...string) [][]string {
+	return lists.Of(rows, func(row []string) (kept []string) {
+		for i, cell := range row {
+			if i >= len(rows[0]) || !slices.Contains(names, rows[0][i]) {
+				kept = append(kept, cell)
+			}
+		}
+		return kept
+	})
 }
 
 // writeConditions writes the board's subject and the conditions of the attempts.
@@ -195,6 +207,9 @@ func (b *Board) Text(title string, how Layout) string {
 			scores = append(scores, append(row, lists.Of(used, func(c usedColumn) string { return c.text(r.Used) })...))
 		}
 	}
+	if b.Medalless() {
+		shares, scores = without(shares, "any medal", "gold", "above median"), without(scores, "best place", "next", "gold", "silver", "bronze", "above median")
+	}
 	writeTable(&out, shares, 4, how.Width)
 	out.WriteString("\n")
 	writeTable(&out, scores, 4, how.Width)
@@ -203,11 +218,12 @@ func (b *Board) Text(title string, how Layout) string {
 		fmt.Fprintf(&out, "\n%s and %s, %s\n\n", plain.Line(c.First), plain.Line(c.Second), Basis(c.Comparison))
 		writeTable(&out, ComparisonRows(c.First, c.Second, c.Comparison), 1, how.Width)
 	}
-	closing := "Mean ± standard error over seeds. Medals and places are those of the score among the competition's human teams; next is the gap " +
-		"between the best score and the next medal. G/S/B are gold, silver and bronze medals. " + orderText
-	if b.ranked() {
-		closing = "Mean ± standard error over seeds. " + rankedText
+	closing := "Mean ± standard error over seeds. "
+	if b.Rule() == nil && !b.Medalless() {
+		closing += "Medals and places are those of the score among the competition's human teams; next is the gap " +
+			"between the best score and the next medal. G/S/B are gold, silver and bronze medals. "
 	}
+	closing += b.closing("")
 	if len(b.Comparisons) > 0 {
 		closing += " " + ComparisonText
 	}

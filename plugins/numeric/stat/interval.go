@@ -90,6 +90,21 @@ func Across(confidence float64, values []float64) (half float64, ok bool) {
 	return max(float64(t*math.Sqrt(NewSample(values).Variance/float64(k))), rare(confidence, k)), true
 }
 
+// AcrossP is the p-value of the test that Across inverts, that the mean is 0: the least
+// 1-confidence whose interval does not hold 0. It is 1 below MinClusters.
+func AcrossP(values []float64) float64 {
+	mean, low, high := math.Abs(metric.Mean(values)), 1e-12, 1.0
+	for range 50 {
+		p := low + float64((high-low)/2)
+		if half, ok := Across(1-p, values); ok && half < mean {
+			high = p
+		} else {
+			low = p
+		}
+	}
+	return high
+}
+
 // rare is the highest rate of what n outcomes do not show, by the rule of three.
 func rare(confidence float64, n int) float64 { return -libm.Log((1-confidence)/2) / float64(n) }
 

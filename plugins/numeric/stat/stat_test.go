@@ -278,3 +278,49 @@ func BenchmarkPermutation(b *testing.B) {
 		})
 	}
 }
+
+// TestBradleyTerry has the closed form of two agents, and a maximum of several: the expected
+// wins of each are those that it has.
+func TestBradleyTerry(t *testing.T) {
+	two := stat.BradleyTerry([][]float64{{0, 6}, {2, 0}})
+	if math.Abs(two[0]-math.Log(3)/2) > 1e-13 || math.Abs(two[0]+two[1]) > 1e-13 {
+		t.Error(two)
+	}
+	wins := [][]float64{{0, 9.5, 10.5, 3}, {1.5, 0, 8, 7.5}, {0.5, 3, 0, 1}, {8, 3.5, 10, 0}}
+	s := stat.BradleyTerry(wins)
+	for i := range s {
+		won, expected := 0.0, 0.0
+		for j := range s {
+			if i != j {
+				won += wins[i][j]
+				expected += (wins[i][j] + wins[j][i]) / (1 + math.Exp(s[j]-s[i]))
+			}
+		}
+		if math.Abs(won-expected) > 1e-11 {
+			t.Errorf("agent %d: %v wins, expected %v", i, won, expected)
+		}
+	}
+	if got := stat.BradleyTerry([][]float64{{0}}); got[0] != 0 {
+		t.Errorf("an agent alone has the strength %v", got[0])
+	}
+	if got := stat.Performance([]float64{two[1]}, 0.75); math.Abs(got-two[0]) > 1e-13 {
+		t.Errorf("a share of 0.75 is a strength of %v, not %v", got, two[0])
+	}
+}
+
+// TestAcrossP inverts the interval: at one minus p, it ends at 0.
+func TestAcrossP(t *testing.T) {
+	for _, values := range [][]float64{{0.1, 0.4, -0.2, 0.3, 0.5, 0.2}, {1, 1, 1, 1, 1, 1, 1}, {-0.3, 0.1, -0.4, -0.6, -0.2}} {
+		p := stat.AcrossP(values)
+		half, ok := stat.Across(1-p, values)
+		if mean := math.Abs(stat.NewSample(values).Mean); !ok || math.Abs(half-mean) > 1e-9 {
+			t.Errorf("%v: p %v, half %v, mean %v", values, p, half, mean)
+		}
+	}
+	if p := stat.AcrossP([]float64{1, 1, 1, 1}); p != 1 {
+		t.Errorf("four competitions have p %v", p)
+	}
+	if p := stat.AcrossP([]float64{0.5, -0.5, 0.25, -0.25, 0}); p != 1 {
+		t.Errorf("no difference has p %v", p)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/engine/event"
 	"github.com/mleflow/mleflow/engine/history"
 	"github.com/mleflow/mleflow/engine/plan"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 // Pair is the steps of an attempt; either may be empty.
@@ -77,6 +78,7 @@ func JournalOf(p *plan.Plan, sum *history.Summary) Journal {
 	for i := range p.Steps {
 		names[p.Steps[i].Name] = p.Steps[i].Names
 	}
+	j.Benchmarks = p.Benchmarks
 	j.Pairs, j.Names = planned(p), func(address string) []string { return names[address] }
 	j.Ready = Readiness(p, sum.Started, j.Step)
 	return j
@@ -113,6 +115,8 @@ type Journal struct {
 	// Steered are the answers to what people asked.
 	Steered []event.Steered
 	Catalog *competitions.Catalog
+	// Benchmarks are those of the run's pipeline.
+	Benchmarks []step.Benchmark
 }
 
 // List returns the attempts in the order of the pairs.

@@ -144,6 +144,7 @@ func (c *completion) valueCompleters() map[string]completer {
 		{c.completeCategories, "--category"},
 		{c.completeVersions, "--version"},
 		{words("any", "time=24h", "gpus=1"), "mleflow leaderboard --class"},
+		{words(board.Rules()...), "--aggregate"},
 		{words("v1", "v1m", "v2", "v2m"), "mleflow leaderboard --version, --against-version"},
 		{words("agent"), "--fail-on"},
 		{both(words(outcome.RetryWords()...), c.completeKeys), "--retry"},

@@ -16,6 +16,7 @@ from ._binary import binary, version
 from ._board import Leaderboard
 from ._compare import Comparison, compare
 from ._errors import Diagnostic, Error, NotInstalled, Position, RunWarning
+from ._eval_results import export_eval_results
 from ._frames import Frame, Record
 from ._grade import competitions, grade, prepare
 from ._mlflow import export_mlflow
@@ -49,6 +50,7 @@ __all__ = [
     "compare",
     "competitions",
     "connect",
+    "export_eval_results",
     "export_mlflow",
     "export_trackio",
     "export_wandb",

@@ -7,6 +7,7 @@ import sys
 from typing import Callable, Dict, List, Optional, Sequence
 
 from ._errors import Error, NotInstalled
+from ._eval_results import export_eval_results
 from ._mlflow import export_mlflow
 from ._trackio import export_trackio
 from ._wandb import export_wandb
@@ -15,6 +16,9 @@ _EXPORTS: Dict[str, Callable[[argparse.Namespace], List[str]]] = {
     "mlflow": lambda a: export_mlflow(a.run, a.tracking_uri, a.experiment, artifacts=a.artifacts),
     "wandb": lambda a: export_wandb(a.run, a.dir, a.mode, a.project, artifacts=a.artifacts),
     "trackio": lambda a: export_trackio(a.run, a.project),
+    "eval-results": lambda a: export_eval_results(
+        a.run, a.dataset, a.dir, agent=a.agent, board=a.board, task=a.task, revision=a.revision, source=a.source
+    ),
 }
 
 
@@ -28,12 +32,15 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     args = _parser().parse_args(argv)
     try:
         written = _EXPORTS[args.viewer](args)
-    except (ImportError, NotInstalled, ValueError) as err:
+    except (ImportError, LookupError, NotInstalled, ValueError) as err:
         print(f"Error: {err}", file=sys.stderr)
         return 2
     except Error as err:
         print("\n".join(f"Error: {d}" for d in err.diagnostics), file=sys.stderr)
         return err.exit_status if err.exit_status > 0 else 1
+    if args.viewer == "eval-results":
+        print(*written, sep="\n")
+        return 0
     print(f"{len(written)} attempt{'' if len(written) == 1 else 's'} written")
     return 0
 
@@ -58,6 +65,18 @@ def _parser() -> argparse.ArgumentParser:
             viewer.add_argument(
                 "--no-artifacts", dest="artifacts", action="store_false", help="without submissions and reports"
             )
+    hub = viewers.add_parser("eval-results", help="an agent's figures as .eval_results/*.yaml of a model on the Hub")
+    hub.add_argument("run", nargs="?", default="latest", metavar="RUN", help="id or name (default: latest)")
+    hub.add_argument("--dataset", required=True, metavar="ID", help="the benchmark on the Hub, such as lab/my-benchmark")
+    hub.add_argument("--dir", default=".", help="folder of the model's repository (default: this one)")
+    for name, metavar, text in (
+        ("agent", "NAME", "needed if the board has several"),
+        ("board", "STEP", "needed if the run has several boards"),
+        ("task", "ID", "default: the name of the benchmark, or of the group of competitions"),
+        ("revision", "COMMIT", "that of the dataset"),
+        ("source", "URL", "the evidence"),
+    ):
+        hub.add_argument(f"--{name}", metavar=metavar, help=text)
     return parser
 
 

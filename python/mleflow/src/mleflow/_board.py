@@ -9,6 +9,7 @@ from . import _frames, _html, _page
 from ._frames import Frame, Record
 
 _PERCENTAGE = "_percentage"
+_OF_PEOPLE = ("any medal", "gold", "above median")  # columns that need a human leaderboard
 
 
 class Leaderboard:
@@ -43,6 +44,9 @@ class Leaderboard:
         seeds in percent, and with the suffix ``_sem`` the standard error of
         the mean. Places are given within a class: if there are several,
         ``class_letter`` names them A, B and so on, and otherwise is missing.
+        A board of a benchmark has ``benchmark_figure``, its interval over
+        other competitions ``benchmark_lower`` and ``benchmark_upper``, and
+        ``tie_group``, where the agent has a figure.
         The place of an agent without figures is missing, and so are figures
         without a value, such as medals of a rehearsal.
 
@@ -97,12 +101,18 @@ class Leaderboard:
     def _table(self) -> str:
         agents = self.frame("records")
         columns = ["place", "agent", "any medal", "gold", "above median", "valid", "seeds", "isolation"]
+        rows = [_drawn(row) for row in agents]
+        if benchmark := self.record.get("benchmark"):
+            columns.insert(2, benchmark["aggregate"])
+            for row, cells in zip(agents, rows):
+                cells.insert(2, _ruled(row))
+        kept = [i for i, name in enumerate(columns) if name not in _OF_PEOPLE or any(cells[i] != "-" for cells in rows)]
         note = "Mean ± standard error over seeds, in percent."
         for letter, name in {row["class_letter"]: row["class"] for row in agents}.items():
             note += f" Class {letter}: {name}." if letter else ""
         if self.record.get("untrusted"):
             note += " Untrusted: attempts were not isolated."
-        return _html.table("Leaderboard", columns, [_drawn(row) for row in agents], note)
+        return _html.table("Leaderboard", [columns[i] for i in kept], [[cells[i] for i in kept] for cells in rows], note)
 
 
 def decode(address: str, text: str, data: bytes, page: Optional[str] = None) -> Leaderboard:
@@ -124,6 +134,12 @@ def _wide(agent: Mapping[str, Any]) -> Record:
         "task": overall.get("task"),
         "class": agent.get("class"),
     }
+    if "benchmark_figure" in agent:
+        figure = agent["benchmark_figure"]
+        ends = figure.get("interval_competitions") or {}
+        row["benchmark_figure"] = _frames.number(figure["value"])
+        row["benchmark_lower"], row["benchmark_upper"] = (_frames.number(ends.get(e)) for e in ("lower", "upper"))
+        row["tie_group"] = figure["tie_group"]
     for figure, value in (overall.get("percentages") or {}).items():
         row[figure] = _frames.number(value["mean"])
         row[figure + "_sem"] = _frames.number(value.get("sem"))
@@ -144,6 +160,14 @@ def _tidy(agent: Mapping[str, Any], group: Mapping[str, Any]) -> List[Record]:
         }
         for figure, value in (group.get("percentages") or {}).items()
     ]
+
+
+def _ruled(row: Record) -> str:
+    value = row.get("benchmark_figure")
+    if value is None:
+        return "-"
+    lower, upper = row["benchmark_lower"], row["benchmark_upper"]
+    return f"{value:.2f}" + (f" ({lower:.2f} to {upper:.2f})" if lower is not None else "")
 
 
 def _drawn(row: Record) -> List[Any]:

@@ -132,7 +132,7 @@ func (a *App) BareEngine() (*engine.Engine, error) {
 
 // bareLanguage are the options of the language that do not depend on a cache.
 func bareLanguage(parts *Parts) config.Options {
-	return config.Options{Kinds: parts.Kinds, Functions: parts.Functions, Version: ThisVersion().Version, Shipped: pipelines.Shipped}
+	return config.Options{Kinds: parts.Kinds, Functions: parts.Functions, Benchmark: parts.Benchmark, Version: ThisVersion().Version, Shipped: pipelines.Shipped}
 }
 
 // OpenHistory returns the record of runs, for commands that only read it.

@@ -14,6 +14,7 @@ import (
 	"github.com/mleflow/mleflow/cache/disk"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/host/machine"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/submitted"
+	"github.com/mleflow/mleflow/competitions/board"
 	"github.com/mleflow/mleflow/competitions/grading/confined"
 	"github.com/mleflow/mleflow/competitions/program"
 	"github.com/mleflow/mleflow/engine/sched"
@@ -36,6 +37,8 @@ type Parts struct {
 	Kinds     *step.Registry
 	Functions map[string]function.Function
 	Runtimes  *executor.Registry
+	// Benchmark is config.Options.Benchmark.
+	Benchmark func(step.Benchmark) (arg string, err error)
 }
 
 // Concretes makes them. It is called once a command.
@@ -104,6 +107,10 @@ func (a *App) Concretes() (*Parts, error) {
 	return &Parts{
 		Kinds:     step.NewRegistry(kinds...),
 		Functions: competitionFunctions(catalog), Runtimes: runtimes,
+		Benchmark: func(b step.Benchmark) (arg string, err error) {
+			_, arg, err = board.NewBenchmark(b, catalog)
+			return arg, err
+		},
 	}, nil
 }
 

@@ -166,12 +166,12 @@ func (t *Terminal) MeterWork(name string) (work *progress.Work, stop func()) {
 }
 
 // Grades reads reports from the cache of this machine while a run goes on, and draws
-// a leaderboard of them.
-func (a *App) Grades(ctx context.Context, c cache.Store) *view.Grades {
+// a leaderboard of them, by the benchmark of the pipeline.
+func (a *App) Grades(ctx context.Context, c cache.Store, of results.Declared) *view.Grades {
 	return &view.Grades{
 		Read: func(e event.StepFinished) (grading.Graded, bool) { return readGrade(ctx, c, e) },
 		Draw: func(reports []grading.Graded, width int) string {
-			b, err := a.BoardOf(reports)
+			b, err := a.BoardOf(reports, of)
 			if err != nil {
 				return err.Error()
 			}
@@ -208,13 +208,17 @@ func FetchGrades(ctx context.Context, c cache.Store, grades *view.Grades) (stop 
 	}
 }
 
-// BoardOf makes a leaderboard of reports.
-func (l *Library) BoardOf(reports []grading.Graded) (*aggregate.Board, error) {
+// BoardOf makes a leaderboard of the reports of a run, by the benchmark that it declares.
+func (l *Library) BoardOf(reports []grading.Graded, of results.Declared) (*aggregate.Board, error) {
 	catalog, err := l.Catalog()
 	if err != nil {
 		return nil, err
 	}
-	return aggregate.BoardOf(reports, catalog)
+	benchmark, err := of.Only(catalog)
+	if err != nil {
+		return nil, err
+	}
+	return aggregate.BoardOf(reports, catalog, benchmark)
 }
 
 // DrawBoards draws the leaderboards among the outputs of a run from their data: as wide

@@ -34,6 +34,8 @@ type Gathered struct {
 	// attempts are the rows of runs and bundles; files the reports of files.
 	attempts []*results.Attempt
 	files    board.File
+	// declared are the benchmarks of the runs and bundles.
+	declared []results.Declared
 	// Paths are those of the files.
 	Paths []string
 }
@@ -52,11 +54,15 @@ func Gather(ctx context.Context, a *app.App, paths []string, rules RuleFlags) (g
 				g.Paths = append(g.Paths, path)
 				continue
 			}
-			if list, err = RecordsOf(ctx, a, path); err != nil {
+			var declared results.Declared
+			if list, declared, err = bundleRecords(ctx, a, path); err != nil {
 				return g, err
 			}
+			g.declared = append(g.declared, declared)
 		} else if list, err = gradedBy(ctx, a, path); err != nil {
 			return g, err
+		} else {
+			g.declared = append(g.declared, declaredBy(a, path))
 		}
 		g.attempts = append(g.attempts, list...)
 	}
@@ -133,7 +139,7 @@ func OwnBoard(ctx context.Context, a *app.App, run string) (*aggregate.Board, in
 		return nil, 0, err
 	}
 	reports := g.File(a.Terminal, "").Reports
-	b, err := a.BoardOf(reports)
+	b, err := a.BoardOf(reports, declaredBy(a, run))
 	return b, len(reports), err
 }
 
@@ -148,6 +154,9 @@ func OfRun(ctx context.Context, a *app.App, run string) (all boards.AllJSON, err
 		return all, err
 	}
 	r, file := boards.Result{Catalog: catalog}, Gathered{attempts: results.Rows(list)}.File(a.Terminal, "")
+	if r.Benchmark, err = declaredBy(a, run).Only(catalog); err != nil {
+		return all, app.Wrong(err)
+	}
 	if r.Splits, err = (leaderboardOptions{}).splits(catalog, Gathered{}, file.Reports); err != nil {
 		return all, err
 	}
@@ -279,7 +288,8 @@ func RecordsOf(ctx context.Context, a *app.App, arg string) ([]*results.Attempt,
 	} else if !found {
 		return fileRecords(arg, catalog)
 	}
-	return bundleRecords(ctx, a, arg, catalog)
+	records, _, err := bundleRecords(ctx, a, arg)
+	return records, err
 }
 
 // isBundle reports whether a path is that of a bundle.
@@ -307,17 +317,38 @@ func fileRecords(path string, catalog *competitions.Catalog) ([]*results.Attempt
 	return records, nil
 }
 
-func bundleRecords(ctx context.Context, a *app.App, path string, catalog *competitions.Catalog) ([]*results.Attempt, error) {
+func bundleRecords(ctx context.Context, a *app.App, path string) (records []*results.Attempt, d results.Declared, err error) {
+	catalog, err := a.Catalog()
+	if err != nil {
+		return nil, d, err
+	}
 	work, stop := a.MeterWork("reading " + path)
 	defer stop()
 	b, x, err := bundle.OpenExamined(ctx, path, nil, work)
 	if err != nil {
-		return nil, err
+		return nil, d, err
 	}
 	defer b.Close()
+	p, err := b.Plan()
+	if err != nil {
+		return nil, d, err
+	}
 	records, left, err := attempts.FromBundle(ctx, b, x, catalog, "claimed")
 	TellLeft(a, left)
-	return records, err
+	return records, results.Declared{Run: x.Run.ID, Benchmarks: p.Benchmarks}, err
+}
+
+// declaredBy are the benchmarks of a run; none without its plan.
+func declaredBy(a *app.App, name string) (d results.Declared) {
+	past, err := a.FindRun([]string{name})
+	if err != nil {
+		return d // read before
+	}
+	d.Run = past.Info.ID
+	if p, err := past.Plan(); err == nil {
+		d.Benchmarks = p.Benchmarks
+	}
+	return d
 }
 
 // RunRecords reads the attempts of a run from the records of the cache, and lists the steps

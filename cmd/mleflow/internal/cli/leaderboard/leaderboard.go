@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ import (
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/competitions/rungroup"
+	"github.com/mleflow/mleflow/engine/step"
 )
 
 type leaderboardOptions struct {
@@ -43,7 +45,9 @@ type leaderboardOptions struct {
 	rules RuleFlags
 	// withoutFlagged lets attempts in which a rule found something count as invalid.
 	withoutFlagged bool
-	show           showOptions
+	// benchmark is one of the pipeline's, and aggregate the rule over the competitions of set.
+	benchmark, aggregate string
+	show                 showOptions
 }
 
 // resampling are flags of earlier versions, which drew intervals.
@@ -92,6 +96,8 @@ func NewLeaderboard(a *app.App) *cobra.Command {
 	flags.StringSliceVar(&o.class, "class", nil, "only attempts under `CONDITIONS` such as time=24h,gpus=1, or any")
 	flags.DurationSliceVar(&o.at, "at", nil, "show also what stopping every attempt after `TIMES` such as 1h,6h would have given, by graded snapshots")
 	flags.BoolVar(&o.withoutFlagged, "without-flagged", false, "count attempts in which a rule check found something as no valid submission")
+	flags.StringVar(&o.benchmark, "benchmark", "", "rank by the benchmark block `NAME` of the run's pipeline; by default the only one")
+	flags.StringVar(&o.aggregate, "aggregate", "", "rank by the `RULE` over --split, --list or all that was tried: "+strings.Join(board.Rules(), ", "))
 	for _, name := range resampling {
 		flags.Uint64(name, 0, "`N` has no effect: intervals are computed")
 		_ = flags.MarkHidden(name) // the flag is there
@@ -130,7 +136,10 @@ func runLeaderboard(a *app.App, o leaderboardOptions, own, other Gathered) error
 		return err
 	}
 	r := boards.Result{Splits: splits, Catalog: catalog}
-	if own.ofRuns() && o.whole() {
+	if r.Benchmark, err = o.ranking(catalog, own, file.Reports); err != nil {
+		return app.Wrong(err)
+	}
+	if r.Benchmark != nil || own.ofRuns() && o.whole() {
 		if err := r.Whole(file.Reports, o.class); err != nil {
 			return app.Wrong(err)
 		}
@@ -171,6 +180,37 @@ func runLeaderboard(a *app.App, o leaderboardOptions, own, other Gathered) error
 		return app.Wrong(err)
 	}
 	return showLeaderboard(a.Terminal, r, o.show)
+}
+
+// ranking is the benchmark of a board of all agents; nil without one, and for other boards.
+func (o leaderboardOptions) ranking(catalog *competitions.Catalog, own Gathered, reports []grading.Graded) (*board.Benchmark, error) {
+	one := o
+	one.set = app.SetFlags{}
+	switch asked := o.benchmark + o.aggregate; {
+	case asked != "" && !one.whole():
+		return nil, errors.New("--benchmark and --aggregate rank all agents by complete seeds; leave out --agent, --against, --seeds, --pad-missing, --without-flagged and --at")
+	case o.benchmark != "" && (o.aggregate != "" || o.set.Given()):
+		return nil, errors.New("--benchmark NAME has its competitions and rule; leave out --aggregate, --split and --list")
+	case o.aggregate == "" && (!own.ofRuns() || !o.whole() || o.set.Given() && o.benchmark == ""):
+		return nil, nil
+	case o.aggregate == "":
+		return results.Benchmark(own.declared, o.benchmark, catalog)
+	}
+	b := step.Benchmark{Name: cmp.Or(o.set.Name(), string(competitions.Own)), Aggregate: o.aggregate}
+	if o.asRun() {
+		b.Competitions = lists.Of(reports, func(g grading.Graded) string { return g.CompetitionID })
+		slices.Sort(b.Competitions)
+		b.Competitions = slices.Compact(b.Competitions)
+	} else if ids, err := o.set.Ids(catalog); err != nil {
+		return nil, err
+	} else {
+		b.Competitions = ids
+	}
+	out, arg, err := board.NewBenchmark(b, catalog)
+	if arg == "sample" || arg == "best" {
+		err = fmt.Errorf("%w; a benchmark block can say it", err)
+	}
+	return &out, err
 }
 
 // whole reports whether the board is that of all agents of a run, as it stands.

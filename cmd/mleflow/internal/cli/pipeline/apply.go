@@ -23,6 +23,7 @@ import (
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/telemetry"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view"
 	"github.com/mleflow/mleflow/cmd/mleflow/internal/view/rehearse"
+	"github.com/mleflow/mleflow/competitions/results"
 	"github.com/mleflow/mleflow/engine"
 	"github.com/mleflow/mleflow/engine/config"
 	"github.com/mleflow/mleflow/engine/diag"
@@ -172,7 +173,7 @@ func execute(ctx context.Context, a *app.App, o applyOptions, b *app.Backend, p 
 	binary := sync.OnceValue(func() string { return app.BinaryDigest(b.Options.Digests) })
 	go binary() // while the pipeline is read
 	b.Options.History.Describe(func() map[string]string { return app.Environment(binary()) })
-	grades, stopGrades := a.Grades(ctx, b.Cache), func() {}
+	grades, stopGrades := a.Grades(ctx, b.Cache, results.Declared{Benchmarks: p.Benchmarks()}), func() {}
 	display := app.NewDisplayOn(a, a.Stderr, a.JSON && !o.rehearsal, grades)
 	if b.Remote != nil && display.Live != nil {
 		stopGrades = app.FetchGrades(ctx, b.Remote, grades)

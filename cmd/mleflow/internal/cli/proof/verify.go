@@ -258,7 +258,7 @@ func recompute(ctx context.Context, a *app.App, o verifyOptions, x *bundle.Exami
 	if err := verify.CheckVersions(x, parts.Kinds); err != nil {
 		return nil, err
 	}
-	language := config.Options{Kinds: parts.Kinds, Functions: parts.Functions, Version: app.ThisVersion().Version}
+	language := config.Options{Kinds: parts.Kinds, Functions: parts.Functions, Benchmark: parts.Benchmark, Version: app.ThisVersion().Version}
 	q.Options = engine.Options{Options: language, Capacity: sched.Machine()}
 	var p *engine.Program
 	err = within(expandTimeout, "reading the pipeline", func() (err error) {

@@ -12,7 +12,7 @@ import (
 
 // budgets are how many lines of code the wings of the program may have: what they have,
 // rounded up to the next 500.
-var budgets = map[string]int{"cache": 14_500, "cmd": 44_500, "competitions": 23_500, "engine": 22_000, "pipelines": 500, "plugins": 58_000, "steps": 13_000}
+var budgets = map[string]int{"cache": 14_500, "cmd": 45_000, "competitions": 24_000, "engine": 22_500, "pipelines": 500, "plugins": 58_000, "steps": 13_000}
 
 // TestSize prints the lines of code that are linked into the program, by wing: without
 // comments, blank lines and tests.

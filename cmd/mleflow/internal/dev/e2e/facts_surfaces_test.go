@@ -116,7 +116,7 @@ func (p *plantation) surfaces() (list []surface) {
 	none("it asks a server, whose answers are those of runs, attempts list and leaderboard", "python connect", "python Server", "python Submission")
 	none("each has the row of its attempt in export, or the server's result of it", "python Rollout", "python Trajectory", "python Turn")
 	none("it is diff", "python Comparison", "python compare")
-	none("it writes scores", "python export_mlflow", "python export_trackio", "python export_wandb")
+	none("it writes scores", "python export_eval_results", "python export_mlflow", "python export_trackio", "python export_wandb")
 	return list
 }
 

@@ -99,6 +99,8 @@ type Report struct {
 	Other []string `json:"other"`
 	// Evaluation is the answer of the pipeline's evaluation; nil without one.
 	Evaluation *plan.Evaluation `json:"evaluation,omitempty"`
+	// Benchmarks are those of the pipeline, by name.
+	Benchmarks []step.Benchmark `json:"benchmarks,omitempty"`
 }
 
 // Request holds the inputs of a verification.
@@ -149,7 +151,7 @@ func Run(ctx context.Context, q Request) (*Report, error) {
 	}
 	a := &verifier{
 		Request: q, chains: chains{q.Program.Graph}, store: store, records: make([]*cache.Record, len(q.Program.Instances)),
-		report: &Report{Boards: []Board{}, Rows: []Row{}, Pinned: []string{}, Other: []string{}}, trusted: map[int]*answers{},
+		report: &Report{Benchmarks: q.Program.Benchmarks(), Boards: []Board{}, Rows: []Row{}, Pinned: []string{}, Other: []string{}}, trusted: map[int]*answers{},
 	}
 	if a.disclosed, err = q.Bundle.Disclosure(); err != nil {
 		return nil, err

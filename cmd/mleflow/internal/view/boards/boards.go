@@ -27,6 +27,8 @@ type Result struct {
 	Catalog     *competitions.Catalog
 	// Board orders all agents, nil where only some are shown.
 	Board *aggregate.Board
+	// Benchmark is the set and the rule of Board; nil for all competitions.
+	Benchmark *board.Benchmark
 	// Stopped are the first agent's boards as they would be if its attempts had been
 	// stopped early.
 	Stopped []board.Stopped
@@ -55,6 +57,10 @@ type JSON struct {
 	Place int             `json:"place,omitempty"`
 	Tied  bool            `json:"tied,omitempty"`
 	Rank  *aggregate.Rank `json:"rank,omitempty"`
+	// Ruled is the figure by the rule of Benchmark, that of the board of all agents; nil
+	// without one.
+	Ruled     *board.Ruled     `json:"benchmark_figure,omitempty"`
+	Benchmark *board.Benchmark `json:"benchmark,omitempty"`
 	// At are the boards at the times of --at, as if every attempt had been stopped then.
 	At         []board.Stopped `json:"at,omitempty"`
 	Against    *JSON           `json:"against,omitempty"`
@@ -79,11 +85,13 @@ type splitRow struct {
 
 // AllJSON is the leaderboard of all agents of a run, in their order.
 type AllJSON struct {
-	Agents []JSON `json:"agents"`
+	// Benchmark is the set and the rule that order the agents; nil for all competitions.
+	Benchmark *board.Benchmark `json:"benchmark,omitempty"`
+	Agents    []JSON           `json:"agents"`
 }
 
 // Whole makes the board of all agents with reports, under some conditions if any are
-// given.
+// given. A benchmark has its competitions alone.
 func (r *Result) Whole(reports []grading.Graded, class []string) (err error) {
 	if len(class) > 0 && !slices.Contains(class, conditions.AnyClass) {
 		reports = slices.DeleteFunc(slices.Clone(reports), func(g grading.Graded) bool { return !conditions.InClass(g.Conditions, class) })
@@ -91,8 +99,11 @@ func (r *Result) Whole(reports []grading.Graded, class []string) (err error) {
 			return fmt.Errorf("no attempt was made under %s", strings.Join(class, ", "))
 		}
 	}
-	if r.Board, err = aggregate.BoardOf(reports, r.Catalog); err != nil {
+	if r.Board, err = aggregate.BoardOf(reports, r.Catalog, r.Benchmark); err != nil {
 		return err
+	}
+	if r.Benchmark != nil {
+		r.Splits = []board.SplitIDs{{Name: r.Benchmark.Name, IDs: r.Board.Competitions()}}
 	}
 	for _, a := range r.Board.Agents {
 		own, _ := r.Board.Graded(a.Name) // a board has reports of each agent
@@ -128,10 +139,11 @@ func attemptsOf(s board.Standing) []*results.Attempt {
 
 // All returns the leaderboard of all agents as JSON.
 func (r Result) All() AllJSON {
-	var all AllJSON
+	all := AllJSON{Benchmark: r.Board.Benchmark}
 	for i, s := range r.Agents {
 		one := Result{Agents: []board.Standing{s}}.JSON()
-		one.Place, one.Tied, one.Rank = r.Board.Agents[i].Place, r.Board.Agents[i].Tied, r.Board.Agents[i].Rank
+		own := r.Board.Agents[i]
+		one.Place, one.Tied, one.Rank, one.Ruled = own.Place, own.Tied, own.Rank, own.Ruled
 		all.Agents = append(all.Agents, one)
 	}
 	return all
@@ -143,7 +155,9 @@ func (r Result) JSON() JSON {
 		return JSON{Agent: s.Name, Repeats: conditions.RepeatsOf(slices.Concat(s.Conditions(nil), s.Uncounted)...), Under: s.Under(nil), Class: s.Class(nil), Board: s.Board, Failures: s.File.Failures, MetricExternal: export.External(s.Reports()), RuleChecks: s.RuleTally(), Integrity: s.Integrity(), Cost: results.CostOf(attemptsOf(s))}
 	}
 	out := of(r.Agents[0])
-	out.At = r.Stopped
+	if out.At = r.Stopped; r.Board != nil {
+		out.Benchmark, out.Ruled = r.Board.Benchmark, r.Board.Agents[0].Ruled
+	}
 	if len(r.Agents) > 1 {
 		other := of(r.Agents[1])
 		out.Against, out.Comparison = &other, &comparisonJSON{r.Agents[0].Name, r.Agents[1].Name, map[string]splitRow{}}
@@ -189,6 +203,9 @@ func (r Result) rows(o Labels) []export.Row {
 	var rows []export.Row
 	for i, s := range r.Agents {
 		row := export.Row{Agent: s.Name, Splits: s.Board.Splits, Hours: cmp.Or(o.Hours, conditions.Hours(s.Conditions(nil)...)), Under: s.Under(nil), Class: s.Class(nil), Seeds: s.Board.SeedsPerSplit}
+		if r.Board != nil {
+			row.Figure = r.Board.Agents[i].Ruled.Cell()
+		}
 		for _, g := range s.File.Reports {
 			row.Date = max(row.Date, strings.SplitN(g.CreatedAt, "T", 2)[0])
 		}
@@ -209,10 +226,14 @@ func (r Result) Table(name string) (*table.Table, error) {
 		return export.Runs(r.runs())
 	}
 	var groups []export.Group
-	for _, s := range r.Agents {
+	for i, s := range r.Agents {
 		for _, split := range r.Splits {
 			if figures, ok := s.Board.Splits[split.Name]; ok {
-				groups = append(groups, export.Group{Agent: s.Name, Name: split.Name, Figures: figures, Seeds: s.Board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Under: s.Under(split.IDs), Class: s.Class(split.IDs), Measures: s.Board.Measures[split.Name]})
+				one := export.Group{Agent: s.Name, Name: split.Name, Figures: figures, Seeds: s.Board.SeedsPerSplit[split.Name], Competitions: len(split.IDs), Under: s.Under(split.IDs), Class: s.Class(split.IDs), Measures: s.Board.Measures[split.Name]}
+				if r.Board != nil && slices.Equal(split.IDs, r.Board.Competitions()) {
+					one.Rule, one.Ruled = r.Board.RuleName(), r.Board.Agents[i].Ruled
+				}
+				groups = append(groups, one)
 			}
 		}
 	}
@@ -220,7 +241,12 @@ func (r Result) Table(name string) (*table.Table, error) {
 }
 
 // Markdown returns rows for the reference's README.
-func (r Result) Markdown(l Labels) string { return export.Markdown(r.rows(l), r.notes()) }
+func (r Result) Markdown(l Labels) string {
+	if r.Board == nil {
+		return export.Markdown(r.rows(l), r.notes(), "")
+	}
+	return export.Markdown(r.rows(l), append(r.notes(), r.Board.RuleNotes()...), r.Board.RuleName())
+}
 
 // Warn calls warn for omitted attempts and for medals that depend on rounding.
 func (r Result) Warn(warn func(title, format string, args ...any)) {

@@ -108,7 +108,7 @@ func TestClasses(t *testing.T) {
 			g.CompetitionID, g.Conditions = "leaf-classification", []string{"time=" + at}
 			reports = append(reports, g)
 		}
-		b, err := aggregate.BoardOf(reports, catalog)
+		b, err := aggregate.BoardOf(reports, catalog, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestClasses(t *testing.T) {
 		a.Made.WallSeconds, a.Made.Usage = new(float64), &results.Usage{Source: grading.FromGateway, CostUSD: []*float64{new(1.0), new(2.0), new(4.0)}[i]}
 		graded, all = append(graded, g), append(all, a)
 	}
-	b, err := aggregate.BoardOf(graded, catalog)
+	b, err := aggregate.BoardOf(graded, catalog, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -156,7 +156,11 @@ func (s *Source) partial() (list []*aggregate.Board, note string) {
 	if len(read) == 0 {
 		return nil, ""
 	}
-	made, err := aggregate.BoardOf(lists.Of(read, func(p attempts.Pair) grading.Graded { return s.Reports[p.Grade] }), s.Catalog)
+	benchmark, err := results.Declared{Run: s.Run.ID, Benchmarks: s.Benchmarks}.Only(s.Catalog)
+	var made *aggregate.Board
+	if err == nil {
+		made, err = aggregate.BoardOf(lists.Of(read, func(p attempts.Pair) grading.Graded { return s.Reports[p.Grade] }), s.Catalog, benchmark)
+	}
 	if err != nil {
 		return nil, "There is no leaderboard of the attempts: " + err.Error()
 	}
@@ -194,6 +198,10 @@ type Table struct {
 	// those values.
 	HasIsolation, HasCompetitions, HasScore, HasRank, HasCost, HasTime bool
 	Same                                                               []string
+	// Rule is that of the board's benchmark, and About explains it; "" without one.
+	// Medalless means that no competition has a leaderboard.
+	Rule, About string
+	Medalless   bool
 	// Classes are the classes of the lines where there are several, each with its letter.
 	Classes []Class
 }
@@ -213,6 +221,8 @@ type Line struct {
 	Percentages         board.Split
 	// Interval is that of any medal; see board.Uncertainty.
 	Interval string
+	// Ruled is the figure by the rule of the benchmark; nil without one.
+	Ruled *board.Ruled
 	// Medals and Graded count attempts.
 	Medals, Graded int
 	// Score is the mean score where there is one competition, Rank the mean rank where
@@ -241,7 +251,11 @@ func tablesOf(b *aggregate.Board, title string, by map[runs][]*results.Attempt) 
 		i := slices.IndexFunc(list, func(t Table) bool { return t.Title == title })
 		if i < 0 {
 			i = len(list)
-			list = append(list, Table{Title: title, Labels: of(0)})
+			t := Table{Title: title, Labels: of(0), Medalless: b.Medalless()}
+			if rule := b.Rule(); rule != nil && g.Name == b.Agents[at].Overall.Name {
+				t.Rule, t.About = rule.Aggregate, rule.Explain()
+			}
+			list = append(list, t)
 		}
 		line := lineOf(b.Agents[at], g)
 		line.Class = texts[line.Name]
@@ -273,8 +287,11 @@ func tablesOf(b *aggregate.Board, title string, by map[runs][]*results.Attempt) 
 
 func lineOf(a aggregate.Agent, g aggregate.Group) Line {
 	l := Line{Place: a.PlaceText(), Name: a.Name, Isolation: cmp.Or(g.Isolation, conditions.Unknown) + g.Repeats.String(), Seeds: g.Seeds, Competitions: len(g.Competitions), Percentages: g.Percentages}
-	if a.Rank != nil && g.Name == a.Overall.Name {
-		l.Rank, l.Wins = a.Rank.Text()
+	if g.Name == a.Overall.Name {
+		l.Ruled = a.Ruled
+		if a.Rank != nil {
+			l.Rank, l.Wins = a.Rank.Text()
+		}
 	}
 	for _, r := range a.Competitions {
 		if slices.Contains(g.Competitions, r.Competition) {

@@ -16,7 +16,6 @@ import (
 	"github.com/mleflow/mleflow/competitions/conditions"
 	"github.com/mleflow/mleflow/competitions/grading"
 	"github.com/mleflow/mleflow/competitions/results"
-	"github.com/mleflow/mleflow/plugins/numeric/stat"
 	"github.com/mleflow/mleflow/steps/aggregate"
 )
 
@@ -148,7 +147,7 @@ func compareSettings(a, b Setting) int {
 	rank := func(s Setting) int {
 		return 2*board.Count(s.Unchecked) + board.Count(s.Task != string(competitions.TaskReference))
 	}
-	return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Version, b.Version))
+	return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Task, b.Task), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Benchmark, b.Benchmark))
 }
 
 func newTable(at Setting, rows []*Row, q Request) (*Table, error) {
@@ -181,7 +180,7 @@ func newBoard(rows []*Row, catalog *competitions.Catalog, report func(*Row) *gra
 		e.Attempt = &r.Made
 		return e
 	})
-	return aggregate.BoardOfEntries(entries, catalog)
+	return aggregate.BoardOfEntries(entries, catalog, rows[0].benchmark())
 }
 
 // stop adds to the agents the results as if their attempts had been stopped at a time.
@@ -222,44 +221,39 @@ func (t *Table) group() (err error) {
 	return err
 }
 
-// groupClass compares all pairs of a class at once, since which agent is the first is
-// known from the same runs: Holm's method keeps the probability that any two equal agents
-// of the class are told apart below 5 %.
+// groupClass groups a class by the rule of its benchmark, else by medals; see
+// board.TieGroups.
 func (t *Table) groupClass(agents []*Agent) error {
 	ids := t.Board.Competitions()
+	if rule := t.Board.Rule(); rule != nil && rule.Aggregate != board.Medals {
+		for _, a := range agents {
+			if a.Ruled != nil {
+				a.Group = a.Ruled.Group
+			}
+		}
+		return nil
+	}
 	runs := make([][]grading.Graded, len(agents))
 	for i, a := range agents {
 		runs[i], _ = t.Board.Graded(a.Name) // a board has reports of each agent
 	}
-	var ps []float64
-	for i := range agents {
-		for j := range i {
-			ps = append(ps, board.MedalP(runs[j], runs[i], ids))
+	for i, tie := range board.TieGroups(len(agents), func(i, j int) float64 { return board.MedalP(runs[i], runs[j], ids) }) {
+		if agents[i].Group = tie.Group; i == 0 {
+			continue
 		}
-	}
-	ps = stat.Holm(ps)
-	agents[0].Group = 1
-	head := 0
-	for i := 1; i < len(agents); i++ {
-		a := agents[i]
-		a.Group, a.Head = agents[i-1].Group, agents[head].Name
-		p := ps[i*(i-1)/2+head]
-		c, err := board.Compare(runs[head], runs[i], ids)
+		agents[i].Head = agents[tie.Head].Name
+		c, err := board.Compare(runs[tie.Head], runs[i], ids)
 		switch d, ok := c.Figures[shownFigure]; {
 		case errors.Is(err, board.ErrNothingShared):
 			continue
 		case err != nil:
 			return err
 		case ok:
-			adjusted := grading.Number(p)
+			adjusted := grading.Number(tie.P)
 			d.AdjustedP = &adjusted
 			c.Figures[shownFigure] = d
 		}
-		a.Behind = &c
-		if p <= 1-board.Level {
-			a.Group++
-			head = i
-		}
+		agents[i].Behind = &c
 	}
 	return nil
 }

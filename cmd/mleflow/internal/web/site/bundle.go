@@ -54,6 +54,8 @@ type Bundle struct {
 
 	// Evaluation is the answer of the pipeline's evaluation; nil without one.
 	Evaluation *plan.Evaluation `json:"evaluation,omitempty"`
+	// Benchmark is that of the pipeline; nil without one, or with several.
+	Benchmark *board.Benchmark `json:"benchmark,omitempty"`
 
 	// Unmade are attempts that the run planned and has no result of.
 	Unmade []string `json:"unmade,omitempty"`
@@ -104,6 +106,9 @@ func (b *Bundle) Take(ctx context.Context, open *bundle.Bundle, x *bundle.Examin
 	b.Manifest, b.Run, b.Pipeline, b.Mleflow, b.Started = x.Manifest.String(), x.Run.ID, x.Run.Pipeline, x.Run.Version, x.Run.Started.UTC()
 	b.Signatures, b.Signer, b.Omitted, b.Boards, b.Chain = x.Signatures, x.Signer, x.Omitted, report.Boards, x.Chain
 	b.Evaluation = report.Evaluation
+	if b.Benchmark, err = (results.Declared{Run: x.Run.ID, Benchmarks: report.Benchmarks}).Only(catalog); err != nil {
+		return err
+	}
 	b.Pinned = slices.Compact(slices.Sorted(slices.Values(report.Pinned)))
 	for _, s := range planned.Steps {
 		if s.Kind == conditions.AttemptKind && x.Summary.Step(s.Name) == nil {
@@ -174,13 +179,28 @@ func (r *Row) identity() string {
 
 // setting is the attempt's setting.
 func (r *Row) setting() Setting {
-	return Setting{Task: conditions.Told(r.Report.Conditions), Version: r.Report.CompetitionVersion, Unchecked: r.Verdict.Unchecked != ""}
+	s := Setting{Task: conditions.Told(r.Report.Conditions), Version: r.Report.CompetitionVersion, Unchecked: r.Verdict.Unchecked != ""}
+	if b := r.benchmark(); b != nil {
+		s.Benchmark = b.Identity()
+	}
+	return s
+}
+
+// benchmark is the one by which the row is ranked; nil for medals or mean ranks over what
+// there is.
+func (r *Row) benchmark() *board.Benchmark {
+	if b := r.Bundle.Benchmark; b != nil && slices.Contains(b.Competitions, r.Competition()) {
+		return b
+	}
+	return nil
 }
 
 // Setting is the set of facts that rows must share to be comparable.
 type Setting struct {
 	Task    string `json:"task"`
 	Version string `json:"version"`
+	// Benchmark is the rule, the set and the anchors of the benchmark of the run; "" without.
+	Benchmark string `json:"benchmark,omitempty"`
 	// Unchecked reports whether the agents' public data were compared with nothing. They
 	// may hold the answers.
 	Unchecked bool `json:"public_data_not_checked,omitempty"`

@@ -202,10 +202,14 @@ func curves(title string, people page.People, rows []*Row, name func(*Row) strin
 // competitionPage shows all rows at a competition.
 func (s *Site) competitionPage(c *competition) document {
 	d := document{Title: c.title, Version: s.Version, Lead: []string{c.id}}
-	by := lists.By(c.rows, (*Row).setting)
+	by := lists.By(c.rows, func(r *Row) Setting {
+		s := r.setting()
+		s.Benchmark = "" // at one competition there is nothing to add up
+		return s
+	})
 	for _, at := range slices.SortedFunc(maps.Keys(by), compareSettings) {
 		rows := by[at]
-		sec := section{Title: (&Table{Setting: at}).Name(), Grids: []page.Grid{s.results("Attempts", "../", rows, true, false)}}
+		sec := section{Title: at.Name(), Grids: []page.Grid{s.results("Attempts", "../", rows, true, false)}}
 		sec.Text.If(c.note != "", c.note)
 		if p := page.Distribution(c.people, scores(rows)); p.Plot != "" {
 			sec.Plots = append(sec.Plots, plot{Title: "Scores against those of people", Plot: p.Plot, People: &p})

@@ -55,15 +55,29 @@ func (s *Site) AgentNames() []string {
 	return slices.Sorted(maps.Keys(lists.By(s.rows, func(r *Row) string { return r.Agent })))
 }
 
-// Name names the rows of a table.
-func (t *Table) Name() string {
-	name := view.Parts{"Task " + t.Task, "version " + t.Version}
-	name.If(t.Unchecked, "public data not checked")
+// Name names rows of a setting.
+func (s Setting) Name() string {
+	name := view.Parts{"Task " + s.Task, "version " + s.Version}
+	name.If(s.Unchecked, "public data not checked")
 	return name.Join(", ")
 }
 
-// Notes are what the conditions of the table's attempts mean for its figures.
-func (t *Table) Notes() []string { return conditions.Notes(t.Board.UnderConditions()) }
+// Name names the rows of a table.
+func (t *Table) Name() string {
+	if b := t.Board.Benchmark; b != nil {
+		return t.Setting.Name() + ", benchmark " + b.String()
+	}
+	return t.Setting.Name()
+}
+
+// Notes are what the conditions of the table's attempts mean for its figures, and by which
+// rule it is ordered.
+func (t *Table) Notes() []string {
+	return append(conditions.Notes(t.Board.UnderConditions()), t.Board.RuleNotes()...)
+}
+
+// ByMedals reports whether medals order the table, as without a benchmark.
+func (t *Table) ByMedals() bool { return t.Board.Rule() == nil || t.Board.RuleName() == board.Medals }
 
 // Aside says what is compared with nothing.
 func (t *Table) Aside() string { return results.Uncounted(counting(t.rows)).String() }
@@ -81,14 +95,22 @@ func (t *Table) Ranking() page.Grid {
 		return func(a *Agent) string { return rate(a.Overall, name) }
 	}
 	columns := []page.Column[*Agent]{
-		texts("Class", func(a *Agent) string { return letter(a.Agent) }), texts("Place", (*Agent).place), texts("Tie group", func(a *Agent) string { return strconv.Itoa(a.Group) }), agentColumn,
+		texts("Class", func(a *Agent) string { return letter(a.Agent) }), texts("Place", (*Agent).place), texts("Tie group", func(a *Agent) string { return view.When(a.Group > 0, strconv.Itoa(a.Group)) }), agentColumn,
+	}
+	if t.Board.Rule() != nil {
+		columns = append(columns, texts(">"+t.Board.RuleName()+" (95 %)", func(a *Agent) string { return a.Ruled.Cell() }))
+	}
+	medals := []page.Column[*Agent]{
 		texts(">Any medal %", share(shownFigure)), texts(">95 %, other runs", func(a *Agent) string { return a.Measures[shownFigure].Runs.Text() }),
 		texts(">95 %, other competitions", func(a *Agent) string { return a.Measures[shownFigure].Competitions.Text() }),
 	}
 	for i, at := range t.stops {
-		columns = append(columns, texts(">… after "+export.After(at), func(a *Agent) string { return page.Rate(a.Stopped[i].Percentages, shownFigure, a.Overall.Seeds) }))
+		medals = append(medals, texts(">… after "+export.After(at), func(a *Agent) string { return page.Rate(a.Stopped[i].Percentages, shownFigure, a.Overall.Seeds) }))
 	}
-	columns = append(columns, texts(">Gold %", share("gold_medal_percentage")), texts(">Above median %", share("above_median_percentage")), texts(">Valid %", share("valid_submissions_percentage")),
+	if medals = append(medals, texts(">Gold %", share("gold_medal_percentage")), texts(">Above median %", share("above_median_percentage"))); !t.Board.Medalless() {
+		columns = append(columns, medals...)
+	}
+	columns = append(columns, texts(">Valid %", share("valid_submissions_percentage")),
 		texts(">Competitions", func(a *Agent) string {
 			return fmt.Sprintf("%d of %d", len(a.Competitions), len(t.Board.Competitions()))
 		}),
@@ -271,7 +293,7 @@ type Masked struct {
 func (s *Site) compareMasked() error {
 	for _, t := range s.Tables {
 		for _, other := range s.Tables {
-			if other.Task != t.Task || other.Version != competitions.MaskedVersion(t.Version) {
+			if other.Task != t.Task || other.Version != competitions.MaskedVersion(t.Version) || other.Benchmark != t.Benchmark {
 				continue
 			}
 			class := map[string]string{}

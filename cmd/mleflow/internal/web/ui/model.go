@@ -186,7 +186,11 @@ func (m *model) readPlan() {
 
 // journal reads the attempts of the run as they are now.
 func (m *model) journal(sum *history.Summary, catalog *competitions.Catalog) attempts.Journal {
-	return attempts.Journal{Run: sum.Info, Live: sum.State == history.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names, Steered: sum.Steered,
+	var benchmarks []step.Benchmark
+	if m.plan != nil {
+		benchmarks = m.plan.Benchmarks
+	}
+	return attempts.Journal{Run: sum.Info, Benchmarks: benchmarks, Live: sum.State == history.Running, Pairs: attempts.PairsOf(m.addresses(), m.kind, m.attemptOf), Step: m.sums.Step, Reports: m.reports, Catalog: catalog, Last: sum.Last, Names: m.names, Steered: sum.Steered,
 		Ready: attempts.Readiness(m.plan, sum.Started, m.sums.Step)}
 }
 

@@ -1,6 +1,7 @@
 step "aggregate" "board" {
   reports     = values(step.grade.score)[*].report
   attempts    = values(step.agent-run.solve)
+  benchmark   = benchmark.mine
   group_by    = "category"
   pad_missing = true
   version     = "v1"
