@@ -140,11 +140,11 @@ func withCompetitions(l *app.Library, text []byte, file string, ids []string) ([
 			folders = append(folders, folder)
 		}
 	}
-	const raw = `  competition = each.key
-}
-
-step "prepare"`
-	changes := []string{raw, strings.Replace(raw, "\n}", "\n  from        = var.raw == null ? null : \"${var.raw}/${each.key}\"\n}", 1), "locals {", rawVariable + "locals {",
+	const (
+		data = "  data        = var.data\n}\n\nstep \"prepare\""
+		from = "  from        = var.raw == null ? null : \"${var.raw}/${each.key}\"\n"
+	)
+	changes := []string{data, from + data, "locals {", rawVariable + "locals {",
 		`["demo-digits"]`, "[" + strings.Join(list, ", ") + "]"}
 	if len(folders) > 0 {
 		const version = `required_version = ">= 0.1"`
