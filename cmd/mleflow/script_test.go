@@ -154,7 +154,7 @@ func tally(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // guide writes the commands of a page of docs, what its sh blocks hold, to the
-// file guide.sh: guide PAGE.
+// file guide.sh: guide PAGE. Blocks of the language "shell" need what no test has.
 func guide(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: guide PAGE")
