@@ -151,14 +151,12 @@ func (e *exporting) checkAttempts() error {
 }
 
 // Fingerprint implements step.Fingerprinter. Places in tables depend on the human
-// leaderboards, and a task has the program.
+// leaderboards.
 func (e *exporting) Fingerprint(h *digest.Hasher) error {
 	switch e.args.Format {
 	case runGroup:
 	case tasks:
-		program, err := e.deps.Program()
-		h.Content("program", program)
-		return err
+		return e.hashTasks(h)
 	default:
 		h.Content("leaderboards", e.leaderboards())
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/mleflow/mleflow/cache"
+	"github.com/mleflow/mleflow/cache/digest"
 	"github.com/mleflow/mleflow/cache/leaf/progress"
 	"github.com/mleflow/mleflow/cache/tree"
 	"github.com/mleflow/mleflow/competitions/conditions"
@@ -35,11 +37,35 @@ func (e *exporting) checkTasks() error {
 		if err == nil {
 			_, err = reward.Check(step.Text(e.args.Reward), def)
 		}
-		if err == nil && slices.Contains(e.deps.Catalog.Own(), id) {
-			err = step.WrongArg("prepared", fmt.Errorf("%s is not among the competitions of the program, which is all that a verifier has", id))
-		}
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// hashTasks hashes what tasks have besides the data: the program, and the definitions that
+// the program does not have.
+func (e *exporting) hashTasks(h *digest.Hasher) error {
+	program, err := e.deps.Program()
+	if err != nil {
+		return err
+	}
+	h.Content("program", program)
+	for _, id := range slices.Sorted(maps.Keys(e.args.Prepared)) {
+		def, err := e.deps.Catalog.Get(id)
+		if err != nil {
+			return err
+		}
+		if def.Dir() == "" {
+			continue
+		}
+		for _, name := range def.Texts() {
+			text, err := fs.ReadFile(def.Folder(), name)
+			if err != nil {
+				return fmt.Errorf("read definition: %w", err)
+			}
+			h.String("definition "+id+" "+name, string(text))
 		}
 	}
 	return nil
@@ -51,7 +77,7 @@ func (e *exporting) tasks(ctx context.Context, env *step.Env) (ref cache.Ref, er
 	defer env.Follow(work)()
 	w := harbor.Writer{
 		Data: filepath.Join(env.WorkDir, "data"), Dir: filepath.Join(env.WorkDir, "tasks"), Image: e.args.Image, Images: step.Text(e.args.Images),
-		Reward: step.Text(e.args.Reward), Micro: e.args.Micro, Seed: e.args.Seed, Grader: e.deps.Grader, Work: work, Own: e.deps.Catalog.Own(),
+		Reward: step.Text(e.args.Reward), Micro: e.args.Micro, Seed: e.args.Seed, Grader: e.deps.Grader, Work: work,
 	}
 	defer func() { err = errors.Join(err, w.Discard()) }()
 	for _, id := range slices.Sorted(maps.Keys(e.args.Prepared)) {

@@ -3,7 +3,6 @@ package transcript
 import (
 	"iter"
 
-	"github.com/mleflow/mleflow/cache/leaf/lists"
 	"github.com/mleflow/mleflow/plugins/models/transcript/message"
 )
 
@@ -108,7 +107,9 @@ func (c *conversations) assign(t *Turn, said []message.Said) {
 	} else {
 		t.Conversation = c.heard[marks[known-1]].conversation
 	}
-	t.Said = lists.Of(said[known:], func(m message.Said) message.Message { return m.Message })
+	for _, m := range said[known:] {
+		t.Said = append(t.Said, m.Message)
+	}
 	if len(c.heard)+len(marks) > mostMarks {
 		clear(c.heard)
 	}

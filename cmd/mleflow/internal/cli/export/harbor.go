@@ -70,7 +70,6 @@ func exportHarbor(ctx context.Context, a *app.App, o harborOptions, ids []string
 	work, stop := a.MeterWork("export")
 	defer stop()
 	o.tasks.Data, o.tasks.Grader, o.tasks.Work = layout.Dir, app.NewGrader(a.Programs(), ""), work
-	o.tasks.Own = catalog.Own()
 	defer func() { err = errors.Join(err, o.tasks.Discard()) }()
 	if o.task == string(competitions.TaskReference) {
 		texts := app.NewDescriber(a)
