@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/mleflow/mleflow/cache/leaf/checkout"
 	"github.com/mleflow/mleflow/cache/leaf/lists"
@@ -174,10 +176,20 @@ func ParseAt(src []byte, id, dir string) (*Definition, hcl.Diagnostics) {
 // that ships with the program. It enters no key.
 func (d *Definition) Dir() string { return d.dir }
 
-// Texts are the files of the competition's folder that grading reads: the definition, and
-// its pins and leaderboard if there are such files.
+// Texts are the files of the competition's folder that loading the definition and grading
+// read: the definition, its pins, its leaderboard, and those that it names in lines().
 func (d *Definition) Texts() []string {
-	return lists.Where([]string{FileName, LockName, d.Medals.File}, func(name string) bool {
+	names := []string{FileName, LockName, d.Medals.File}
+	_ = hclsyntax.VisitAll(d.file.Body.(*hclsyntax.Body), func(n hclsyntax.Node) hcl.Diagnostics {
+		if call, ok := n.(*hclsyntax.FunctionCallExpr); ok && call.Name == "lines" && len(call.Args) == 1 {
+			if name, diags := call.Args[0].Value(nil); !diags.HasErrors() && name.Type() == cty.String && name.IsKnown() && !name.IsNull() {
+				names = append(names, name.AsString())
+			}
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return lists.Where(slices.Compact(names), func(name string) bool {
 		_, err := fs.Stat(d.folder, name)
 		return name != "" && err == nil
 	})
