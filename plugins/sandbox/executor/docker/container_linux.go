@@ -94,9 +94,6 @@ func (s *Server) security(p *first.Plan) []string {
 	return list
 }
 
-// ownProcesses is the number of threads of the first process, which count too.
-const ownProcesses = 6
-
 // cpuPeriod is the kernel's accounting period for processor time, in microseconds.
 const cpuPeriod = 100_000
 
@@ -112,7 +109,7 @@ func (s *Server) resources(c sandbox.Container) (r container.Resources) {
 		r.CPUPeriod, r.CPUQuota = cpuPeriod, max(int64(l.CPUs*cpuPeriod), 1000)
 	}
 	if s.Processes && l.Processes > 0 {
-		most := int64(l.Processes) + ownProcesses
+		most := int64(l.Processes) + first.Threads
 		r.PidsLimit = &most
 	}
 	if c.Devices && len(c.Spec.Devices) > 0 {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"runtime"
 	"strconv"
+	"sync"
 	"syscall"
 )
 
@@ -70,6 +72,33 @@ func receive(door string) error {
 		}
 	}
 	return nil
+}
+
+// Threads is the number of threads that a first process has at most. The limit of a
+// container's processes counts them.
+const (
+	Threads = 16
+	spare   = 8
+)
+
+// spareThreads makes threads that Go keeps and uses when a call blocks. A command that has
+// used up the container's processes would otherwise end this one, as Go ends a program
+// that gets no thread.
+func spareThreads() {
+	var held, ended sync.WaitGroup
+	release := make(chan struct{})
+	for range spare {
+		held.Add(1)
+		ended.Go(func() {
+			runtime.LockOSThread() // each has its own
+			held.Done()
+			<-release
+			runtime.UnlockOSThread()
+		})
+	}
+	held.Wait()
+	close(release)
+	ended.Wait()
 }
 
 // groupKills returns the number of processes of this container that the kernel killed at

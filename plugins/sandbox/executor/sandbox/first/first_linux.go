@@ -82,6 +82,7 @@ func (s *sandbox) prepare() error {
 	}
 	w := &world{plan: &s.plan, held: s.plan.Held}
 	if s.plan.Container {
+		spareThreads()
 		for _, t := range s.plan.Tmpfs {
 			w.memory = append(w.memory, t.Guest)
 		}
