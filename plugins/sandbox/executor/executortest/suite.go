@@ -281,7 +281,10 @@ func testHopping(t *testing.T, b bench) {
 func testCancel(t *testing.T, b bench) {
 	cause := errors.New("the person pressed Ctrl-C")
 	ctx, cancel := context.WithCancelCause(t.Context())
+	spec, started := b.spec("polite", "@asked"), make(chan struct{})
+	spec.OnStart = func(time.Time) { close(started) }
 	go func() {
+		<-started // before that, Run ends a command that has just started
 		for range 6000 {
 			if _, err := os.Stat(b.file("asked.ready")); err == nil {
 				break
@@ -290,7 +293,7 @@ func testCancel(t *testing.T, b bench) {
 		}
 		cancel(cause)
 	}()
-	_, err := b.call(ctx, b.spec("polite", "@asked"), &bytes.Buffer{})
+	_, err := b.call(ctx, spec, &bytes.Buffer{})
 	if !errors.Is(err, cause) {
 		t.Errorf("got %v, want the cause of the cancellation", err)
 	}
