@@ -43,6 +43,9 @@ func (r *run) watch(ctx context.Context) (executor.Exit, error) {
 	if err != nil {
 		rep, err = r.unreported(ctx, err)
 	}
+	if err != nil && ctx.Err() != nil { // cancelled as it began, when the first process is killed
+		return executor.Exit{}, context.Cause(ctx)
+	}
 	if err != nil {
 		return executor.Exit{}, fmt.Errorf("run command: the sandbox ended without a report: %w", errors.Join(err, waitErr))
 	}

@@ -173,6 +173,7 @@ func newServer(t testing.TB) *Server {
 }
 
 func (s *Server) start(t testing.TB, cmd *exec.Cmd) {
+	cmd.Dir = s.Dir // conmon leaves a file in it after a kill for memory
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(s.Dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
