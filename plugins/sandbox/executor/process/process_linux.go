@@ -15,7 +15,6 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/guest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/small"
 )
 
 // outputDelay is the maximum wait for output after all processes have ended.
@@ -34,7 +33,7 @@ type Executor struct {
 // supervisor if this program was built without a small one, and must import this
 // package; "" is the running binary.
 func New(self string) *Executor {
-	return &Executor{self: cmp.Or(small.Path(), self, "/proc/self/exe")}
+	return &Executor{self: cmp.Or(self, "/proc/self/exe")}
 }
 
 // Runtime returns the runtime "process".

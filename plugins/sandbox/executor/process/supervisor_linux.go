@@ -2,6 +2,7 @@ package process
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/process/supervise"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/small"
 )
 
 // idleFor is the time for which a supervisor waits for another command.
@@ -44,7 +46,7 @@ func (e *Executor) hire() (*supervisor, error) {
 		}
 		s.close()
 	}
-	return start(e.self)
+	return start(cmp.Or(small.Path(), e.self))
 }
 
 // waiting takes an idle supervisor, or returns nil.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox/first"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/small"
 )
 
 // launch starts the first process with the files as its descriptors, from 0. It starts
@@ -35,7 +37,7 @@ func (r *run) launch(p *plan, files []*os.File) (*os.Process, error) {
 		attr.UseCgroupFD, attr.CgroupFD = group >= 0, group
 		return os.StartProcess(program, args, &os.ProcAttr{Env: first.Env(), Files: files, Sys: attr})
 	}
-	if small := r.e.opts.Small; small != "" {
+	if small := cmp.Or(r.e.opts.Small, small.Path()); small != "" {
 		report, theirs, err := os.Pipe()
 		if err != nil {
 			return nil, err

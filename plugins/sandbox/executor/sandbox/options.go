@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
-	"github.com/mleflow/mleflow/plugins/sandbox/executor/small"
 )
 
 // Options configure the runtime. The zero value is right for an ordinary machine.
@@ -54,6 +53,5 @@ func (o Options) withDefaults() Options {
 	limit, _ := strconv.ParseInt(os.Getenv("MLEFLOW_IMAGE_LIMIT"), 10, 64)
 	o.ImageBytes = cmp.Or(o.ImageBytes, max(limit, 0), image.DefaultMaxBytes)
 	o.Self = cmp.Or(o.Self, "/proc/self/exe")
-	o.Small = cmp.Or(o.Small, small.Path())
 	return o
 }
