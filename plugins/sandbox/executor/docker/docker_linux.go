@@ -42,12 +42,12 @@ type Executor struct {
 
 // New returns the runtime's Executor. It connects to the server at first use.
 func New(opts Options) *Executor {
-	e := &Executor{opts: opts.withDefaults()}
+	opts.Options = opts.WithDefaults("docker")
+	e := &Executor{opts: opts}
 	e.programs = image.Programs{Dir: filepath.Join(e.opts.Dir, "programs")}
-	e.owner = sandbox.New(sandbox.Options{
-		Dir: e.opts.Dir, Processors: e.opts.Processors, Self: e.opts.Self, Private: e.opts.Private, CDIDirs: e.opts.CDIDirs,
-		ImageBytes: e.opts.ImageBytes, Containers: e,
-	})
+	owned := opts.Options
+	owned.Containers = e
+	e.owner = sandbox.New(owned)
 	return e
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/docker/dockertest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/executortest"
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -46,7 +47,7 @@ func newBench(t *testing.T, server *dockertest.Server) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	opts := docker.Options{Socket: server.Socket, Dir: filepath.Join(dir, "docker"), CDIDirs: []string{filepath.Join(dir, "cdi")}}
+	opts := docker.Options{Socket: server.Socket, Options: sandbox.Options{Dir: filepath.Join(dir, "docker"), CDIDirs: []string{filepath.Join(dir, "cdi")}}}
 	e := docker.New(opts)
 	s, err := docker.Open(t.Context(), server.Socket, "the test")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mleflow/mleflow/plugins/sandbox/executor/image"
+	"github.com/mleflow/mleflow/plugins/sandbox/executor/sandbox"
 )
 
 // fake serves answers as the server of this user, and returns its socket.
@@ -116,7 +117,7 @@ func TestSlowServer(t *testing.T) {
 func TestHostileAnswers(t *testing.T) {
 	var asked []string
 	answer := ""
-	e := New(Options{Dir: t.TempDir(), Socket: fake(t, honest(t, func(w http.ResponseWriter, r *http.Request) {
+	e := New(Options{Options: sandbox.Options{Dir: t.TempDir()}, Socket: fake(t, honest(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Method+" "+r.URL.Path)
 		_, _ = io.WriteString(w, answer)
 	}))})

@@ -28,7 +28,7 @@ type Executor struct {
 
 // New returns the runtime's Executor.
 func New(opts Options) *Executor {
-	opts = opts.withDefaults()
+	opts = opts.WithDefaults("sandbox")
 	return &Executor{opts: opts, programs: image.Programs{Dir: filepath.Join(opts.Dir, "programs")}}
 }
 

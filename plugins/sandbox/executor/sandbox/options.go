@@ -38,13 +38,15 @@ type Options struct {
 	ImageBytes int64
 }
 
-func (o Options) withDefaults() Options {
+// WithDefaults returns the options with their defaults, for a runtime whose folder has the
+// name in the user's cache folder.
+func (o Options) WithDefaults(name string) Options {
 	if o.Dir == "" {
 		caches, err := os.UserCacheDir()
 		if err != nil {
 			caches = os.TempDir()
 		}
-		o.Dir = filepath.Join(caches, "mleflow", "sandbox")
+		o.Dir = filepath.Join(caches, "mleflow", name)
 	}
 	if dir, err := filepath.Abs(o.Dir); err == nil {
 		o.Dir = dir

@@ -60,9 +60,9 @@ func (a *App) Concretes() (*Parts, error) {
 	containers := containerd.New(containerd.Options{Self: self})
 	contained, auto := containers.Runtime(), a.Env(agentrun.AutoVariable)
 	contained.Available = sync.OnceValue(m.ContainerdHere)
-	served := docker.New(docker.Options{
+	served := docker.New(docker.Options{Options: sandbox.Options{
 		Self: self, Dir: filepath.Join(disk.SandboxDir(m.CacheDir), "docker"), Processors: filepath.Join(m.CacheDir, "sandbox", "cpus"), Private: []string{m.CacheDir},
-	}).Runtime()
+	}}).Runtime()
 	served.Available = sync.OnceValue(m.DockerHere)
 	runtimes := executor.NewRegistry(process.Runtime(self), isolated, contained, served)
 	if _, err := runtimes.Get(auto); auto != "" && err != nil {
